@@ -1,0 +1,173 @@
+//! Finding `postgres` and `initdb`.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::os_user::OsUser;
+use super::{BINARIES_VARIABLE, ClusterError};
+
+/// Oldest major version Hotline's statements run on.
+pub(super) const OLDEST_SUPPORTED: u32 = 15;
+
+/// A program that only prints its version takes milliseconds; ten seconds means it hangs.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Folders with one subfolder per version: parent, what the subfolder's name begins with, where in it the binaries are.
+const VERSIONED: [(&str, &str, &str); 7] = [
+    ("/usr/lib/postgresql", "", "bin"),
+    ("/usr", "pgsql-", "bin"),
+    ("/usr/libexec", "postgresql", ""),
+    ("/opt/homebrew/opt", "postgresql@", "bin"),
+    ("/usr/local/opt", "postgresql@", "bin"),
+    ("/home/linuxbrew/.linuxbrew/opt", "postgresql@", "bin"),
+    ("/Applications/Postgres.app/Contents/Versions", "", "bin"),
+];
+
+/// A folder that holds `postgres` and `initdb` of one usable version.
+#[derive(Debug, Clone)]
+pub(super) struct Binaries {
+    directory: PathBuf,
+}
+
+impl Binaries {
+    /// Finds binaries that fit: those named if any were, else the first found, and for an existing cluster
+    /// those of the major version that created it.
+    pub(super) async fn find(
+        named: Option<&Path>,
+        cluster: Option<(&Path, u32)>,
+        user: &OsUser,
+    ) -> Result<Self, ClusterError> {
+        let named = named.map(Path::to_owned).or_else(|| {
+            std::env::var_os(BINARIES_VARIABLE)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        });
+        match named {
+            Some(directory) => {
+                let usable = resolved(&directory).ok_or_else(|| ClusterError::BadBinaries {
+                    directory: directory.clone(),
+                    reason: "it does not hold both `postgres` and `initdb`".to_owned(),
+                })?;
+                choose(vec![usable], cluster, user).await
+            }
+            None => choose(candidates().await, cluster, user).await,
+        }
+    }
+
+    pub(super) fn postgres(&self) -> PathBuf {
+        self.directory.join("postgres")
+    }
+
+    pub(super) fn initdb(&self) -> PathBuf {
+        self.directory.join("initdb")
+    }
+}
+
+/// The first of the folders whose version fits; the reason why none did is that of the first.
+pub(super) async fn choose(
+    candidates: Vec<PathBuf>,
+    cluster: Option<(&Path, u32)>,
+    user: &OsUser,
+) -> Result<Binaries, ClusterError> {
+    let mut seen = HashSet::new();
+    let mut refused = None;
+    for directory in candidates {
+        if !seen.insert(directory.clone()) {
+            continue;
+        }
+        let problem = match (version(&directory, user).await, cluster) {
+            (Err(problem), _) => problem,
+            (Ok(version), _) if version < OLDEST_SUPPORTED => {
+                ClusterError::TooOld { directory, version }
+            }
+            (Ok(version), Some((path, wanted))) if version != wanted => {
+                ClusterError::OtherVersion {
+                    cluster: path.to_owned(),
+                    cluster_version: wanted,
+                    found: version,
+                }
+            }
+            (Ok(_), _) => return Ok(Binaries { directory }),
+        };
+        refused.get_or_insert(problem);
+    }
+    Err(refused.unwrap_or(ClusterError::NoBinaries))
+}
+
+async fn candidates() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.extend(std::env::split_paths(&path).filter_map(|directory| resolved(&directory)));
+    found.extend(from_pg_config().await);
+    for (parent, prefix, inner) in VERSIONED {
+        found.extend(newest_first(Path::new(parent), prefix, inner));
+    }
+    found
+}
+
+/// The folder the programs really are in. A link such as `/usr/local/bin/postgres` is followed because
+/// `initdb` looks for its templates relative to where it lies.
+fn resolved(directory: &Path) -> Option<PathBuf> {
+    ["postgres", "initdb"].into_iter().find_map(|program| {
+        let real = directory.join(program).canonicalize().ok()?;
+        let home = real.parent()?;
+        let complete = home.join("postgres").is_file() && home.join("initdb").is_file();
+        complete.then(|| home.to_owned())
+    })
+}
+
+async fn from_pg_config() -> Option<PathBuf> {
+    let mut command = tokio::process::Command::new("pg_config");
+    command.arg("--bindir").kill_on_drop(true);
+    let output = tokio::time::timeout(VERSION_TIMEOUT, command.output())
+        .await
+        .ok()?
+        .ok()?;
+    resolved(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
+}
+
+fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
+    let Ok(entries) = parent.read_dir() else {
+        return Vec::new();
+    };
+    let mut versions: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            let version = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
+            Some((version, resolved(&entry.path().join(inner))?))
+        })
+        .collect();
+    versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    versions.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Asks as the user who will run it, so that a folder they cannot reach is noticed here.
+async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
+    let bad = |reason: String| ClusterError::BadBinaries {
+        directory: directory.to_owned(),
+        reason,
+    };
+    let mut command = user.command(&directory.join("postgres"));
+    command.arg("--version").kill_on_drop(true);
+    let output = tokio::time::timeout(VERSION_TIMEOUT, command.output())
+        .await
+        .map_err(|_| bad("`postgres --version` does not end".to_owned()))?
+        .map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => {
+                bad(format!("the user `{}` may not run `postgres`", user.name))
+            }
+            _ => bad(format!("`postgres` cannot be run: {error}")),
+        })?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    major(&printed).ok_or_else(|| bad(format!("`postgres --version` says `{}`", printed.trim())))
+}
+
+/// Reads `postgres (PostgreSQL) 15.13 (Debian …)`, `… 17beta1`.
+pub(super) fn major(printed: &str) -> Option<u32> {
+    let version = printed.split("(PostgreSQL)").nth(1)?.trim_start();
+    let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}

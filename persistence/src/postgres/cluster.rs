@@ -1,0 +1,207 @@
+//! The cluster as the rest of Hotline sees it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use tokio::time::{Instant, sleep};
+
+use super::binaries::Binaries;
+use super::home::{Home, data_dir};
+use super::lock::{GuestLock, OwnerLock, Role, holder};
+use super::postmaster::Postmaster;
+use super::supervisor::Supervisor;
+use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
+
+/// How long a command waits for another process to finish starting or stopping the cluster, and for the
+/// guests of a cluster it is about to stop.
+const PASSING_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long one test process waits for another to create and start the shared cluster: `initdb` on a machine
+/// that compiles at the same time.
+const SHARED_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Pause between two looks at a cluster another process is starting or stopping.
+const OPEN_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A running private PostgreSQL cluster.
+///
+/// Dropped without [`Cluster::stop`] it leaves PostgreSQL running; the next start takes it over.
+#[derive(Debug)]
+pub struct Cluster {
+    home: Home,
+    hold: Hold,
+}
+
+/// What this process is to the cluster.
+#[derive(Debug)]
+enum Hold {
+    /// Starts, restarts and stops it. A command steps back for its guests, a service cannot wait for them.
+    Owner { supervisor: Supervisor, role: Role },
+    /// Uses a cluster another process owns.
+    Guest { _lock: GuestLock },
+    /// Uses a cluster nobody owns.
+    Shared,
+}
+
+impl Cluster {
+    /// Starts the cluster, or takes over one left running, and owns it: no other process can until this one
+    /// stops it, drops it or ends. Creates it first if need be. Returns when it accepts connections.
+    pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
+        let data_dir = data_dir(&options.data_dir)?;
+        let lock = OwnerLock::take(&data_dir, Role::Service, PASSING_PATIENCE).await?;
+        Self::own(options, &data_dir, lock, Role::Service).await
+    }
+
+    /// For short commands: uses the cluster another process owns, or owns it for the length of the command.
+    /// Waits while another process is starting or stopping it.
+    pub async fn open(options: ClusterOptions) -> Result<Self, ClusterError> {
+        let data_dir = data_dir(&options.data_dir)?;
+        let began = Instant::now();
+        loop {
+            if let Some(lock) = OwnerLock::try_take(&data_dir, Role::Passing)? {
+                return Self::own(options, &data_dir, lock, Role::Passing).await;
+            }
+            if let Some(guest) = Self::visit(&data_dir).await? {
+                return Ok(guest);
+            }
+            if began.elapsed() > PASSING_PATIENCE {
+                return Err(ClusterError::NotServed {
+                    pid: holder(&data_dir).0,
+                    data_dir,
+                    waited: PASSING_PATIENCE,
+                });
+            }
+            sleep(OPEN_INTERVAL).await;
+        }
+    }
+
+    /// For tests and benches: the cluster of `path`, started by whoever asks first, used by all, stopped by
+    /// [`Cluster::stop_shared`] only. Runs without fsync, so a crash of the machine may ruin it.
+    pub async fn shared(path: impl AsRef<Path>) -> Result<Self, ClusterError> {
+        let options = ClusterOptions::for_tests(path.as_ref());
+        let data_dir = data_dir(&options.data_dir)?;
+        let lock = OwnerLock::take(&data_dir, Role::Passing, SHARED_PATIENCE).await?;
+        let (home, binaries) = Self::ready_to_launch(&options, &data_dir).await?;
+        launch::launch(&home, &binaries, &options).await?;
+        drop(lock);
+        Ok(Self {
+            home,
+            hold: Hold::Shared,
+        })
+    }
+
+    /// Stops the cluster of `path` if it runs and nobody owns it.
+    pub async fn stop_shared(path: impl AsRef<Path>) -> Result<(), ClusterError> {
+        if !path.as_ref().exists() {
+            return Ok(());
+        }
+        let data_dir = data_dir(path.as_ref())?;
+        let _lock = OwnerLock::take(&data_dir, Role::Passing, SHARED_PATIENCE).await?;
+        let Some(home) = Home::locate(&data_dir) else {
+            return Ok(());
+        };
+        match Postmaster::find(&home)? {
+            Some(mut postmaster) => postmaster.shut_down(&home).await,
+            None => Ok(()),
+        }
+    }
+
+    /// How to connect to Hotline's database.
+    pub fn connect_options(&self) -> PgConnectOptions {
+        socket::connect_options(&self.home.socket_dir)
+    }
+
+    /// The same as a URL that psql and every other libpq program understands.
+    pub fn url(&self) -> String {
+        socket::url(&self.home.socket_dir)
+    }
+
+    /// Process id of the postmaster; None while it is down.
+    pub fn pid(&self) -> Option<u32> {
+        match &self.hold {
+            Hold::Owner { supervisor, .. } => supervisor.pid(),
+            Hold::Guest { .. } | Hold::Shared => pid_file::running(&self.home.cluster).ok()?,
+        }
+    }
+
+    /// Hotline's data folder, as an absolute path without links.
+    pub fn data_dir(&self) -> &Path {
+        &self.home.data_dir
+    }
+
+    /// PostgreSQL's data folder: `<data-dir>/postgres`, or where that link leads.
+    pub fn cluster_dir(&self) -> &Path {
+        &self.home.cluster
+    }
+
+    /// Folder of the unix socket.
+    pub fn socket_dir(&self) -> &Path {
+        &self.home.socket_dir
+    }
+
+    /// What PostgreSQL logs.
+    pub fn log_file(&self) -> &Path {
+        &self.home.log_file
+    }
+
+    /// Whether this process started the cluster or took it over, and so stops it.
+    pub fn is_owner(&self) -> bool {
+        matches!(self.hold, Hold::Owner { .. })
+    }
+
+    /// Stops PostgreSQL and lets go of the cluster if this process owns it; otherwise does nothing.
+    /// A command that owns it first waits, within limits, for the commands it has as guests.
+    pub async fn stop(&self) -> Result<(), ClusterError> {
+        let Hold::Owner { supervisor, role } = &self.hold else {
+            return Ok(());
+        };
+        let _no_guests = match role {
+            Role::Service => None,
+            Role::Passing => GuestLock::wait_empty(&self.home.data_dir, PASSING_PATIENCE).await?,
+        };
+        supervisor.stop(&self.home).await
+    }
+
+    async fn own(
+        options: ClusterOptions,
+        data_dir: &Path,
+        lock: OwnerLock,
+        role: Role,
+    ) -> Result<Self, ClusterError> {
+        let (home, binaries) = Self::ready_to_launch(&options, data_dir).await?;
+        let postmaster = launch::launch(&home, &binaries, &options).await?;
+        let supervisor = Supervisor::start(postmaster, home.clone(), binaries, options, lock);
+        Ok(Self {
+            home,
+            hold: Hold::Owner { supervisor, role },
+        })
+    }
+
+    /// The cluster's place with a complete cluster in it, and binaries that fit.
+    async fn ready_to_launch(
+        options: &ClusterOptions,
+        data_dir: &Path,
+    ) -> Result<(Home, Binaries), ClusterError> {
+        let home = Home::prepare(data_dir)?;
+        let version = initdb::version(&home)?;
+        let made_by = version.map(|version| (home.cluster.as_path(), version));
+        let binaries = Binaries::find(options.binaries.as_deref(), made_by, &home.user).await?;
+        match version {
+            Some(_) => initdb::hand_over(&home)?,
+            None => initdb::create(&home, &binaries, options.fsync).await?,
+        }
+        Ok((home, binaries))
+    }
+
+    async fn visit(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
+        let (Some(lock), Some(home)) = (GuestLock::try_enter(data_dir)?, Home::locate(data_dir))
+        else {
+            return Ok(None);
+        };
+        Ok(launch::answers(&home).await?.then_some(Self {
+            home,
+            hold: Hold::Guest { _lock: lock },
+        }))
+    }
+}

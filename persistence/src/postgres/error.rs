@@ -1,0 +1,261 @@
+//! Why a cluster could not be started, reached or stopped.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::binaries::OLDEST_SUPPORTED;
+
+/// Why a cluster could not be started, reached or stopped. Each message says what the operator can do.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// No folder with `postgres` and `initdb` was found.
+    #[error(
+        "no PostgreSQL binaries found; install PostgreSQL {OLDEST_SUPPORTED} or newer \
+         (Debian, Ubuntu: `apt-get install postgresql`; \
+         Fedora: `dnf install postgresql-server postgresql-contrib`; \
+         Alpine: `apk add postgresql postgresql-contrib`; \
+         macOS: `brew install postgresql@16`), \
+         name their folder with --pg-bin or HOTLINE_PG_BIN, \
+         or use a running server with --database-url"
+    )]
+    NoBinaries,
+
+    /// The folder that was named does not hold what is needed.
+    #[error("`{}` cannot be used as the folder of the PostgreSQL binaries: {reason}", directory.display())]
+    BadBinaries {
+        /// The folder that was named.
+        directory: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// The binaries are older than Hotline's statements need.
+    #[error(
+        "PostgreSQL in `{}` is version {version}, but {OLDEST_SUPPORTED} or newer is needed; \
+         install a newer one, or use another server with --database-url",
+        directory.display()
+    )]
+    TooOld {
+        /// Folder of the binaries.
+        directory: PathBuf,
+        /// Major version they report.
+        version: u32,
+    },
+
+    /// The cluster was created by another major version than the binaries at hand.
+    #[error(
+        "the cluster in `{}` was created by PostgreSQL {cluster_version}, but only version {found} was found; \
+         install PostgreSQL {cluster_version}, name its folder with --pg-bin, or upgrade the cluster with pg_upgrade",
+        cluster.display()
+    )]
+    OtherVersion {
+        /// Folder of the cluster.
+        cluster: PathBuf,
+        /// Major version that created it.
+        cluster_version: u32,
+        /// Major version of the binaries.
+        found: u32,
+    },
+
+    /// Running as root, and there is nobody to run PostgreSQL as.
+    #[error(
+        "PostgreSQL does not run as root, and there is neither a user `postgres` nor a user `nobody` to run it as"
+    )]
+    NoUser,
+
+    /// The cluster is another user's.
+    #[error(
+        "`{}` belongs to the user with id {uid}; run hotline as that user or as root",
+        path.display()
+    )]
+    OtherOwner {
+        /// Folder of the cluster.
+        path: PathBuf,
+        /// Who it belongs to.
+        uid: u32,
+    },
+
+    /// The user PostgreSQL runs as cannot reach the cluster.
+    #[error(
+        "PostgreSQL runs as `{user}`, who may not enter `{}`; allow it with `chmod o+x`",
+        path.display()
+    )]
+    Unreachable {
+        /// The user PostgreSQL runs as.
+        user: String,
+        /// The folder they cannot enter.
+        path: PathBuf,
+    },
+
+    /// There is something else where the cluster should be.
+    #[error("`{}` exists but holds no PostgreSQL cluster; move it away", path.display())]
+    NotACluster {
+        /// Folder where the cluster should be.
+        path: PathBuf,
+    },
+
+    /// The link in the data folder leads nowhere.
+    #[error(
+        "`{}` points to `{}`, which does not exist; restore it, or remove the link to begin with an empty database",
+        link.display(), target.display()
+    )]
+    Missing {
+        /// The link in the data folder.
+        link: PathBuf,
+        /// Where the cluster should be.
+        target: PathBuf,
+    },
+
+    /// A cluster made for this data folder exists, but the data folder does not know it.
+    #[error(
+        "`{}` holds a cluster made for this data folder, but its link `{}` is gone; \
+         restore it with `ln -s`, or remove the cluster to begin with an empty database",
+        target.display(), link.display()
+    )]
+    Unlinked {
+        /// The link that is missing.
+        link: PathBuf,
+        /// The cluster that was found.
+        target: PathBuf,
+    },
+
+    /// Another process owns the cluster.
+    #[error("the data folder `{}` is in use by {}", data_dir.display(), process(*pid))]
+    InUse {
+        /// Hotline's data folder.
+        data_dir: PathBuf,
+        /// The process that owns the cluster, where it said so.
+        pid: Option<u32>,
+    },
+
+    /// The process that owns the cluster does not have it running.
+    #[error(
+        "the database of `{}`, run by {}, did not accept connections within {} s",
+        data_dir.display(), process(*pid), waited.as_secs()
+    )]
+    NotServed {
+        /// Hotline's data folder.
+        data_dir: PathBuf,
+        /// The process that owns the cluster, where it said so.
+        pid: Option<u32>,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+
+    /// `initdb` failed.
+    #[error("initdb could not create a cluster in `{}`: {output}", path.display())]
+    InitFailed {
+        /// Folder that was to become the cluster.
+        path: PathBuf,
+        /// What `initdb` printed.
+        output: String,
+    },
+
+    /// PostgreSQL ended before it accepted a connection.
+    #[error("postgres ended while starting ({}): {log_tail}", ended(*status))]
+    ExitedEarly {
+        /// How it ended.
+        status: Option<ExitStatus>,
+        /// The last lines it wrote to its log.
+        log_tail: String,
+    },
+
+    /// PostgreSQL runs, but does not accept connections.
+    #[error(
+        "postgres (process {pid}) did not accept connections in `{}` within {} s; see `{}`",
+        socket_dir.display(), waited.as_secs(), log_file.display()
+    )]
+    NoAnswer {
+        /// Process id of the postmaster.
+        pid: u32,
+        /// Where it should listen.
+        socket_dir: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
+        /// Where it says why.
+        log_file: PathBuf,
+    },
+
+    /// A postmaster runs on the cluster that was not started by Hotline.
+    #[error(
+        "process {pid} already runs PostgreSQL on `{}`, but does not answer in `{}`; stop it with `kill -INT {pid}`",
+        cluster.display(), socket_dir.display()
+    )]
+    Foreign {
+        /// Process id of the postmaster.
+        pid: u32,
+        /// Folder of the cluster.
+        cluster: PathBuf,
+        /// Where Hotline's postmaster would listen.
+        socket_dir: PathBuf,
+    },
+
+    /// PostgreSQL does not end.
+    #[error("postgres (process {pid}) did not stop; see `{}`", log_file.display())]
+    StillRunning {
+        /// Process id of the postmaster.
+        pid: u32,
+        /// Where it says why.
+        log_file: PathBuf,
+    },
+
+    /// The folder of the socket is not safe to use.
+    #[error("`{}` cannot hold the database socket: {reason}", path.display())]
+    SocketDirectory {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
+    /// PostgreSQL answered with an error.
+    #[error("{action} on the private PostgreSQL cluster")]
+    Database {
+        /// What was asked of it.
+        action: &'static str,
+        /// What it answered.
+        source: sqlx::Error,
+    },
+
+    /// The operating system refused.
+    #[error("{action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+impl ClusterError {
+    /// For `map_err`: names what was tried on which path.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// For `map_err`: names what was asked of PostgreSQL.
+    pub(super) fn database(action: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
+        move |source| Self::Database { action, source }
+    }
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}"),
+    )
+}
+
+fn ended(status: Option<ExitStatus>) -> String {
+    status.map_or_else(
+        || "its status is unknown".to_owned(),
+        |status| status.to_string(),
+    )
+}

@@ -1,0 +1,157 @@
+//! Creating the cluster, once and completely or not at all.
+
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::binaries::Binaries;
+use super::home::Home;
+use super::{ClusterError, USER};
+
+/// `initdb` takes a second or two; a slow disk that syncs some 40 MB may take a hundred times as long.
+const INITDB_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// An `initdb` orphaned by a kill still writes until it next prints something and finds nobody listening.
+const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pause between two attempts to remove a leftover.
+const LEFTOVER_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Locales in order of preference. Both sort by bytes, so that no upgrade of the C library changes an index;
+/// the second exists everywhere but knows no letters beyond ASCII.
+const LOCALES: [&str; 2] = ["C.UTF-8", "C"];
+
+const PRIVATE: u32 = 0o700;
+
+/// Major version that created the cluster. None when there is no cluster yet.
+pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
+    let path = home.cluster.join("PG_VERSION");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => match text.trim().parse() {
+            Ok(version) => Ok(Some(version)),
+            Err(_) => Err(not_a_cluster(home)),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let occupied = match home.cluster.read_dir() {
+                Ok(mut entries) => entries.next().is_some(),
+                Err(error) => error.kind() != ErrorKind::NotFound,
+            };
+            if occupied {
+                Err(not_a_cluster(home))
+            } else {
+                Ok(None)
+            }
+        }
+        Err(error) => Err(ClusterError::io("read", &path)(error)),
+    }
+}
+
+/// Creates the cluster beside its place and moves it there when it is complete.
+pub(super) async fn create(
+    home: &Home,
+    binaries: &Binaries,
+    fsync: bool,
+) -> Result<(), ClusterError> {
+    let began = Instant::now();
+    let new = home.unfinished();
+    let mut problem = String::new();
+    for locale in LOCALES {
+        remove_leftover(&new).await?;
+        DirBuilder::new()
+            .mode(PRIVATE)
+            .create(&new)
+            .map_err(ClusterError::io("create", &new))?;
+        home.user.give_tree(&new)?;
+        match run(home, binaries, &new, locale, fsync).await? {
+            Ok(()) => {
+                home.finish(fsync)?;
+                tracing::info!(
+                    cluster = %home.cluster.display(),
+                    duration_ms = began.elapsed().as_millis(),
+                    "created the private PostgreSQL cluster"
+                );
+                return Ok(());
+            }
+            Err(output) => problem = output,
+        }
+    }
+    remove_leftover(&new).await?;
+    Err(ClusterError::InitFailed {
+        path: home.cluster.clone(),
+        output: problem,
+    })
+}
+
+/// Gives a cluster that root put there, say from a backup, to the user PostgreSQL runs as.
+pub(super) fn hand_over(home: &Home) -> Result<(), ClusterError> {
+    let found = home
+        .cluster
+        .metadata()
+        .map_err(ClusterError::io("read", &home.cluster))?;
+    if found.uid() == home.user.uid() {
+        return Ok(());
+    }
+    home.user.give_tree(&home.cluster)
+}
+
+/// The inner error is what `initdb` printed, which another locale may cure.
+async fn run(
+    home: &Home,
+    binaries: &Binaries,
+    new: &Path,
+    locale: &str,
+    fsync: bool,
+) -> Result<Result<(), String>, ClusterError> {
+    let program = binaries.initdb();
+    let mut command = home.user.command(&program);
+    command
+        .arg("--pgdata")
+        .arg(new)
+        .args(["--username", USER, "--encoding", "UTF8", "--locale", locale])
+        // Safe because only the user PostgreSQL runs as, and root, can reach the socket (see `socket`); a TCP
+        // port, should somebody ever open one, lets nobody in.
+        .args(["--auth-local", "trust", "--auth-host", "reject"])
+        .arg("--no-instructions")
+        .kill_on_drop(true);
+    if !fsync {
+        command.arg("--no-sync");
+    }
+    let output = match timeout(INITDB_TIMEOUT, command.output()).await {
+        Ok(output) => output.map_err(ClusterError::io("run", &program))?,
+        Err(_) => {
+            return Err(ClusterError::InitFailed {
+                path: home.cluster.clone(),
+                output: format!("not finished after {} s", INITDB_TIMEOUT.as_secs()),
+            });
+        }
+    };
+    if output.status.success() {
+        return Ok(Ok(()));
+    }
+    let printed = String::from_utf8_lossy(&output.stderr);
+    Ok(Err(printed.trim().replace('\n', "; ")))
+}
+
+async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
+    let began = Instant::now();
+    loop {
+        match std::fs::remove_dir_all(path) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound && !path.exists() => return Ok(()),
+            Err(error) if began.elapsed() > LEFTOVER_TIMEOUT => {
+                return Err(ClusterError::io("remove the leftover", path)(error));
+            }
+            Err(_) => sleep(LEFTOVER_INTERVAL).await,
+        }
+    }
+}
+
+fn not_a_cluster(home: &Home) -> ClusterError {
+    ClusterError::NotACluster {
+        path: home.cluster.clone(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Who owns the cluster: one file lock, released by the kernel however its holder ends.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::ClusterError;
+
+const OWNER_FILE: &str = "postgres.lock";
+const GUESTS_FILE: &str = "postgres.guests.lock";
+
+/// Pause between two attempts at a lock: short against a start, long against the cost of trying.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A lock held by a service is given this long before it is reported, since a service that was just told to
+/// end, or a child between fork and exec, holds it for an instant longer.
+const SERVICE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why the owner owns the cluster, for those who find it taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Until the service ends: waiting for it is pointless.
+    Service,
+    /// For the length of a command or of a start: it will be free soon.
+    Passing,
+}
+
+/// The exclusive right to start, restart and stop the cluster, for as long as the value lives.
+#[derive(Debug)]
+pub(super) struct OwnerLock {
+    _file: File,
+}
+
+impl OwnerLock {
+    /// Takes the lock, or says that somebody else has it.
+    pub(super) fn try_take(data_dir: &Path, role: Role) -> Result<Option<Self>, ClusterError> {
+        let path = data_dir.join(OWNER_FILE);
+        let mut file = open(&path)?;
+        if !granted(file.try_lock(), &path)? {
+            return Ok(None);
+        }
+        let name = match role {
+            Role::Service => "service",
+            Role::Passing => "passing",
+        };
+        // Only for messages, hence no sync.
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{} {name}", std::process::id()))
+            .map_err(ClusterError::io("write", &path))?;
+        Ok(Some(Self { _file: file }))
+    }
+
+    /// Takes the lock, waiting for a passing holder but not for a service.
+    pub(super) async fn take(
+        data_dir: &Path,
+        role: Role,
+        patience: Duration,
+    ) -> Result<Self, ClusterError> {
+        let began = Instant::now();
+        loop {
+            if let Some(lock) = Self::try_take(data_dir, role)? {
+                return Ok(lock);
+            }
+            let (pid, holder) = holder(data_dir);
+            let limit = match holder {
+                Some(Role::Service) => SERVICE_PATIENCE.min(patience),
+                _ => patience,
+            };
+            if began.elapsed() > limit {
+                return Err(ClusterError::InUse {
+                    data_dir: data_dir.to_owned(),
+                    pid,
+                });
+            }
+            sleep(RETRY_INTERVAL).await;
+        }
+    }
+}
+
+/// What the holder of the owner lock wrote about itself.
+pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<Role>) {
+    let text = std::fs::read_to_string(data_dir.join(OWNER_FILE)).unwrap_or_default();
+    let mut words = text.split_whitespace();
+    let pid = words.next().and_then(|word| word.parse().ok());
+    let role = words.next().map(|word| match word {
+        "service" => Role::Service,
+        _ => Role::Passing,
+    });
+    (pid, role)
+}
+
+/// Held by every guest, so that a command that owns the cluster does not stop it under another one.
+#[derive(Debug)]
+pub(super) struct GuestLock {
+    _file: File,
+}
+
+impl GuestLock {
+    /// Enters as a guest, unless the owner is just turning guests out.
+    pub(super) fn try_enter(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
+        let path = data_dir.join(GUESTS_FILE);
+        let file = open(&path)?;
+        Ok(granted(file.try_lock_shared(), &path)?.then_some(Self { _file: file }))
+    }
+
+    /// Waits until no guest is left and keeps new ones out. None when they stayed too long.
+    pub(super) async fn wait_empty(
+        data_dir: &Path,
+        patience: Duration,
+    ) -> Result<Option<Self>, ClusterError> {
+        let path = data_dir.join(GUESTS_FILE);
+        let file = open(&path)?;
+        let began = Instant::now();
+        while !granted(file.try_lock(), &path)? {
+            if began.elapsed() > patience {
+                return Ok(None);
+            }
+            sleep(RETRY_INTERVAL).await;
+        }
+        Ok(Some(Self { _file: file }))
+    }
+}
+
+fn open(path: &PathBuf) -> Result<File, ClusterError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(ClusterError::io("open", path))
+}
+
+fn granted(attempt: Result<(), TryLockError>, path: &Path) -> Result<bool, ClusterError> {
+    match attempt {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(ClusterError::io("lock", path)(error)),
+    }
+}

@@ -1,0 +1,85 @@
+//! The private PostgreSQL cluster Hotline runs when it is given no database URL.
+//!
+//! One command must be enough to run Hotline, so this module finds the PostgreSQL binaries, creates a
+//! cluster in `<data-dir>/postgres` once, starts it on a unix socket only, keeps it running and stops it
+//! with the process. The service, the command line, tests and benches all use it.
+//!
+//! Who may do what is settled by one lock, `<data-dir>/postgres.lock`: its holder is the *owner* and the
+//! only one to start, restart or stop the cluster. Everybody else is a *guest* and only connects.
+//!
+//! It must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid`
+//! whose process may be alive and ours, and never delete a cluster.
+
+mod binaries;
+mod cluster;
+mod error;
+mod home;
+mod initdb;
+mod launch;
+mod lock;
+mod os_user;
+mod pid_file;
+mod postmaster;
+mod socket;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+pub use cluster::Cluster;
+pub use error::ClusterError;
+
+/// Environment variable naming the folder that holds `postgres` and `initdb`.
+pub const BINARIES_VARIABLE: &str = "HOTLINE_PG_BIN";
+
+/// Superuser of the cluster and name Hotline connects with.
+const USER: &str = "hotline";
+
+/// Database Hotline's tables are in.
+const DATABASE: &str = "hotline";
+
+/// Connections a cluster accepts unless told otherwise: Hotline's own pool and some room for `psql`.
+const DEFAULT_MAX_CONNECTIONS: u16 = 100;
+
+/// Connections of a cluster shared by many test processes, each with pools of its own.
+const SHARED_MAX_CONNECTIONS: u16 = 400;
+
+/// Where a cluster lies and how it is run.
+#[derive(Debug, Clone)]
+pub struct ClusterOptions {
+    /// Hotline's data folder; the cluster is in its `postgres` folder.
+    pub data_dir: PathBuf,
+    /// Folder of `postgres` and `initdb` (`--pg-bin`); without it `HOTLINE_PG_BIN`, `PATH` and the usual
+    /// places are searched.
+    pub binaries: Option<PathBuf>,
+    /// Whether commits survive a crash of the machine. False only for tests: the journal is deleted on the
+    /// strength of a commit.
+    pub fsync: bool,
+    /// Connections the server accepts.
+    pub max_connections: u16,
+    /// Further server settings, which win over those chosen here.
+    pub settings: Vec<(String, String)>,
+}
+
+impl ClusterOptions {
+    /// A cluster as the service runs it.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            binaries: None,
+            fsync: true,
+            max_connections: DEFAULT_MAX_CONNECTIONS,
+            settings: Vec::new(),
+        }
+    }
+
+    /// A cluster for tests and benches of everything but durability: no fsync, and room for many processes.
+    pub fn for_tests(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            fsync: false,
+            max_connections: SHARED_MAX_CONNECTIONS,
+            ..Self::new(data_dir)
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The operating system user PostgreSQL runs as.
+//!
+//! PostgreSQL refuses to run as root, and a database that faces the network's input should not anyway.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{MetadataExt, fchown, lchown};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User, getegid, geteuid};
+use tokio::process::Command;
+
+use super::ClusterError;
+
+/// Users tried in this order when Hotline runs as root.
+const PREFERRED: [&str; 2] = ["postgres", "nobody"];
+
+/// Variables PostgreSQL and initdb see. Everything else is withheld: Hotline's environment holds secrets of
+/// providers that another user's processes must not have, and `PG…` variables would change the server.
+const PASSED_ON: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ"];
+
+const ENTER_AS_OWNER: u32 = 0o100;
+const ENTER_AS_GROUP: u32 = 0o010;
+const ENTER_AS_OTHER: u32 = 0o001;
+
+/// The user PostgreSQL runs as.
+#[derive(Debug, Clone)]
+pub(super) struct OsUser {
+    uid: u32,
+    gid: u32,
+    pub(super) name: String,
+    /// Whether that is somebody else, which takes root.
+    switch: bool,
+}
+
+impl OsUser {
+    /// The owner of an existing cluster, else for root an unprivileged user, else whoever we are.
+    ///
+    /// As root an existing cluster keeps its owner, so that `sudo hotline …` neither fails nor takes files
+    /// away from the user the service runs as.
+    pub(super) fn choose(cluster: Option<(&Path, &Metadata)>) -> Result<Self, ClusterError> {
+        let me = geteuid();
+        match cluster {
+            Some((path, found)) if !me.is_root() && found.uid() != me.as_raw() => {
+                Err(ClusterError::OtherOwner {
+                    path: path.to_owned(),
+                    uid: found.uid(),
+                })
+            }
+            Some((_, found)) if me.is_root() && found.uid() != 0 => {
+                Ok(Self::somebody(found.uid(), found.gid()))
+            }
+            _ if me.is_root() => PREFERRED
+                .iter()
+                .find_map(|name| User::from_name(name).ok().flatten())
+                .map(|user| Self {
+                    uid: user.uid.as_raw(),
+                    gid: user.gid.as_raw(),
+                    name: user.name,
+                    switch: true,
+                })
+                .ok_or(ClusterError::NoUser),
+            _ => Ok(Self {
+                switch: false,
+                ..Self::somebody(me.as_raw(), getegid().as_raw())
+            }),
+        }
+    }
+
+    fn somebody(uid: u32, gid: u32) -> Self {
+        let name = User::from_uid(Uid::from_raw(uid))
+            .ok()
+            .flatten()
+            .map_or_else(|| uid.to_string(), |user| user.name);
+        Self {
+            uid,
+            gid,
+            name,
+            switch: true,
+        }
+    }
+
+    pub(super) fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// A command that runs as this user, detached from our terminal, folder and environment.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .envs(
+                PASSED_ON
+                    .iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            )
+            // Messages in English, so that a log reads alike everywhere; on macOS the server does not start without.
+            .env("LC_ALL", "C")
+            .current_dir("/")
+            .stdin(std::process::Stdio::null());
+        if self.switch {
+            // Dropping root with `uid` also drops every supplementary group.
+            command.gid(self.gid).uid(self.uid);
+        }
+        command
+    }
+
+    /// Makes an open file or folder this user's.
+    pub(super) fn give_open(&self, file: &File, path: &Path) -> Result<(), ClusterError> {
+        if !self.switch {
+            return Ok(());
+        }
+        fchown(file, Some(self.uid), Some(self.gid))
+            .map_err(ClusterError::io("change the owner of", path))
+    }
+
+    /// Makes `path` and everything below this user's, without following links.
+    pub(super) fn give_tree(&self, path: &Path) -> Result<(), ClusterError> {
+        if !self.switch {
+            return Ok(());
+        }
+        let kind = path
+            .symlink_metadata()
+            .map_err(ClusterError::io("read", path))?;
+        if kind.is_dir() {
+            for entry in path.read_dir().map_err(ClusterError::io("list", path))? {
+                self.give_tree(&entry.map_err(ClusterError::io("list", path))?.path())?;
+            }
+        }
+        lchown(path, Some(self.uid), Some(self.gid))
+            .map_err(ClusterError::io("change the owner of", path))
+    }
+
+    /// The first folder on the way to `path`, itself included, that this user may not enter.
+    pub(super) fn stopped_at(&self, path: &Path) -> Result<Option<PathBuf>, ClusterError> {
+        if !self.switch {
+            return Ok(None);
+        }
+        let mut folders: Vec<&Path> = path.ancestors().collect();
+        folders.reverse();
+        for folder in folders {
+            let found = folder
+                .metadata()
+                .map_err(ClusterError::io("read", folder))?;
+            if !self.may_enter(&found) {
+                return Ok(Some(folder.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn may_enter(&self, folder: &Metadata) -> bool {
+        let needed = if folder.uid() == self.uid {
+            ENTER_AS_OWNER
+        } else if folder.gid() == self.gid {
+            ENTER_AS_GROUP
+        } else {
+            ENTER_AS_OTHER
+        };
+        self.uid == 0 || folder.mode() & needed != 0
+    }
+}

@@ -1,0 +1,97 @@
+//! `postmaster.pid`: which postmaster, if any, runs on a cluster.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
+use super::ClusterError;
+
+/// Process id of the postmaster that runs on the cluster.
+///
+/// A file that names a process which is no postmaster of this cluster is removed: PostgreSQL would take that
+/// process for one and refuse to start. A file whose process is gone stays, since PostgreSQL handles it and
+/// finds in it the shared memory that backends of a killed postmaster may still use.
+pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
+    let path = cluster.join("postmaster.pid");
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ClusterError::io("read", &path)(error)),
+    };
+    // Negative for PostgreSQL in single-user mode.
+    let pid = text
+        .lines()
+        .next()
+        .and_then(|line| line.trim().parse().ok())
+        .map(i32::unsigned_abs);
+    if let Some(pid) = pid {
+        if is_postmaster_of(pid, cluster) {
+            return Ok(Some(pid));
+        }
+        if !exists(pid) {
+            return Ok(None);
+        }
+    }
+    tracing::warn!(
+        cluster = %cluster.display(),
+        pid,
+        "removing a postmaster.pid that names no postmaster of this cluster"
+    );
+    std::fs::remove_file(&path).map_err(ClusterError::io("remove", &path))?;
+    Ok(None)
+}
+
+/// Whether the process exists, be it a zombie or somebody else's.
+fn exists(pid: u32) -> bool {
+    let Ok(pid) = i32::try_from(pid) else {
+        return false;
+    };
+    kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH)
+}
+
+/// Whether the process lives and is a postmaster of the cluster; in doubt it is one.
+#[cfg(target_os = "linux")]
+pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let process = Path::new("/proc").join(pid.to_string());
+    // `<pid> (<program>) <state> …`, where the program's name may itself hold parentheses.
+    let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+    let Some((program, state)) = stat
+        .split_once('(')
+        .and_then(|(_, rest)| rest.rsplit_once(") "))
+    else {
+        return false;
+    };
+    if state.starts_with(['Z', 'X']) || !matches!(program, "postgres" | "postmaster") {
+        return false;
+    }
+    // A postmaster's working folder is its cluster, wherever that was moved since.
+    match (process.join("cwd").metadata(), cluster.metadata()) {
+        (Ok(folder), Ok(cluster)) => (folder.dev(), folder.ino()) == (cluster.dev(), cluster.ino()),
+        // In a container root may lack the right to look at another user's process.
+        (Err(error), _) => error.kind() == ErrorKind::PermissionDenied,
+        (Ok(_), Err(_)) => false,
+    }
+}
+
+/// Whether the process lives and is a postmaster of the cluster.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
+    let Ok(output) = std::process::Command::new("ps")
+        .args(["-ww", "-o", "stat=,command=", "-p"])
+        .arg(pid.to_string())
+        .output()
+    else {
+        return exists(pid);
+    };
+    let line = String::from_utf8_lossy(&output.stdout);
+    let line = line.trim();
+    !line.is_empty()
+        && !line.starts_with('Z')
+        && line.contains("postgres")
+        && line.contains(&*cluster.to_string_lossy())
+}

@@ -1,0 +1,219 @@
+//! One postmaster process: starting it, noticing its end, stopping it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::Child;
+use tokio::time::{sleep, timeout};
+
+use super::binaries::Binaries;
+use super::home::Home;
+use super::{ClusterError, ClusterOptions, pid_file, socket};
+
+/// A fast shutdown writes a last checkpoint; with 4 GB of WAL on a slow disk that takes tens of seconds.
+const FAST_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// After an immediate shutdown PostgreSQL itself kills what has not ended within 5 s.
+const IMMEDIATE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a postmaster that is not our child is looked for; nothing announces its end.
+const ADOPTED_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Beyond this size the log is put aside at the next start; one older log is kept.
+const LOG_MAX_BYTES: u64 = 16 << 20;
+
+/// How much of the log an error message looks at.
+const LOG_TAIL_BYTES: u64 = 4 << 10;
+
+/// How many lines of the log an error message quotes.
+const LOG_TAIL_LINES: usize = 10;
+
+/// A postmaster, started by this process or found running.
+#[derive(Debug)]
+pub(super) struct Postmaster {
+    pub(super) pid: u32,
+    /// None when it was started by another process.
+    child: Option<Child>,
+    /// Where its part of the log begins.
+    log_begins_at: u64,
+}
+
+impl Postmaster {
+    /// The one that already runs on the cluster.
+    pub(super) fn find(home: &Home) -> Result<Option<Self>, ClusterError> {
+        Ok(pid_file::running(&home.cluster)?.map(|pid| Self {
+            pid,
+            child: None,
+            log_begins_at: 0,
+        }))
+    }
+
+    /// Starts one; it accepts connections some time later. Needs the owner lock, and none may run yet.
+    pub(super) fn spawn(
+        home: &Home,
+        binaries: &Binaries,
+        options: &ClusterOptions,
+    ) -> Result<Self, ClusterError> {
+        socket::prepare(&home.socket_dir, &home.user)?;
+        let (log, log_begins_at) = open_log(&home.log_file)?;
+        let also_log = log
+            .try_clone()
+            .map_err(ClusterError::io("open", &home.log_file))?;
+        let program = binaries.postgres();
+        let mut command = home.user.command(&program);
+        command.arg("-D").arg(&home.cluster);
+        for (name, value) in settings(home, options) {
+            command.arg("-c").arg(format!("{name}={value}"));
+        }
+        let child = command
+            .stdout(log)
+            .stderr(also_log)
+            // Ctrl-C in a terminal goes to the whole group; PostgreSQL must outlive Hotline's last flush.
+            .process_group(0)
+            .spawn()
+            .map_err(ClusterError::io("run", &program))?;
+        Ok(Self {
+            // Only None after the child was waited for.
+            pid: child.id().unwrap_or_default(),
+            child: Some(child),
+            log_begins_at,
+        })
+    }
+
+    pub(super) fn is_adopted(&self) -> bool {
+        self.child.is_none()
+    }
+
+    /// Returns when it has ended, with its status if it was our child. Safe to cancel.
+    pub(super) async fn ended(&mut self, home: &Home) -> Option<ExitStatus> {
+        if let Some(child) = &mut self.child {
+            return child.wait().await.ok();
+        }
+        while pid_file::is_postmaster_of(self.pid, &home.cluster) {
+            sleep(ADOPTED_POLL_INTERVAL).await;
+        }
+        None
+    }
+
+    /// Stops it: fast, or immediately when that takes too long.
+    pub(super) async fn shut_down(&mut self, home: &Home) -> Result<(), ClusterError> {
+        let steps = [
+            (Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT),
+            (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT),
+        ];
+        for (signal, limit) in steps {
+            self.signal(signal, home)?;
+            if timeout(limit, self.ended(home)).await.is_ok() {
+                return Ok(());
+            }
+            tracing::warn!(
+                pid = self.pid,
+                %signal,
+                duration_ms = limit.as_millis(),
+                "PostgreSQL does not stop"
+            );
+        }
+        Err(ClusterError::StillRunning {
+            pid: self.pid,
+            log_file: home.log_file.clone(),
+        })
+    }
+
+    /// The last lines it logged, on one line.
+    pub(super) fn log_tail(&self, home: &Home) -> String {
+        let tail = read_tail(&home.log_file, self.log_begins_at).unwrap_or_default();
+        let mut lines: Vec<&str> = tail.lines().rev().take(LOG_TAIL_LINES).collect();
+        lines.reverse();
+        lines.join("; ")
+    }
+
+    fn signal(&mut self, signal: Signal, home: &Home) -> Result<(), ClusterError> {
+        // Neither a child that was waited for nor an adopted process that ended may be signalled: the id
+        // could be another process's by now.
+        let alive = match &self.child {
+            Some(child) => child.id().is_some(),
+            None => pid_file::is_postmaster_of(self.pid, &home.cluster),
+        };
+        let Some(pid) = i32::try_from(self.pid).ok().filter(|pid| alive && *pid > 0) else {
+            return Ok(());
+        };
+        match kill(Pid::from_raw(pid), signal) {
+            Ok(()) | Err(Errno::ESRCH) => Ok(()),
+            Err(errno) => Err(ClusterError::io("signal the postmaster of", &home.cluster)(
+                errno.into(),
+            )),
+        }
+    }
+}
+
+/// Settings given on the command line, where they win over the cluster's own files.
+fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
+    let on_or_off = |on: bool| if on { "on" } else { "off" }.to_owned();
+    let chosen = [
+        // The unix socket is the only way in.
+        ("listen_addresses", String::new()),
+        ("port", socket::PORT.to_string()),
+        (
+            "unix_socket_directories",
+            home.socket_dir.to_string_lossy().into_owned(),
+        ),
+        ("unix_socket_permissions", "0700".to_owned()),
+        ("max_connections", options.max_connections.to_string()),
+        ("shared_buffers", "256MB".to_owned()),
+        // Batches come without pause; fewer checkpoints mean fewer full pages in the WAL.
+        ("max_wal_size", "4GB".to_owned()),
+        ("wal_compression", "on".to_owned()),
+        // Compiling pays for long analytical statements; ours are short.
+        ("jit", "off".to_owned()),
+        // The journal is deleted on the strength of a commit.
+        ("synchronous_commit", "on".to_owned()),
+        ("fsync", on_or_off(options.fsync)),
+        ("full_page_writes", on_or_off(options.fsync)),
+        // Statements and details carry what customers wrote, which belongs in no log.
+        ("log_min_error_statement", "panic".to_owned()),
+        ("log_error_verbosity", "terse".to_owned()),
+        ("logging_collector", "off".to_owned()),
+        ("log_destination", "stderr".to_owned()),
+    ];
+    chosen
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .chain(options.settings.iter().cloned())
+        .collect()
+}
+
+fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
+    let size = path.metadata().map_or(0, |found| found.len());
+    let begins_at = if size > LOG_MAX_BYTES {
+        let aside = path.with_extension("log.1");
+        std::fs::rename(path, &aside).map_err(ClusterError::io("put aside", path))?;
+        0
+    } else {
+        size
+    };
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(ClusterError::io("open", path))?;
+    Ok((file, begins_at))
+}
+
+fn read_tail(path: &Path, from: u64) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(
+        from.max(size.saturating_sub(LOG_TAIL_BYTES)),
+    ))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,185 @@
+//! Keeps the postmaster running while the service runs: Hotline goes on without its database, but not for
+//! longer than need be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::binaries::Binaries;
+use super::home::Home;
+use super::lock::OwnerLock;
+use super::postmaster::Postmaster;
+use super::{ClusterError, ClusterOptions};
+
+/// Pause before the first restart: a single crash is over before anybody notices.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest pause: a full disk that was cleared is noticed within half a minute.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A postmaster that ran this long was well; its end begins the pauses anew.
+const STEADY_AFTER: Duration = Duration::from_secs(60);
+
+/// Doublings after which the longest pause is reached; more would overflow.
+const DOUBLINGS_MAX: u32 = 10;
+
+/// What `pid` reads while nothing runs.
+const NOT_RUNNING: u32 = 0;
+
+/// A task that restarts the postmaster whenever it ends unasked.
+///
+/// Dropping it lets the postmaster run on, for the next owner to take over.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    pid: Arc<AtomicU32>,
+    stop: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<Result<(), ClusterError>>>>,
+}
+
+/// What the task needs.
+struct Watch {
+    home: Home,
+    binaries: Binaries,
+    options: ClusterOptions,
+    pid: Arc<AtomicU32>,
+    /// Held as long as the task may start a postmaster.
+    _lock: OwnerLock,
+}
+
+impl Supervisor {
+    pub(super) fn start(
+        postmaster: Postmaster,
+        home: Home,
+        binaries: Binaries,
+        options: ClusterOptions,
+        lock: OwnerLock,
+    ) -> Self {
+        let pid = Arc::new(AtomicU32::new(postmaster.pid));
+        let (stop, stopped) = watch::channel(false);
+        let watch = Watch {
+            home,
+            binaries,
+            options,
+            pid: Arc::clone(&pid),
+            _lock: lock,
+        };
+        let task = tokio::spawn(watch.run(postmaster, stopped));
+        Self {
+            pid,
+            stop,
+            task: Mutex::new(Some(task)),
+        }
+    }
+
+    pub(super) fn pid(&self) -> Option<u32> {
+        match self.pid.load(Ordering::Acquire) {
+            NOT_RUNNING => None,
+            pid => Some(pid),
+        }
+    }
+
+    /// Stops the postmaster and gives up the owner lock. A second call has nothing left to do.
+    pub(super) async fn stop(&self, home: &Home) -> Result<(), ClusterError> {
+        self.stop.send_replace(true);
+        // Taken only when it has ended, so that a stop given up half way can be asked for again.
+        let mut slot = self.task.lock().await;
+        let Some(task) = slot.as_mut() else {
+            return Ok(());
+        };
+        let ended = task.await;
+        *slot = None;
+        if let Ok(result) = ended {
+            return result;
+        }
+        // The runtime the task lived on is gone; the postmaster may still be there.
+        match Postmaster::find(home)? {
+            Some(mut postmaster) => postmaster.shut_down(home).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get_mut() {
+            task.abort();
+        }
+    }
+}
+
+impl Watch {
+    async fn run(
+        self,
+        mut postmaster: Postmaster,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), ClusterError> {
+        let mut failures = 0;
+        loop {
+            let began = Instant::now();
+            self.pid.store(postmaster.pid, Ordering::Release);
+            let status = tokio::select! {
+                biased;
+                () = asked(&mut stop) => {
+                    let stopped = postmaster.shut_down(&self.home).await;
+                    self.pid.store(NOT_RUNNING, Ordering::Release);
+                    return stopped;
+                }
+                status = postmaster.ended(&self.home) => status,
+            };
+            self.pid.store(NOT_RUNNING, Ordering::Release);
+            tracing::error!(
+                pid = postmaster.pid,
+                status = status.map(|status| status.to_string()),
+                log = postmaster.log_tail(&self.home),
+                "PostgreSQL ended unasked and will be restarted"
+            );
+            if began.elapsed() > STEADY_AFTER {
+                failures = 0;
+            }
+            postmaster = loop {
+                tokio::select! {
+                    biased;
+                    () = asked(&mut stop) => return Ok(()),
+                    () = sleep(pause(failures)) => {}
+                }
+                failures = failures.saturating_add(1);
+                match self.again() {
+                    Ok(postmaster) => break postmaster,
+                    Err(error) => tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "PostgreSQL could not be restarted"
+                    ),
+                }
+            };
+            tracing::warn!(pid = postmaster.pid, failures, "restarted PostgreSQL");
+        }
+    }
+
+    /// Does not wait for readiness: a start that fails shows as another end.
+    fn again(&self) -> Result<Postmaster, ClusterError> {
+        match Postmaster::find(&self.home)? {
+            // Somebody was faster by hand.
+            Some(found) => Ok(found),
+            None => Postmaster::spawn(&self.home, &self.binaries, &self.options),
+        }
+    }
+}
+
+/// Returns when a stop was asked for; never when the asking side is gone, which aborts the task instead.
+async fn asked(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|asked| *asked).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Doubles with each failure up to the longest pause; a random half keeps machines that lost the same disk apart.
+fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE
+        .saturating_mul(1 << failures.min(DOUBLINGS_MAX))
+        .min(LONGEST_PAUSE)
+        .mul_f64(rand::random_range(0.5..=1.0))
+}

@@ -1,0 +1,174 @@
+//! Start, use, stop, start again.
+
+use std::os::unix::fs::MetadataExt;
+
+use super::super::binaries::{choose, major};
+use super::super::os_user::OsUser;
+use super::super::{Cluster, ClusterError, ClusterOptions};
+use super::{Folder, connect, execute, is_root, scalar};
+
+#[tokio::test]
+async fn a_cluster_starts_answers_and_stops() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+
+    assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
+    assert!(cluster.is_owner());
+    assert!(cluster.pid().is_some());
+    assert!(cluster.cluster_dir().join("postmaster.pid").exists());
+
+    cluster.stop().await.unwrap();
+    assert_eq!(cluster.pid(), None);
+    assert!(!cluster.cluster_dir().join("postmaster.pid").exists());
+    assert!(connect(&cluster).await.is_err());
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_start_finds_the_rows_of_the_first() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    execute(
+        &cluster,
+        "create table kept (n int); insert into kept values (7)",
+    )
+    .await;
+    cluster.stop().await.unwrap();
+
+    // The lock went with the stop, not with the value.
+    let again = Cluster::start(folder.options()).await.unwrap();
+    assert_eq!(scalar(&again, "select n from kept").await.unwrap(), 7);
+    again.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn commits_are_durable_unless_told_otherwise() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(ClusterOptions::new(folder.data_dir()))
+        .await
+        .unwrap();
+    let durable = "select count(*)::int from pg_settings where setting = 'on' and \
+                   name in ('fsync', 'full_page_writes', 'synchronous_commit')";
+    assert_eq!(scalar(&cluster, durable).await.unwrap(), 3);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_socket_is_private_and_the_only_way_in() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    let socket_dir = cluster.socket_dir().metadata().unwrap();
+    assert_eq!(socket_dir.mode() & 0o7777, 0o700);
+    assert_eq!(
+        socket_dir.uid(),
+        cluster.cluster_dir().metadata().unwrap().uid()
+    );
+    let closed =
+        "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
+    assert_eq!(scalar(&cluster, closed).await.unwrap(), 1);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn root_runs_it_as_somebody_else() {
+    if !is_root("giving up root") {
+        return;
+    }
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.pid().unwrap()));
+    // Real, effective, saved and file system ids, and no group left over from root.
+    let status = status.unwrap();
+    let line = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        let ids = line.split_whitespace().skip(1);
+        ids.map(|id| id.parse().unwrap()).collect::<Vec<u32>>()
+    };
+    assert!(line("Uid:").iter().all(|id| *id != 0));
+    assert!(line("Gid:").iter().all(|id| *id != 0));
+    assert_eq!(line("Groups:"), Vec::<u32>::new());
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn settings_of_the_caller_win() {
+    let folder = Folder::new();
+    let mut options = folder.options();
+    options
+        .settings
+        .push(("max_connections".to_owned(), "33".to_owned()));
+    let cluster = Cluster::start(options).await.unwrap();
+    let limit = "select setting::int from pg_settings where name = 'max_connections'";
+    assert_eq!(scalar(&cluster, limit).await.unwrap(), 33);
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_start_says_why() {
+    let folder = Folder::new();
+    let mut options = folder.options();
+    options
+        .settings
+        .push(("max_connections".to_owned(), "many".to_owned()));
+    let error = Cluster::start(options).await.unwrap_err();
+    assert!(matches!(error, ClusterError::ExitedEarly { .. }));
+    let text = error.to_string();
+    assert!(
+        text.contains("exit status: 1") && text.contains("max_connections"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn without_binaries_the_message_says_what_to_install() {
+    let user = OsUser::choose(None).unwrap();
+    let error = choose(Vec::new(), None, &user).await.unwrap_err();
+    let text = error.to_string();
+    for hint in [
+        "apt-get install postgresql",
+        "dnf install postgresql-server postgresql-contrib",
+        "apk add postgresql postgresql-contrib",
+        "brew install postgresql@16",
+        "--database-url",
+    ] {
+        assert!(text.contains(hint), "{hint} is missing in: {text}");
+    }
+
+    let folder = Folder::new();
+    let mut options = folder.options();
+    options.binaries = Some(folder.root().to_owned());
+    let error = Cluster::start(options).await.unwrap_err();
+    assert!(matches!(error, ClusterError::BadBinaries { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_of_another_version_is_left_alone() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    cluster.stop().await.unwrap();
+    let version = cluster.cluster_dir().join("PG_VERSION");
+    std::fs::write(&version, "9\n").unwrap();
+
+    let error = Cluster::start(folder.options()).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ClusterError::OtherVersion {
+                cluster_version: 9,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn versions_are_read_from_what_postgres_prints() {
+    assert_eq!(
+        major("postgres (PostgreSQL) 15.13 (Debian 15.13-0)"),
+        Some(15)
+    );
+    assert_eq!(major("postgres (PostgreSQL) 17beta1"), Some(17));
+    assert_eq!(major("postgres (PostgreSQL) 9.6.24"), Some(9));
+    assert_eq!(major("postgres: command not found"), None);
+}

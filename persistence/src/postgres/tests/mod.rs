@@ -1,0 +1,117 @@
+//! Each test runs a real PostgreSQL in a folder of its own.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+
+mod lifecycle;
+mod places;
+mod recovery;
+mod sharing;
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+use sqlx::{Connection, PgConnection};
+use tempfile::TempDir;
+
+use super::{Cluster, ClusterOptions};
+
+/// A condition that is not met by then never will be.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Pause between two looks at a condition.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// A data folder that PostgreSQL's user can reach and that leaves no postmaster behind, even when a test fails.
+struct Folder {
+    root: TempDir,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let root = TempDir::new().unwrap();
+        std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).unwrap();
+        Self { root }
+    }
+
+    fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    fn data_dir(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    fn options(&self) -> ClusterOptions {
+        options(self.data_dir())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        end_postmaster(&self.data_dir());
+    }
+}
+
+/// As a service runs it, but without waiting for the disk.
+fn options(data_dir: PathBuf) -> ClusterOptions {
+    ClusterOptions {
+        fsync: false,
+        ..ClusterOptions::new(data_dir)
+    }
+}
+
+/// Kills whatever runs on the cluster, and waits until it is gone.
+fn end_postmaster(data_dir: &Path) {
+    let cluster = data_dir.join("postgres");
+    let Ok(Some(pid)) = super::pid_file::running(&cluster) else {
+        return;
+    };
+    let _ = kill(raw(pid), Signal::SIGQUIT);
+    let began = Instant::now();
+    while super::pid_file::is_postmaster_of(pid, &cluster) && began.elapsed() < DEADLINE {
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+async fn connect(cluster: &Cluster) -> Result<PgConnection, sqlx::Error> {
+    PgConnection::connect_with(&cluster.connect_options()).await
+}
+
+async fn scalar(cluster: &Cluster, sql: &'static str) -> Result<i32, sqlx::Error> {
+    let mut connection = connect(cluster).await?;
+    let answer = sqlx::query_scalar(sql).fetch_one(&mut connection).await?;
+    connection.close().await?;
+    Ok(answer)
+}
+
+async fn execute(cluster: &Cluster, sql: &'static str) {
+    let mut connection = connect(cluster).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+/// Waits until the condition holds; fails the test when it never does.
+async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < DEADLINE, "never happened: {what}");
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+fn raw(pid: u32) -> Pid {
+    Pid::from_raw(i32::try_from(pid).unwrap())
+}
+
+/// Whether the test can run; says so when it cannot.
+fn is_root(needed_for: &str) -> bool {
+    let root = geteuid().is_root();
+    if !root {
+        eprintln!("skipped: {needed_for} takes root");
+    }
+    root
+}

@@ -1,0 +1,200 @@
+//! Folders that are far, closed or taken.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnectOptions;
+
+use super::super::os_user::OsUser;
+use super::super::{Cluster, ClusterError, socket};
+use super::{Folder, end_postmaster, is_root, options, scalar};
+
+#[tokio::test]
+async fn a_long_path_gets_its_socket_elsewhere() {
+    let folder = Folder::new();
+    let data_dir = folder.root().join("long ".repeat(30));
+    let cluster = Cluster::start(options(data_dir.clone())).await.unwrap();
+    assert!(!cluster.socket_dir().starts_with(folder.root()));
+    assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
+
+    let guest = Cluster::open(options(data_dir)).await.unwrap();
+    assert_eq!(scalar(&guest, "select 1").await.unwrap(), 1);
+    cluster.stop().await.unwrap();
+    std::fs::remove_dir_all(cluster.socket_dir()).unwrap();
+}
+
+#[test]
+fn a_path_with_a_meaning_to_postgres_gets_its_socket_elsewhere() {
+    assert_eq!(
+        socket::directory(Path::new("/srv/hotline/postgres")),
+        Path::new("/srv/hotline/postgres/socket")
+    );
+    for odd in ["/srv/a,b", "/srv/a b", "/srv/\"a\""] {
+        assert!(socket::directory(Path::new(odd)).starts_with("/tmp"));
+    }
+}
+
+#[tokio::test]
+async fn the_url_leads_to_the_same_database() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(options(folder.root().join("ä & b")))
+        .await
+        .unwrap();
+    let read: PgConnectOptions = cluster.url().parse().unwrap();
+    assert_eq!(read.get_username(), "hotline");
+    assert_eq!(read.get_database(), Some("hotline"));
+    assert_eq!(
+        read.get_socket().map(PathBuf::as_path),
+        Some(cluster.socket_dir())
+    );
+    read.connect().await.unwrap();
+    cluster.stop().await.unwrap();
+    std::fs::remove_dir_all(cluster.socket_dir()).unwrap();
+
+    let odd = socket::url(Path::new("/ä &"));
+    assert_eq!(
+        odd,
+        "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline"
+    );
+}
+
+#[test]
+fn a_socket_folder_that_is_not_ours_is_refused() {
+    let folder = Folder::new();
+    let user = OsUser::choose(None).unwrap();
+    let place = folder.root().join("socket");
+
+    symlink(folder.root(), &place).unwrap();
+    let error = socket::prepare(&place, &user).unwrap_err();
+    assert!(
+        matches!(error, ClusterError::SocketDirectory { .. }),
+        "{error}"
+    );
+    std::fs::remove_file(&place).unwrap();
+
+    std::fs::create_dir(&place).unwrap();
+    std::fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
+    socket::prepare(&place, &user).unwrap();
+    assert_eq!(place.metadata().unwrap().mode() & 0o7777, 0o700);
+
+    if is_root("a folder of another user") {
+        std::os::unix::fs::chown(&place, Some(12_345), None).unwrap();
+        let error = socket::prepare(&place, &user).unwrap_err();
+        assert!(
+            matches!(error, ClusterError::SocketDirectory { .. }),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn something_else_in_the_place_of_the_cluster_is_left_alone() {
+    let folder = Folder::new();
+    let theirs = folder.data_dir().join("postgres/letters");
+    std::fs::create_dir_all(&theirs).unwrap();
+    let error = Cluster::start(folder.options()).await.unwrap_err();
+    assert!(matches!(error, ClusterError::NotACluster { .. }), "{error}");
+    assert!(theirs.exists());
+}
+
+#[tokio::test]
+async fn a_cluster_root_restored_is_handed_over() {
+    if !is_root("files of root") {
+        return;
+    }
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    cluster.stop().await.unwrap();
+    let owner = cluster.cluster_dir().metadata().unwrap().uid();
+    let status = std::process::Command::new("chown")
+        .args(["-R", "0:0"])
+        .arg(cluster.cluster_dir())
+        .status()
+        .unwrap();
+    assert!(status.success());
+
+    let again = Cluster::start(folder.options()).await.unwrap();
+    assert_eq!(scalar(&again, "select 1").await.unwrap(), 1);
+    assert_eq!(again.cluster_dir().metadata().unwrap().uid(), owner);
+    again.stop().await.unwrap();
+}
+
+/// Removes a cluster that was put elsewhere, whose folder no temporary folder removes.
+struct Elsewhere {
+    data_dir: PathBuf,
+    cluster: PathBuf,
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        end_postmaster(&self.data_dir);
+        let _ = std::fs::remove_dir_all(&self.cluster);
+        // Only when nothing else is in it.
+        let _ = std::fs::remove_dir(self.cluster.parent().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn below_a_closed_folder_the_cluster_goes_elsewhere() {
+    if !is_root("a folder closed to others") {
+        return;
+    }
+    let folder = Folder::new();
+    let closed = folder.root().join("closed");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    let data_dir = closed.join("data");
+    let link = data_dir.join("postgres");
+
+    let cluster = Cluster::start(options(data_dir.clone())).await.unwrap();
+    let elsewhere = Elsewhere {
+        data_dir: data_dir.clone(),
+        cluster: cluster.cluster_dir().to_owned(),
+    };
+    let place = &elsewhere.cluster;
+    assert!(place.starts_with("/var/lib/hotline"));
+    assert_eq!(&link.read_link().unwrap(), place);
+    assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
+    cluster.stop().await.unwrap();
+
+    // Killed between the link and the name: the next start finishes it.
+    let unfinished = PathBuf::from(format!("{}.new", place.display()));
+    std::fs::rename(place, &unfinished).unwrap();
+    let again = Cluster::start(options(data_dir.clone())).await.unwrap();
+    assert_eq!(again.cluster_dir(), place);
+    again.stop().await.unwrap();
+
+    // A lost link must neither reuse nor replace the cluster.
+    std::fs::remove_file(&link).unwrap();
+    let error = Cluster::start(options(data_dir.clone())).await.unwrap_err();
+    assert!(matches!(error, ClusterError::Unlinked { .. }), "{error}");
+
+    // Nor must a lost cluster be replaced by an empty one.
+    symlink(place, &link).unwrap();
+    let aside = closed.join("aside");
+    let status = std::process::Command::new("mv")
+        .arg(place)
+        .arg(&aside)
+        .status();
+    assert!(status.unwrap().success());
+    let error = Cluster::start(options(data_dir)).await.unwrap_err();
+    assert!(matches!(error, ClusterError::Missing { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_folder_closed_later_is_named() {
+    if !is_root("a folder closed to others") {
+        return;
+    }
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    cluster.stop().await.unwrap();
+    std::fs::set_permissions(folder.data_dir(), Permissions::from_mode(0o700)).unwrap();
+    let error = Cluster::start(folder.options()).await.unwrap_err();
+    let ClusterError::Unreachable { path, .. } = error else {
+        unreachable!("{error}");
+    };
+    assert_eq!(path, folder.data_dir().canonicalize().unwrap());
+}

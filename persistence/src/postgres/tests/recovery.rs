@@ -1,0 +1,173 @@
+//! What is found after something was killed.
+
+use std::path::Path;
+
+use nix::sys::signal::{Signal, kill};
+
+use super::super::os_user::OsUser;
+use super::super::{Cluster, ClusterError, ClusterOptions};
+use super::{Folder, connect, eventually, execute, raw, scalar};
+
+#[tokio::test]
+async fn a_killed_postmaster_is_restarted() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    execute(
+        &cluster,
+        "create table kept (n int); insert into kept values (7)",
+    )
+    .await;
+
+    for _ in 0..2 {
+        let killed = cluster.pid().unwrap();
+        kill(raw(killed), Signal::SIGKILL).unwrap();
+        eventually("a new postmaster answers", async || {
+            cluster.pid().is_some_and(|pid| pid != killed)
+                && scalar(&cluster, "select n from kept").await.ok() == Some(7)
+        })
+        .await;
+    }
+    cluster.stop().await.unwrap();
+    assert!(!cluster.cluster_dir().join("postmaster.pid").exists());
+}
+
+#[tokio::test]
+async fn a_postmaster_left_behind_is_taken_over_and_restarted() {
+    let folder = Folder::new();
+    let first = Cluster::start(folder.options()).await.unwrap();
+    let pid = first.pid().unwrap();
+    drop(first);
+
+    let second = Cluster::start(folder.options()).await.unwrap();
+    assert_eq!(second.pid(), Some(pid));
+    assert_eq!(scalar(&second, "select 1").await.unwrap(), 1);
+
+    kill(raw(pid), Signal::SIGKILL).unwrap();
+    eventually("a new postmaster answers", async || {
+        second.pid().is_some_and(|new| new != pid) && scalar(&second, "select 1").await.is_ok()
+    })
+    .await;
+    second.stop().await.unwrap();
+    assert!(!second.cluster_dir().join("postmaster.pid").exists());
+}
+
+#[tokio::test]
+async fn a_postmaster_taken_over_can_be_stopped() {
+    let folder = Folder::new();
+    drop(Cluster::start(folder.options()).await.unwrap());
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    cluster.stop().await.unwrap();
+    assert!(!cluster.cluster_dir().join("postmaster.pid").exists());
+}
+
+#[tokio::test]
+async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
+    let folder = Folder::new();
+    let first = Cluster::start(folder.options()).await.unwrap();
+    execute(
+        &first,
+        "create table kept (n int); insert into kept values (7)",
+    )
+    .await;
+    // A backend that computes does not notice at once that its postmaster is gone.
+    let mut busy = connect(&first).await.unwrap();
+    let busy = tokio::spawn(async move {
+        sqlx::query("select count(*) from generate_series(1, 20000000)")
+            .execute(&mut busy)
+            .await
+            .is_ok()
+    });
+    eventually("the backend computes", async || {
+        let active = "select count(*)::int from pg_stat_activity \
+                      where state = 'active' and query like '%generate_series%' and pid <> pg_backend_pid()";
+        scalar(&first, active).await.unwrap() == 1
+    })
+    .await;
+    let killed = first.pid().unwrap();
+    drop(first);
+    kill(raw(killed), Signal::SIGKILL).unwrap();
+
+    let second = Cluster::start(folder.options()).await.unwrap();
+    assert_ne!(second.pid(), Some(killed));
+    let log = std::fs::read_to_string(second.log_file()).unwrap();
+    assert!(
+        log.contains("pre-existing shared memory block"),
+        "the backend was too fast for this test"
+    );
+    assert_eq!(scalar(&second, "select n from kept").await.unwrap(), 7);
+    second.stop().await.unwrap();
+    busy.abort();
+}
+
+#[tokio::test]
+async fn a_pid_file_naming_an_unrelated_process_is_removed() {
+    let folder = Folder::new();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    cluster.stop().await.unwrap();
+    let pid_file = cluster.cluster_dir().join("postmaster.pid");
+    // Of PostgreSQL's own user, or PostgreSQL would ignore it by itself.
+    let unrelated = OsUser::choose(None)
+        .unwrap()
+        .command(Path::new("/bin/sleep"))
+        .arg("600")
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let pid = unrelated.id().unwrap();
+    for text in [format!("{pid}\n"), format!("-{pid}\n"), String::new()] {
+        std::fs::write(&pid_file, text).unwrap();
+        let again = Cluster::start(folder.options()).await.unwrap();
+        assert_eq!(scalar(&again, "select 1").await.unwrap(), 1);
+        again.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_postmaster_that_listens_elsewhere_is_refused_and_left_alone() {
+    let folder = Folder::new();
+    let mut options = folder.options();
+    options
+        .settings
+        .push(("port".to_owned(), "5433".to_owned()));
+    // Given up while it waits for an answer on the usual socket: as good as started by hand.
+    let start = tokio::spawn(Cluster::start(options));
+    let ready = folder.data_dir().join("postgres/postmaster.pid");
+    eventually("it runs", async || {
+        std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))
+    })
+    .await;
+    start.abort();
+    assert!(start.await.is_err());
+
+    let error = Cluster::start(folder.options()).await.unwrap_err();
+    let ClusterError::Foreign { pid, .. } = error else {
+        unreachable!("{error}");
+    };
+    kill(raw(pid), None).unwrap();
+}
+
+#[tokio::test]
+async fn a_postmaster_without_fsync_is_not_taken_over_by_a_service() {
+    let folder = Folder::new();
+    let first = Cluster::shared(folder.data_dir()).await.unwrap();
+    let pid = first.pid().unwrap();
+
+    let service = Cluster::start(ClusterOptions::new(folder.data_dir()))
+        .await
+        .unwrap();
+    assert_ne!(service.pid(), Some(pid));
+    let durable = "select count(*)::int from pg_settings where name = 'fsync' and setting = 'on'";
+    assert_eq!(scalar(&service, durable).await.unwrap(), 1);
+    service.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn leftovers_of_a_killed_initdb_are_cleaned_up() {
+    let folder = Folder::new();
+    let leftover = folder.data_dir().join("postgres.new");
+    std::fs::create_dir_all(leftover.join("base")).unwrap();
+    let cluster = Cluster::start(folder.options()).await.unwrap();
+    assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
+    assert!(!leftover.exists());
+    cluster.stop().await.unwrap();
+}
