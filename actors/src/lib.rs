@@ -1,0 +1,26 @@
+//! Hotline's live half: every conversation is an actor that alone changes its state.
+//!
+//! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
+//! - [`channels::ChannelSender`], one per channel: the only one who opens a ticket, so that a contact never has
+//!   two open ones on a channel.
+//! - [`webchat::VisitorSession`], one per active visitor: the order of what the visitor says, and the session's end.
+//!
+//! [`Engine`] is the way in: it starts actors on demand from the tables, and retires idle ones. This crate knows
+//! no HTTP.
+
+pub mod channels;
+pub mod clock;
+pub mod contacts;
+pub mod conversations;
+pub mod directory;
+pub mod engine;
+pub mod reads;
+pub mod refusal;
+pub mod registry;
+pub mod sweep;
+pub mod tickets;
+pub mod webchat;
+
+pub use directory::{Directory, Organization};
+pub use engine::{Engine, EngineOptions};
+pub use refusal::{FieldError, Refusal};

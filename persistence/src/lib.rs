@@ -1,0 +1,35 @@
+//! Hotline's durable half.
+//!
+//! A change to a live row takes this way: an actor takes a [`Place`] in the log, decides, and appends the
+//! changes it decided as one entry. The journal writes and syncs the entry; only then is the caller
+//! answered. The persister carries synced entries to PostgreSQL, many at once, in a transaction that also
+//! moves the watermark; segments of the journal below the watermark are deleted. After a crash the entries
+//! above the watermark are written again before anything is served.
+//!
+//! This crate knows neither actors nor HTTP.
+
+pub mod change;
+pub mod change_log;
+pub mod error;
+pub mod id_blocks;
+pub mod ids;
+pub mod journal;
+pub mod key;
+pub mod news;
+pub mod persister;
+pub mod pool;
+pub mod postgres;
+pub mod recovery;
+pub mod select;
+pub mod store;
+pub mod tables;
+
+pub use change::Change;
+pub use change_log::{ChangeLog, Durability, Durable, Place};
+pub use error::{Error, Result};
+pub use ids::{
+    ChannelId, CompanyId, ContactId, EventId, MessageId, ProfileId, QueueId, SessionId, TagId, TicketId, TokenId,
+    UserId, WrapupTypeId,
+};
+pub use sqlx::PgPool;
+pub use store::{Store, StoreOptions};

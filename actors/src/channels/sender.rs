@@ -1,0 +1,108 @@
+//! The actor of one channel: finds or opens the ticket. Openings of a channel pass here one at a time.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use actix::{Actor, Context as ActorContext, Handler, Message, ResponseFuture};
+use hotline_persistence::Durable;
+
+use crate::clock::now;
+use crate::conversations::Conversations;
+use crate::engine::Core;
+use crate::registry::{Hot, Life};
+use crate::tickets::{Command, Context, Decided, Do, Open, TicketActor, apply};
+use crate::Refusal;
+
+/// Openings that wait for one channel before its callers have to wait themselves.
+const MAILBOX: usize = 1024;
+
+/// One channel.
+pub struct ChannelSender {
+    core: Arc<Core>,
+    conversations: Arc<Conversations>,
+}
+
+impl Actor for ChannelSender {
+    type Context = ActorContext<Self>;
+
+    fn started(&mut self, cx: &mut Self::Context) {
+        cx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+/// Opens a ticket and carries out a first command on it, in one entry of the journal: a message never lacks its
+/// ticket, and a ticket opened by a message never lacks the message.
+pub struct OpenAnd<C: Command> {
+    /// The ticket.
+    pub open: Open,
+    /// What happens in it first.
+    pub then: Do<C>,
+}
+
+/// A ticket that was opened, and what its first command answered.
+pub type Opened<R> = R;
+
+impl<C: Command> Message for OpenAnd<C> {
+    type Result = Result<Opened<C::Reply>, Refusal>;
+}
+
+impl<C: Command> Handler<OpenAnd<C>> for ChannelSender {
+    type Result = ResponseFuture<Result<Opened<C::Reply>, Refusal>>;
+
+    fn handle(&mut self, what: OpenAnd<C>, _: &mut Self::Context) -> Self::Result {
+        // This actor holds nothing a panic could leave half done: it stays.
+        let opened = catch_unwind(AssertUnwindSafe(|| self.open(what)))
+            .unwrap_or_else(|_| Err(Refusal::Defect("panic while a ticket was opened".to_owned())));
+        Box::pin(async move {
+            let (reply, durable) = opened?;
+            durable.reached().await?;
+            Ok(reply)
+        })
+    }
+}
+
+impl ChannelSender {
+    /// Starts the actor of a channel.
+    pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, channel: i64) -> Hot<Self> {
+        let actor = Self { core: core.clone(), conversations };
+        let arbiter = core.arbiters.of(channel);
+        Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life: Arc::new(Life::default()) }
+    }
+
+    fn open<C: Command>(&self, what: OpenAnd<C>) -> Result<(C::Reply, Durable), Refusal> {
+        let OpenAnd { open, then } = what;
+        let company = open.company;
+        let contact = open.contact.id;
+        let organization = self.core.directory.company(company).ok_or(Refusal::NotFound)?;
+        let place = self.core.store.log.reserve()?;
+        let (id, is_closed, outcome) = self.conversations.open(contact, |taken_by| {
+            if let Some(ticket) = taken_by {
+                return Err(Refusal::AlreadyOpen(ticket));
+            }
+            let id = self.core.store.ids.ticket()?;
+            let now = now();
+            let mut cx = Context::new(now, &organization, &self.core.store.ids);
+            let ticket = open.decide(id, &mut cx)?;
+            let opening = cx.into_changes(&ticket);
+            let Decided { reply, ticket, changes } =
+                apply(then.command, &ticket, Context::new(now, &organization, &self.core.store.ids))?;
+            let mut entry = opening;
+            entry.extend(changes);
+            if let Some(rider) = then.rider {
+                entry.extend(rider(&reply));
+            }
+            fail::fail_point!("ticket_opened");
+            let (seq, durable) = place.append(entry)?;
+            // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
+            let is_closed = ticket.is_closed();
+            let hot = TicketActor::start_with(&self.core, self.conversations.clone(), ticket);
+            hot.life.appended(seq);
+            self.core.tickets.insert((company, id), hot);
+            Ok((id, (id, is_closed, (reply, durable))))
+        })?;
+        if is_closed {
+            self.conversations.closed(contact, id);
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,116 @@
+//! Which ticket a contact talks in, for one channel: the one place where opening races are settled.
+//!
+//! A slot is locked while a ticket is opened or reopened, from the look at it to the entry in the log; nothing in
+//! between waits. So at any concurrency a contact has one open ticket on a channel at most, and no two can follow
+//! each other in the wrong order in the journal.
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use hotline_persistence::{ContactId, TicketId};
+
+/// A contact's conversation on a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// This ticket is open.
+    Open(TicketId),
+    /// None is open; this one was the latest, and is hot.
+    Closed(TicketId),
+}
+
+/// The slots of one channel.
+#[derive(Debug, Default)]
+pub struct Conversations {
+    slots: DashMap<ContactId, Slot>,
+}
+
+impl Conversations {
+    /// From the open tickets of a channel.
+    pub fn of(open: impl IntoIterator<Item = (ContactId, TicketId)>) -> Self {
+        let slots = open.into_iter().map(|(contact, ticket)| (contact, Slot::Open(ticket))).collect();
+        Self { slots }
+    }
+
+    /// Where a contact stands; none when no ticket is open and none of theirs is hot.
+    pub fn get(&self, contact: ContactId) -> Option<Slot> {
+        self.slots.get(&contact).map(|slot| *slot)
+    }
+
+    /// Lets `open` make a ticket the open one, with the slot locked. `open` is told which ticket is open now, and
+    /// answers the one that is afterwards, or refuses.
+    ///
+    /// # Errors
+    /// Whatever `open` says; the slot is then as it was.
+    pub fn open<T, E>(
+        &self,
+        contact: ContactId,
+        open: impl FnOnce(Option<TicketId>) -> Result<(TicketId, T), E>,
+    ) -> Result<T, E> {
+        match self.slots.entry(contact) {
+            Entry::Occupied(mut slot) => {
+                let taken_by = match slot.get() {
+                    Slot::Open(ticket) => Some(*ticket),
+                    Slot::Closed(_) => None,
+                };
+                let (ticket, outcome) = open(taken_by)?;
+                slot.insert(Slot::Open(ticket));
+                Ok(outcome)
+            }
+            Entry::Vacant(slot) => {
+                let (ticket, outcome) = open(None)?;
+                slot.insert(Slot::Open(ticket));
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Notes that a ticket was closed, unless another one is open already.
+    pub fn closed(&self, contact: ContactId, ticket: TicketId) {
+        if let Some(mut slot) = self.slots.get_mut(&contact)
+            && *slot == Slot::Open(ticket)
+        {
+            *slot = Slot::Closed(ticket);
+        }
+    }
+
+    /// Forgets a closed ticket that is not hot any more.
+    pub fn cooled(&self, contact: ContactId, ticket: TicketId) {
+        self.slots.remove_if(&contact, |_, slot| *slot == Slot::Closed(ticket));
+    }
+
+    /// Contacts with an open ticket or a hot one.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether nobody talks here.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_opening_leaves_the_slot_as_it_was() {
+        let slots = Conversations::of([(ContactId(1), TicketId(7))]);
+        let refused: Result<(), TicketId> = slots.open(ContactId(1), |taken_by| Err(taken_by.unwrap_or(TicketId(0))));
+        assert_eq!(refused, Err(TicketId(7)));
+        assert_eq!(slots.get(ContactId(1)), Some(Slot::Open(TicketId(7))));
+        assert!(slots.open::<(), ()>(ContactId(2), |_| Err(())).is_err());
+        assert_eq!(slots.get(ContactId(2)), None);
+    }
+
+    #[test]
+    fn closing_an_older_ticket_does_not_free_the_slot_of_a_newer_one() {
+        let slots = Conversations::of([(ContactId(1), TicketId(8))]);
+        slots.closed(ContactId(1), TicketId(7));
+        assert_eq!(slots.get(ContactId(1)), Some(Slot::Open(TicketId(8))));
+        slots.closed(ContactId(1), TicketId(8));
+        slots.cooled(ContactId(1), TicketId(7));
+        assert_eq!(slots.get(ContactId(1)), Some(Slot::Closed(TicketId(8))));
+        slots.cooled(ContactId(1), TicketId(8));
+        assert!(slots.is_empty());
+    }
+}

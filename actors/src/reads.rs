@@ -1,0 +1,49 @@
+//! The one read rule: a hot record is asked; everything else waits until what was acknowledged before is in the
+//! tables, and is read there.
+
+use std::sync::Arc;
+
+use hotline_persistence::tables::messages::{self, MessageRow};
+use hotline_persistence::{CompanyId, MessageId, PgPool, SessionId};
+
+use crate::Refusal;
+use crate::engine::Core;
+
+/// Reads of live rows.
+pub struct Reads<'a> {
+    pub(crate) core: &'a Arc<Core>,
+}
+
+impl<'a> Reads<'a> {
+    /// The tables, as soon as they hold every change of this company that was acknowledged before.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn tables(&self, company: CompanyId) -> Result<&'a PgPool, Refusal> {
+        let log = &self.core.store.log;
+        log.reached(log.last_of(company)).await?;
+        Ok(&self.core.store.db)
+    }
+
+    /// One message, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn message(&self, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>, Refusal> {
+        Ok(messages::find(self.tables(company).await?, company, id).await?)
+    }
+
+    /// The message a visitor sent under an id of their own, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn message_by_client_id(
+        &self,
+        company: CompanyId,
+        session: &SessionId,
+        client_id: &str,
+    ) -> Result<Option<MessageRow>, Refusal> {
+        Ok(messages::by_client_id(self.tables(company).await?, company, session, client_id).await?)
+    }
+}
+

@@ -1,0 +1,64 @@
+//! Why a command was not carried out. A refused command changed nothing.
+
+use hotline_persistence::{Error, TicketId};
+
+/// One field that was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// Its path in the body.
+    pub field: String,
+    /// What is wrong with it, as a phrase that follows its name.
+    pub reason: String,
+}
+
+/// Why a command was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// It, or something it names, does not exist in this company.
+    #[error("record not found")]
+    NotFound,
+    /// A value is not accepted here.
+    #[error("invalid value")]
+    Invalid(Vec<FieldError>),
+    /// The ticket is closed, and the command may not act on a closed one.
+    #[error("ticket {0} is closed")]
+    TicketClosed(TicketId),
+    /// The contact already has an open ticket on this channel.
+    #[error("the contact has an open ticket on this channel")]
+    AlreadyOpen(TicketId),
+    /// The record's state forbids the change.
+    #[error("{0}")]
+    Conflict(&'static str),
+    /// The contact cannot receive on this channel.
+    #[error("the contact cannot receive on this channel")]
+    ContactUnreachable,
+    /// No contact with this id in the company.
+    #[error("contact not found")]
+    ContactNotFound,
+    /// The change cannot be made durable, or the database is needed and away.
+    #[error("{0}")]
+    Unavailable(String),
+    /// This actor has retired; its successor carries the command out.
+    #[error("the actor has retired")]
+    Gone,
+    /// The command met a defect. The actor is rebuilt from its last durable state.
+    #[error("the command met a defect")]
+    Defect(String),
+}
+
+impl Refusal {
+    /// One field that is not accepted.
+    pub fn invalid(field: &str, reason: &str) -> Self {
+        Self::Invalid(vec![FieldError { field: field.to_owned(), reason: reason.to_owned() }])
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound(_) => Self::NotFound,
+            Error::Unavailable(reason) => Self::Unavailable(reason),
+            other => Self::Defect(other.to_string()),
+        }
+    }
+}

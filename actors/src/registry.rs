@@ -1,0 +1,138 @@
+//! Which actors are hot: found by key, started once per key, removed when they retire.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+use actix::{Actor, Addr};
+use dashmap::DashMap;
+use hotline_persistence::journal::Seq;
+use tokio::sync::OnceCell;
+
+use crate::Refusal;
+
+/// Actors of one kind.
+pub struct Registry<K, A: Actor> {
+    actors: DashMap<K, Arc<OnceCell<Hot<A>>>>,
+}
+
+/// A hot actor.
+pub struct Hot<A: Actor> {
+    /// Where it takes its messages.
+    pub addr: Addr<A>,
+    /// What others may know of it without asking.
+    pub life: Arc<Life>,
+}
+
+impl<A: Actor> Clone for Hot<A> {
+    fn clone(&self) -> Self {
+        Self { addr: self.addr.clone(), life: self.life.clone() }
+    }
+}
+
+/// The signs of life of one actor.
+#[derive(Debug)]
+pub struct Life {
+    started: Instant,
+    /// Seconds after `started` when it was last asked something.
+    used_s: AtomicU32,
+    last_seq: AtomicU64,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0) }
+    }
+}
+
+impl Life {
+    /// Notes a use.
+    pub fn used(&self) {
+        let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
+        self.used_s.store(seconds, Ordering::Relaxed);
+    }
+
+    /// Seconds since the last use.
+    pub fn idle_s(&self) -> u64 {
+        self.started.elapsed().as_secs().saturating_sub(u64::from(self.used_s.load(Ordering::Relaxed)))
+    }
+
+    /// Notes the actor's newest entry in the log.
+    pub fn appended(&self, seq: Seq) {
+        self.last_seq.fetch_max(seq, Ordering::AcqRel);
+    }
+
+    /// The actor's newest entry in the log; 0 when it has made none.
+    pub fn last_seq(&self) -> Seq {
+        self.last_seq.load(Ordering::Acquire)
+    }
+}
+
+impl<K: Hash + Eq + Clone, A: Actor> Default for Registry<K, A> {
+    fn default() -> Self {
+        Self { actors: DashMap::new() }
+    }
+}
+
+impl<K: Hash + Eq + Clone, A: Actor> Registry<K, A> {
+    /// The actor, if it is hot.
+    pub fn get(&self, key: &K) -> Option<Hot<A>> {
+        let hot = self.actors.get(key)?.get().cloned()?;
+        if hot.addr.connected() {
+            return Some(hot);
+        }
+        // It died of a panic outside a command: nobody may be sent there any more.
+        self.remove(key, &hot.life);
+        None
+    }
+
+    /// The actor, started with `load` if it is not hot. However many ask at once, one load runs.
+    ///
+    /// # Errors
+    /// Whatever `load` says; nothing is kept of it, and the next one to ask tries anew.
+    pub async fn get_or_start<F>(&self, key: &K, load: impl FnOnce() -> F) -> Result<Hot<A>, Refusal>
+    where
+        F: Future<Output = Result<Hot<A>, Refusal>>,
+    {
+        if let Some(hot) = self.get(key) {
+            return Ok(hot);
+        }
+        let cell = self.actors.entry(key.clone()).or_default().clone();
+        let loaded = cell.get_or_try_init(load).await.cloned();
+        if loaded.is_err() {
+            // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
+            // one waits for this cell it stays, or two actors could start under one key.
+            self.actors.remove_if(key, |_, kept| {
+                Arc::ptr_eq(kept, &cell) && !kept.initialized() && Arc::strong_count(kept) == 2
+            });
+        }
+        loaded
+    }
+
+    /// Puts a new actor under a key nobody has had.
+    pub fn insert(&self, key: K, hot: Hot<A>) {
+        self.actors.insert(key, Arc::new(OnceCell::new_with(Some(hot))));
+    }
+
+    /// Removes the actor with these signs of life, and not its successor.
+    pub fn remove(&self, key: &K, life: &Arc<Life>) {
+        self.actors.remove_if(key, |_, cell| cell.get().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
+    }
+
+    /// Every hot actor that `wanted` picks by its signs of life.
+    pub fn select(&self, wanted: impl Fn(&Life) -> bool) -> Vec<Hot<A>> {
+        let hot = |cell: &Arc<OnceCell<Hot<A>>>| cell.get().filter(|hot| wanted(&hot.life)).cloned();
+        self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
+    }
+
+    /// Hot actors.
+    pub fn len(&self) -> usize {
+        self.actors.len()
+    }
+
+    /// Whether none is hot.
+    pub fn is_empty(&self) -> bool {
+        self.actors.is_empty()
+    }
+}

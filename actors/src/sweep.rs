@@ -1,0 +1,52 @@
+//! What happens now and then: idle actors make room, forgotten visitor sessions end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use hotline_persistence::tables::webchat_sessions;
+
+use crate::clock::now;
+use crate::engine::{Core, Engine};
+use crate::tickets::Retire;
+use crate::webchat::End;
+
+/// Sessions ended in one sweep; more wait for the next.
+const SESSIONS_MAX: i64 = 1000;
+
+/// Sweeps every `period`, for as long as the engine lives.
+pub(crate) async fn run(core: Arc<Core>, period: Duration) {
+    let mut clock = tokio::time::interval(period);
+    clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        retire_idle(&core);
+        if let Err(refusal) = end_idle_sessions(&core).await {
+            tracing::debug!(%refusal, "idle sessions are not swept now");
+        }
+    }
+}
+
+/// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room.
+fn retire_idle(core: &Core) {
+    let idle_s = core.options.idle_after.as_secs();
+    let flushed = core.store.log.flushed();
+    for ticket in core.tickets.select(|life| life.idle_s() >= idle_s && life.last_seq() <= flushed) {
+        // A full mailbox means it is not idle after all.
+        let _ = ticket.addr.try_send(Retire { idle_s });
+    }
+    for session in core.sessions.select(|life| life.idle_s() >= idle_s && life.last_seq() <= flushed) {
+        let _ = session.addr.try_send(Retire { idle_s });
+    }
+}
+
+/// Ends the sessions whose visitors have not been seen for long. The tables know them all, hot or not; the actor
+/// has the last word.
+async fn end_idle_sessions(core: &Arc<Core>) -> Result<(), crate::Refusal> {
+    let since = now() - TimeDelta::from_std(core.options.session_idle_after).unwrap_or(TimeDelta::MAX);
+    let engine = Engine::of(core.clone());
+    for (company, id) in webchat_sessions::idle(&core.store.db, since, SESSIONS_MAX).await? {
+        engine.ask_session(company, &id, End { idle_since: Some(since) }).await?;
+    }
+    Ok(())
+}

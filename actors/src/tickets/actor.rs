@@ -1,0 +1,188 @@
+//! The actor of one ticket: the only one who changes it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use actix::{Actor, Context as ActorContext, Handler, Message, ResponseFuture};
+use hotline_persistence::{Change, CompanyId, Durable, TicketId};
+
+use super::command::{Command, Context, Decided, apply};
+use super::state::Ticket;
+use crate::clock::now;
+use crate::conversations::Conversations;
+use crate::engine::Core;
+use crate::registry::{Hot, Life};
+use crate::Refusal;
+
+/// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
+/// sees, and little enough that a stuck one is felt at the door.
+const MAILBOX: usize = 256;
+
+/// One hot ticket.
+pub struct TicketActor {
+    core: Arc<Core>,
+    conversations: Arc<Conversations>,
+    ticket: Ticket,
+    life: Arc<Life>,
+    retired: bool,
+}
+
+impl Actor for TicketActor {
+    type Context = ActorContext<Self>;
+
+    fn started(&mut self, cx: &mut Self::Context) {
+        cx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+/// Changes that become durable together with a command's, made from its reply: the caller's own record of it.
+pub type Rider<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
+
+/// Carries out a command, and answers once it is durable.
+pub struct Do<C: Command> {
+    /// What to do.
+    pub command: C,
+    /// What rides along.
+    pub rider: Option<Rider<C::Reply>>,
+}
+
+impl<C: Command> Clone for Do<C> {
+    fn clone(&self) -> Self {
+        Self { command: self.command.clone(), rider: self.rider.clone() }
+    }
+}
+
+impl<C: Command> From<C> for Do<C> {
+    fn from(command: C) -> Self {
+        Self { command, rider: None }
+    }
+}
+
+impl<C: Command> Message for Do<C> {
+    type Result = Result<C::Reply, Refusal>;
+}
+
+/// Asks the actor to make room, if it still has nothing to do.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Retire {
+    /// Seconds without use that make it idle.
+    pub idle_s: u64,
+}
+
+/// The only place a ticket changes: reserve, decide, append, and answer when durable.
+impl<C: Command> Handler<Do<C>> for TicketActor {
+    type Result = ResponseFuture<Result<C::Reply, Refusal>>;
+
+    fn handle(&mut self, what: Do<C>, _: &mut Self::Context) -> Self::Result {
+        let appended = self.run(what);
+        let core = self.core.clone();
+        let last_seq = self.life.last_seq();
+        Box::pin(async move {
+            let (reply, durable) = appended?;
+            match durable {
+                Some(durable) => durable.reached().await?,
+                // Nothing of its own to wait for, but what it saw must be durable before anyone hears of it.
+                None => core.store.log.synced(last_seq).await?,
+            }
+            Ok(reply)
+        })
+    }
+}
+
+impl Handler<Retire> for TicketActor {
+    type Result = ();
+
+    fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
+        if self.life.idle_s() >= retire.idle_s && self.life.last_seq() <= self.core.store.log.flushed() {
+            self.retire();
+        }
+    }
+}
+
+impl TicketActor {
+    /// Starts an actor for a ticket in this state.
+    pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
+        let life = Arc::new(Life::default());
+        let actor =
+            Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false };
+        let arbiter = core.arbiters.of(actor.ticket.row.id.0);
+        Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
+    }
+
+    fn key(&self) -> (CompanyId, TicketId) {
+        (self.ticket.row.company_id, self.ticket.row.id)
+    }
+
+    fn run<C: Command>(&mut self, what: Do<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+        if self.retired {
+            return Err(Refusal::Gone);
+        }
+        self.life.used();
+        // A panic is a defect of one command: its caller hears of it, the actor goes, and the next call finds one
+        // rebuilt from what is durable.
+        match catch_unwind(AssertUnwindSafe(|| self.carry_out(what))) {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                self.retire();
+                Err(Refusal::Defect(panic_message(panic.as_ref())))
+            }
+        }
+    }
+
+    fn carry_out<C: Command>(&mut self, what: Do<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+        let contact = self.ticket.contact.id;
+        let id = self.ticket.row.id;
+        let was_open = self.ticket.is_open();
+        let opens = !was_open && what.command.opens();
+        let outcome = if opens {
+            let conversations = self.conversations.clone();
+            conversations.open(contact, |open| Ok::<_, Refusal>((id, self.decide(what, open)?)))?
+        } else {
+            self.decide(what, None)?
+        };
+        // A send may reopen and close in one go.
+        if (was_open || opens) && self.ticket.is_closed() {
+            self.conversations.closed(contact, id);
+        }
+        Ok(outcome)
+    }
+
+    fn decide<C: Command>(
+        &mut self,
+        what: Do<C>,
+        open_elsewhere: Option<TicketId>,
+    ) -> Result<(C::Reply, Option<Durable>), Refusal> {
+        // A full log refuses before anything changes.
+        let place = self.core.store.log.reserve()?;
+        let organization = self.core.directory.company(self.ticket.row.company_id).ok_or(Refusal::NotFound)?;
+        let mut cx = Context::new(now(), &organization, &self.core.store.ids);
+        cx.open_elsewhere = open_elsewhere;
+        let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
+        fail::fail_point!("ticket_decided");
+        if changes.is_empty() {
+            return Ok((reply, None));
+        }
+        if let Some(rider) = what.rider {
+            changes.extend(rider(&reply));
+        }
+        let (seq, durable) = place.append(changes)?;
+        self.ticket = ticket;
+        self.life.appended(seq);
+        Ok((reply, Some(durable)))
+    }
+
+    /// Leaves the registry; whoever still comes is sent to the successor.
+    fn retire(&mut self) {
+        self.retired = true;
+        self.core.tickets.remove(&self.key(), &self.life);
+        if self.ticket.is_closed() {
+            self.conversations.cooled(self.ticket.contact.id, self.ticket.row.id);
+        }
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".to_owned())
+}

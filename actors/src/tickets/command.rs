@@ -1,0 +1,176 @@
+//! How a command is decided: a plain function of the ticket, the company's directory and the time.
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::id_blocks::IdBlocks;
+use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::tables::ticket_events::{EventRow, EventType};
+use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::{Change, TicketId, UserId};
+use serde_json::Value;
+
+use super::Ticket;
+use crate::Refusal;
+
+/// One thing that can be asked of one ticket. Knows no actor and does no I/O.
+pub trait Command: Clone + Send + Sync + 'static {
+    /// What the caller is answered.
+    type Reply: Send + 'static;
+
+    /// Whether this command would open the ticket if it is closed: the contact's slot is locked for it then.
+    fn opens(&self) -> bool {
+        false
+    }
+
+    /// Carries the command out on `ticket`, and records in `cx` what is to be journaled. After an `Err` the ticket
+    /// is thrown away.
+    ///
+    /// # Errors
+    /// Why the command is refused.
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Self::Reply, Refusal>;
+}
+
+/// Who asked for a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Author {
+    /// The person, where there was one.
+    pub user: Option<(UserId, String)>,
+    /// By which way it came.
+    pub source: Source,
+}
+
+impl Author {
+    /// An integration with the company's token.
+    pub const API: Self = Self { user: None, source: Source::Api };
+    /// The contact.
+    pub const CONTACT: Self = Self { user: None, source: Source::Contact };
+}
+
+/// What a decision may look at, and where it records what it changed.
+pub struct Context<'a> {
+    /// The time of the decision.
+    pub now: DateTime<Utc>,
+    /// The company's directory.
+    pub organization: &'a Organization,
+    /// Another open ticket of this contact and channel, for commands that would open one.
+    pub open_elsewhere: Option<TicketId>,
+    ids: &'a IdBlocks,
+    changes: Vec<Change>,
+    touched: bool,
+}
+
+impl<'a> Context<'a> {
+    /// A context for one decision.
+    pub fn new(now: DateTime<Utc>, organization: &'a Organization, ids: &'a IdBlocks) -> Self {
+        Self { now, organization, open_elsewhere: None, ids, changes: Vec::new(), touched: false }
+    }
+
+    /// What was recorded, with the ticket's row first if it changed: events and messages refer to it.
+    pub(crate) fn into_changes(mut self, ticket: &Ticket) -> Vec<Change> {
+        if self.touched {
+            self.changes.insert(0, Change::Ticket(ticket.row.clone()));
+        }
+        self.changes
+    }
+
+    /// Notes that the ticket's row has changed.
+    pub fn touch(&mut self, ticket: &mut Ticket) {
+        ticket.row.updated_at = self.now;
+        self.touched = true;
+    }
+
+    /// Records any other change.
+    pub fn record(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// Records an event of the ticket.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when no id is left.
+    pub fn event(
+        &mut self,
+        ticket: &Ticket,
+        kind: EventType,
+        author: &Author,
+        from: Option<Value>,
+        to: Option<Value>,
+    ) -> Result<(), Refusal> {
+        let (user_id, user_name) = author.user.clone().unzip();
+        self.changes.push(Change::Event(EventRow {
+            company_id: ticket.row.company_id,
+            id: self.ids.event()?,
+            ticket_id: ticket.row.id,
+            kind,
+            from,
+            to,
+            user_id,
+            user_name,
+            source: author.source,
+            created_at: self.now,
+        }));
+        Ok(())
+    }
+
+    /// A new message of the ticket, not yet recorded.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when no id is left.
+    pub fn message(
+        &self,
+        ticket: &Ticket,
+        direction: Direction,
+        author: &Author,
+        body: &str,
+    ) -> Result<MessageRow, Refusal> {
+        let (user_id, user_name) = author.user.clone().unzip();
+        Ok(MessageRow {
+            company_id: ticket.row.company_id,
+            id: self.ids.message()?,
+            job_id: None,
+            ticket_id: ticket.row.id,
+            contact_id: ticket.row.contact_id,
+            channel_id: ticket.row.channel_id,
+            direction,
+            kind: MessageType::Text,
+            body: Some(body.to_owned()),
+            media: None,
+            template: None,
+            interactive: None,
+            quoted_message_id: None,
+            status: MessageStatus::Queued,
+            error: None,
+            user_id,
+            user_name,
+            source: author.source,
+            session_id: None,
+            client_id: None,
+            after_send: None,
+            created_at: self.now,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+        })
+    }
+}
+
+/// A command that was carried out.
+pub struct Decided<R> {
+    /// What the caller is answered.
+    pub reply: R,
+    /// The ticket as it now is.
+    pub ticket: Ticket,
+    /// What is to be journaled; nothing when the command changed nothing.
+    pub changes: Vec<Change>,
+}
+
+/// Carries a command out on a copy of the ticket.
+///
+/// # Errors
+/// Why the command is refused; the ticket is as it was.
+pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Result<Decided<C::Reply>, Refusal> {
+    let mut ticket = ticket.clone();
+    let reply = command.decide(&mut ticket, &mut cx)?;
+    let changes = cx.into_changes(&ticket);
+    Ok(Decided { reply, ticket, changes })
+}

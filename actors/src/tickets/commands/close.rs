@@ -1,0 +1,50 @@
+use hotline_persistence::WrapupTypeId;
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::tables::tickets::TicketStatus;
+use serde_json::json;
+
+use super::{check_wrapup_type, named_wrapup_type};
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// Closes an open ticket, with what came of it.
+#[derive(Clone, Debug)]
+pub struct Close {
+    /// What came of it. Required when the queue says so.
+    pub wrapup_type: Option<WrapupTypeId>,
+    /// In the agent's words.
+    pub wrapup_note: Option<String>,
+    /// Who closes it.
+    pub author: Author,
+}
+
+impl Command for Close {
+    type Reply = Ticket;
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        if ticket.is_closed() {
+            return Err(Refusal::TicketClosed(ticket.row.id));
+        }
+        match self.wrapup_type {
+            Some(kind) => check_wrapup_type(cx.organization, kind, ticket.row.queue_id)?,
+            None => {
+                let queue = ticket.row.queue_id.and_then(|id| cx.organization.queues.get(&id));
+                if queue.is_some_and(|queue| queue.row.wrapup_required) {
+                    return Err(Refusal::invalid("wrapupTypeId", "is required by the ticket's queue"));
+                }
+            }
+        }
+        let to = json!({
+            "status": "closed",
+            "wrapupType": named_wrapup_type(cx.organization, self.wrapup_type),
+            "wrapupNote": self.wrapup_note,
+        });
+        ticket.row.status = TicketStatus::Closed;
+        ticket.row.closed_at = Some(cx.now);
+        ticket.row.wrapup_type_id = self.wrapup_type;
+        ticket.row.wrapup_note = self.wrapup_note;
+        cx.touch(ticket);
+        cx.event(ticket, EventType::Closed, &self.author, Some(json!({"status": "open"})), Some(to))?;
+        Ok(ticket.clone())
+    }
+}

@@ -1,0 +1,51 @@
+use hotline_persistence::tables::messages::ReachedUpTo;
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::{Change, MessageId};
+use serde_json::json;
+
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// The company has read what the contact wrote.
+#[derive(Clone, Debug)]
+pub struct MarkRead {
+    /// Who read it.
+    pub author: Author,
+}
+
+impl Command for MarkRead {
+    type Reply = Ticket;
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        if ticket.row.unread_count > 0 {
+            let from = json!({"unreadCount": ticket.row.unread_count});
+            ticket.row.unread_count = 0;
+            cx.touch(ticket);
+            cx.event(ticket, EventType::Read, &self.author, Some(from), Some(json!({"unreadCount": 0})))?;
+            if let Some(up_to) = ticket.row.last_message_id {
+                cx.record(Change::Read(reached(ticket, up_to, cx)));
+            }
+        }
+        Ok(ticket.clone())
+    }
+}
+
+/// The visitor has received the company's messages up to here.
+#[derive(Clone, Debug)]
+pub struct MarkDelivered {
+    /// The last one.
+    pub up_to: MessageId,
+}
+
+impl Command for MarkDelivered {
+    type Reply = ();
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        cx.record(Change::Delivered(reached(ticket, self.up_to, cx)));
+        Ok(())
+    }
+}
+
+fn reached(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> ReachedUpTo {
+    ReachedUpTo { company_id: ticket.row.company_id, ticket_id: ticket.row.id, up_to, at: cx.now }
+}

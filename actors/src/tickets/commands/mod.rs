@@ -1,0 +1,84 @@
+//! One file per command of the contract's ticket table.
+
+mod add_note;
+mod close;
+mod mark;
+mod open;
+mod receive;
+mod reopen;
+mod send;
+mod set_wrapup;
+mod show;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use add_note::AddNote;
+pub use close::Close;
+pub use mark::{MarkDelivered, MarkRead};
+pub use open::Open;
+pub use receive::Receive;
+pub use reopen::Reopen;
+pub use send::{AfterSend, Send};
+pub use set_wrapup::SetWrapup;
+pub use show::Show;
+pub use transfer::Transfer;
+
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::{QueueId, UserId, WrapupTypeId};
+use serde_json::{Value, json};
+
+use crate::Refusal;
+
+/// How an event names a queue: with the name it had then.
+fn named_queue(organization: &Organization, id: Option<QueueId>) -> Value {
+    id.and_then(|id| organization.queues.get(&id)).map_or(Value::Null, |queue| json!({"id": queue.row.id, "name": queue.row.name}))
+}
+
+/// How an event names a user.
+fn named_user(organization: &Organization, id: Option<UserId>) -> Value {
+    match id {
+        Some(id) => json!({"id": id, "name": organization.users.get(&id).map(|user| &user.name)}),
+        None => Value::Null,
+    }
+}
+
+/// How an event names a wrap-up type.
+fn named_wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Value {
+    match id {
+        Some(id) => json!({"id": id, "name": organization.wrapup_types.get(&id).map(|kind| &kind.name)}),
+        None => Value::Null,
+    }
+}
+
+/// The queue exists and takes tickets.
+fn check_queue(organization: &Organization, id: QueueId) -> Result<(), Refusal> {
+    let queue = organization.queues.get(&id).ok_or(Refusal::NotFound)?;
+    if queue.row.active { Ok(()) } else { Err(Refusal::invalid("queueId", "must be an active queue")) }
+}
+
+/// The user exists, works, and belongs to the queue, if there is one.
+fn check_user(organization: &Organization, id: UserId, queue: Option<QueueId>) -> Result<(), Refusal> {
+    let user = organization.users.get(&id).ok_or(Refusal::NotFound)?;
+    if !user.active {
+        return Err(Refusal::invalid("userId", "must be an active user"));
+    }
+    if belongs(organization, id, queue) { Ok(()) } else { Err(Refusal::invalid("userId", "must belong to the queue")) }
+}
+
+fn belongs(organization: &Organization, user: UserId, queue: Option<QueueId>) -> bool {
+    queue.and_then(|id| organization.queues.get(&id)).is_none_or(|queue| queue.users.contains(&user))
+}
+
+/// The wrap-up type exists, is active, and is linked to the ticket's queue, if there is one.
+fn check_wrapup_type(organization: &Organization, id: WrapupTypeId, queue: Option<QueueId>) -> Result<(), Refusal> {
+    let kind = organization.wrapup_types.get(&id).ok_or(Refusal::NotFound)?;
+    if !kind.active {
+        return Err(Refusal::invalid("wrapupTypeId", "must be an active wrap-up type"));
+    }
+    if queue.is_none_or(|queue| kind.queues.contains(&queue)) {
+        Ok(())
+    } else {
+        Err(Refusal::invalid("wrapupTypeId", "must be linked to the ticket's queue"))
+    }
+}

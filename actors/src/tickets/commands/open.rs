@@ -1,0 +1,87 @@
+use std::sync::Arc;
+
+use hotline_persistence::change::ContactChannel;
+use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
+use hotline_persistence::{Change, ChannelId, CompanyId, QueueId, TicketId, UserId};
+use serde_json::json;
+
+use super::{check_queue, check_user, named_queue, named_user};
+use crate::Refusal;
+use crate::tickets::{Author, Context, Ticket};
+
+/// Opens a new ticket. Not a [`crate::tickets::Command`]: there is no ticket yet.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// The tenant.
+    pub company: CompanyId,
+    /// Where the conversation is.
+    pub channel: ChannelId,
+    /// With whom.
+    pub contact: Arc<ContactRef>,
+    /// Whether the contact is known to have talked on this channel.
+    pub reachable: bool,
+    /// Where it waits; the channel's queue when none is named.
+    pub queue: Option<QueueId>,
+    /// Who takes care of it.
+    pub user: Option<UserId>,
+    /// Who opens it.
+    pub author: Author,
+}
+
+impl Open {
+    /// The new ticket.
+    ///
+    /// # Errors
+    /// When the channel, queue or user do not exist, or may not have the ticket.
+    pub fn decide(self, id: TicketId, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        let channel = cx.organization.channels.get(&self.channel).ok_or(Refusal::NotFound)?;
+        if let Some(queue) = self.queue {
+            check_queue(cx.organization, queue)?;
+        }
+        let queue = self.queue.or(channel.queue_id);
+        if let Some(user) = self.user {
+            check_user(cx.organization, user, queue)?;
+        }
+        let mut ticket = Ticket {
+            row: TicketRow {
+                company_id: self.company,
+                id,
+                channel_id: self.channel,
+                contact_id: self.contact.id,
+                queue_id: queue,
+                user_id: self.user,
+                status: TicketStatus::Open,
+                creation_source: self.author.source,
+                unread_count: 0,
+                last_message_id: None,
+                wrapup_type_id: None,
+                wrapup_note: None,
+                reopen_count: 0,
+                opened_at: cx.now,
+                first_response_at: None,
+                closed_at: None,
+                created_at: cx.now,
+                updated_at: cx.now,
+            },
+            contact: self.contact,
+            last_message: None,
+            reachable: self.reachable,
+        };
+        let to = json!({
+            "status": "open",
+            "queue": named_queue(cx.organization, queue),
+            "assignedTo": named_user(cx.organization, self.user),
+        });
+        cx.touch(&mut ticket);
+        cx.event(&ticket, EventType::Opened, &self.author, None, Some(to))?;
+        cx.record(Change::ContactChannel(ContactChannel {
+            company_id: self.company,
+            contact_id: ticket.contact.id,
+            channel_id: self.channel,
+            at: cx.now,
+        }));
+        Ok(ticket)
+    }
+}

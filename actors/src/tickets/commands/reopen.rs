@@ -1,0 +1,46 @@
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::tables::tickets::TicketStatus;
+use serde_json::json;
+
+use super::named_wrapup_type;
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// Opens a closed ticket again.
+#[derive(Clone, Debug)]
+pub struct Reopen {
+    /// Who reopens it.
+    pub author: Author,
+}
+
+impl Command for Reopen {
+    type Reply = Ticket;
+
+    fn opens(&self) -> bool {
+        true
+    }
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        if ticket.is_open() {
+            return Err(Refusal::Conflict("the ticket is open"));
+        }
+        if let Some(other) = cx.open_elsewhere {
+            return Err(Refusal::AlreadyOpen(other));
+        }
+        let from = json!({
+            "status": "closed",
+            "wrapupType": named_wrapup_type(cx.organization, ticket.row.wrapup_type_id),
+            "wrapupNote": ticket.row.wrapup_note,
+        });
+        ticket.row.status = TicketStatus::Open;
+        ticket.row.opened_at = cx.now;
+        ticket.row.closed_at = None;
+        ticket.row.first_response_at = None;
+        ticket.row.wrapup_type_id = None;
+        ticket.row.wrapup_note = None;
+        ticket.row.reopen_count += 1;
+        cx.touch(ticket);
+        cx.event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
+        Ok(ticket.clone())
+    }
+}

@@ -1,0 +1,45 @@
+use hotline_persistence::WrapupTypeId;
+use hotline_persistence::tables::ticket_events::EventType;
+use serde_json::{Value, json};
+
+use super::{check_wrapup_type, named_wrapup_type};
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// Says, after the fact, what came of a closed ticket.
+#[derive(Clone, Debug)]
+pub struct SetWrapup {
+    /// What came of it.
+    pub wrapup_type: WrapupTypeId,
+    /// In the agent's words; none leaves the note, `Some(None)` clears it.
+    pub wrapup_note: Option<Option<String>>,
+    /// Who says so.
+    pub author: Author,
+}
+
+impl Command for SetWrapup {
+    type Reply = Ticket;
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        if ticket.is_open() {
+            return Err(Refusal::Conflict("the ticket is open"));
+        }
+        check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
+        let from = wrapup(ticket, cx);
+        ticket.row.wrapup_type_id = Some(self.wrapup_type);
+        if let Some(note) = self.wrapup_note {
+            ticket.row.wrapup_note = note;
+        }
+        let to = wrapup(ticket, cx);
+        cx.touch(ticket);
+        cx.event(ticket, EventType::WrapupChanged, &self.author, Some(from), Some(to))?;
+        Ok(ticket.clone())
+    }
+}
+
+fn wrapup(ticket: &Ticket, cx: &Context<'_>) -> Value {
+    json!({
+        "wrapupType": named_wrapup_type(cx.organization, ticket.row.wrapup_type_id),
+        "wrapupNote": ticket.row.wrapup_note,
+    })
+}

@@ -1,0 +1,14 @@
+use crate::Refusal;
+use crate::tickets::{Command, Context, Ticket};
+
+/// The ticket as it is.
+#[derive(Clone, Debug)]
+pub struct Show;
+
+impl Command for Show {
+    type Reply = Ticket;
+
+    fn decide(self, ticket: &mut Ticket, _: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        Ok(ticket.clone())
+    }
+}

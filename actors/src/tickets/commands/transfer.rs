@@ -1,0 +1,53 @@
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::{QueueId, UserId};
+use serde_json::{Value, json};
+
+use super::{belongs, check_queue, check_user, named_queue, named_user};
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// Moves an open ticket to a queue, a user, or both.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// The new queue; none keeps the queue.
+    pub queue: Option<QueueId>,
+    /// The new user; `Some(None)` takes the ticket from its user. When only the queue changes, the user stays if
+    /// they belong to it.
+    pub user: Option<Option<UserId>>,
+    /// Who moves it.
+    pub author: Author,
+}
+
+impl Command for Transfer {
+    type Reply = Ticket;
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
+        if ticket.is_closed() {
+            return Err(Refusal::TicketClosed(ticket.row.id));
+        }
+        if let Some(queue) = self.queue {
+            check_queue(cx.organization, queue)?;
+        }
+        let queue = self.queue.or(ticket.row.queue_id);
+        let user = match self.user {
+            Some(Some(user)) => {
+                check_user(cx.organization, user, queue)?;
+                Some(user)
+            }
+            Some(None) => None,
+            None => ticket.row.user_id.filter(|user| belongs(cx.organization, *user, queue)),
+        };
+        let from = place(cx.organization, ticket.row.queue_id, ticket.row.user_id);
+        let to = place(cx.organization, queue, user);
+        ticket.row.queue_id = queue;
+        ticket.row.user_id = user;
+        cx.touch(ticket);
+        cx.event(ticket, EventType::Transferred, &self.author, Some(from), Some(to))?;
+        Ok(ticket.clone())
+    }
+}
+
+fn place(organization: &Organization, queue: Option<QueueId>, user: Option<UserId>) -> Value {
+    json!({"queue": named_queue(organization, queue), "assignedTo": named_user(organization, user)})
+}

@@ -1,0 +1,264 @@
+//! The actor of one visitor's session: what the visitor says passes here one at a time, in order.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use actix::{
+    Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, ResponseFuture, WrapFuture,
+};
+use chrono::{DateTime, TimeDelta, Utc};
+use hotline_persistence::tables::messages::MessageRow;
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
+use hotline_persistence::{Change, CompanyId, Durable, MessageId, SessionId};
+
+use crate::clock::now;
+use crate::engine::{Core, Engine};
+use crate::registry::{Hot, Life};
+use crate::tickets::{Do, Receive, Retire, Rider};
+use crate::Refusal;
+
+/// Ids of the visitor's own messages a session remembers; older ones are looked up in the table.
+pub(crate) const CLIENT_IDS_MAX: usize = 256;
+
+/// How exact `lastSeenAt` is while a visitor only reads: polling must not fill the journal.
+const SEEN_STEP: TimeDelta = TimeDelta::seconds(30);
+
+/// One visitor session.
+pub struct VisitorSession {
+    core: Arc<Core>,
+    row: SessionRow,
+    sent: SentByClient,
+    life: Arc<Life>,
+    retired: bool,
+}
+
+impl Actor for VisitorSession {
+    type Context = ActorContext<Self>;
+}
+
+/// Messages by the id the visitor's side gave them: a re-send answers the first.
+#[derive(Default)]
+struct SentByClient {
+    by_id: HashMap<String, MessageRow>,
+    order: VecDeque<String>,
+}
+
+impl SentByClient {
+    fn remember(&mut self, message: &MessageRow) {
+        let Some(id) = &message.client_id else { return };
+        if self.by_id.insert(id.clone(), message.clone()).is_none() {
+            self.order.push_back(id.clone());
+        }
+        if self.order.len() > CLIENT_IDS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_id.remove(&oldest);
+        }
+    }
+
+    /// Whether an id that is not remembered may still have been used.
+    fn has_forgotten(&self) -> bool {
+        self.order.len() >= CLIENT_IDS_MAX
+    }
+}
+
+/// A session about to begin.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its first row.
+    pub row: SessionRow,
+}
+
+/// The visitor says something.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<MessageRow, Refusal>")]
+pub struct Say {
+    /// What they say.
+    pub body: String,
+    /// The message they reply to.
+    pub quoted: Option<MessageId>,
+    /// The id their side gave the message.
+    pub client_id: Option<String>,
+}
+
+/// The visitor ends the session, or leaves it idle.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "Result<SessionRow, Refusal>")]
+pub struct End {
+    /// Only if nobody has been seen since then.
+    pub idle_since: Option<DateTime<Utc>>,
+}
+
+/// The visitor is there.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "Result<(), Refusal>")]
+pub struct Seen;
+
+/// The session as it is.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "Result<SessionRow, Refusal>")]
+pub struct ShowSession;
+
+impl VisitorSession {
+    /// Starts the actor of a session that is in the tables, or will be.
+    pub(crate) fn start_with(core: &Arc<Core>, row: SessionRow, sent: Vec<MessageRow>) -> Hot<Self> {
+        let life = Arc::new(Life::default());
+        let arbiter = core.arbiters.of(row.contact_id.0);
+        let mut remembered = SentByClient::default();
+        sent.iter().rev().for_each(|message| remembered.remember(message));
+        let actor = Self { core: core.clone(), row, sent: remembered, life: life.clone(), retired: false };
+        Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
+    }
+
+    fn key(&self) -> (CompanyId, SessionId) {
+        (self.row.company_id, self.row.id.clone())
+    }
+
+    fn check_active(&self) -> Result<(), Refusal> {
+        match self.row.status {
+            SessionStatus::Active => Ok(()),
+            SessionStatus::Ended => Err(Refusal::Conflict("the session has ended")),
+        }
+    }
+
+    /// Makes `row` the session's, in an entry of its own.
+    fn append(&mut self, row: SessionRow) -> Result<Durable, Refusal> {
+        let place = self.core.store.log.reserve()?;
+        let (seq, durable) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
+        self.row = row;
+        self.life.appended(seq);
+        Ok(durable)
+    }
+}
+
+impl Handler<Say> for VisitorSession {
+    type Result = AtomicResponse<Self, Result<MessageRow, Refusal>>;
+
+    fn handle(&mut self, say: Say, _: &mut Self::Context) -> Self::Result {
+        self.life.used();
+        let core = self.core.clone();
+        let row = self.row.clone();
+        let known = say.client_id.as_ref().and_then(|id| self.sent.by_id.get(id)).cloned();
+        let has_forgotten = self.sent.has_forgotten();
+        let checked = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
+        let said = async move {
+            // A re-send is answered even after the session has ended: the first was taken.
+            match known {
+                Some(message) => Ok((message, None)),
+                None => {
+                    checked?;
+                    said(core, row, say, has_forgotten).await
+                }
+            }
+        };
+        AtomicResponse::new(Box::pin(said.into_actor(self).map(|said, session, _| {
+            let (message, row) = said?;
+            if let Some(row) = row {
+                session.row = row;
+                session.life.appended(session.core.store.log.last_of(session.row.company_id));
+            }
+            session.sent.remember(&message);
+            Ok(message)
+        })))
+    }
+}
+
+/// Hands what the visitor said to the conversation; the session's row rides along.
+async fn said(
+    core: Arc<Core>,
+    row: SessionRow,
+    say: Say,
+    look_up: bool,
+) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
+    let engine = Engine::of(core);
+    if look_up
+        && let Some(client_id) = &say.client_id
+        && let Some(first) = engine.reads().message_by_client_id(row.company_id, &row.id, client_id).await?
+    {
+        return Ok((first, None));
+    }
+    let mut seen = row;
+    seen.last_seen_at = now();
+    let rider: Rider<MessageRow> = {
+        let seen = seen.clone();
+        Arc::new(move |message: &MessageRow| {
+            vec![Change::Session(Box::new(SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() }))]
+        })
+    };
+    let receive = Receive { body: say.body, quoted: say.quoted, session: Some(seen.id.clone()), client_id: say.client_id };
+    let what = Do { command: receive, rider: Some(rider) };
+    let message = engine.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
+    seen.ticket_id = Some(message.ticket_id);
+    Ok((message, Some(seen)))
+}
+
+impl Handler<End> for VisitorSession {
+    type Result = ResponseFuture<Result<SessionRow, Refusal>>;
+
+    fn handle(&mut self, end: End, _: &mut Self::Context) -> Self::Result {
+        let ended = self.end(end);
+        let row = self.row.clone();
+        Box::pin(async move {
+            if let Some(durable) = ended? {
+                durable.reached().await?;
+            }
+            Ok(row)
+        })
+    }
+}
+
+impl VisitorSession {
+    fn end(&mut self, end: End) -> Result<Option<Durable>, Refusal> {
+        if self.retired {
+            return Err(Refusal::Gone);
+        }
+        let is_idle = end.idle_since.is_none_or(|since| self.row.last_seen_at < since);
+        if self.row.status == SessionStatus::Ended || !is_idle {
+            return Ok(None);
+        }
+        let mut row = self.row.clone();
+        row.status = SessionStatus::Ended;
+        row.ended_at = Some(now());
+        self.append(row).map(Some)
+    }
+}
+
+impl Handler<Seen> for VisitorSession {
+    type Result = Result<(), Refusal>;
+
+    fn handle(&mut self, _: Seen, _: &mut Self::Context) -> Self::Result {
+        self.life.used();
+        let now = now();
+        if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= SEEN_STEP && !self.retired {
+            // Nobody waits for it: a lost `lastSeenAt` is at most a step old.
+            self.append(SessionRow { last_seen_at: now, ..self.row.clone() })?;
+        }
+        Ok(())
+    }
+}
+
+impl Handler<ShowSession> for VisitorSession {
+    type Result = ResponseFuture<Result<SessionRow, Refusal>>;
+
+    fn handle(&mut self, _: ShowSession, _: &mut Self::Context) -> Self::Result {
+        self.life.used();
+        let core = self.core.clone();
+        let seen = if self.retired { Err(Refusal::Gone) } else { Ok((self.row.clone(), self.life.last_seq())) };
+        Box::pin(async move {
+            let (row, seq) = seen?;
+            core.store.log.synced(seq).await?;
+            Ok(row)
+        })
+    }
+}
+
+impl Handler<Retire> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
+        if self.life.idle_s() >= retire.idle_s && self.life.last_seq() <= self.core.store.log.flushed() {
+            self.retired = true;
+            self.core.sessions.remove(&self.key(), &self.life);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Everything that can happen to a live row, and how an entry of the journal is written.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Seq;
+use crate::tables::messages::{MessageRow, ReachedUpTo};
+use crate::tables::ticket_events::EventRow;
+use crate::tables::tickets::TicketRow;
+use crate::tables::webchat_sessions::SessionRow;
+use crate::{ChannelId, CompanyId, ContactId, Error, Result};
+
+/// One change to one live row. Rows travel whole, so that writing one twice changes nothing.
+///
+/// Entries are MessagePack with field names: a later release may add a variant or an optional field and still
+/// read what this one left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Change {
+    /// The ticket is now this.
+    Ticket(TicketRow),
+    /// This happened to a ticket.
+    Event(EventRow),
+    /// This was said.
+    Message(Box<MessageRow>),
+    /// The visitor has received the company's messages up to here.
+    Delivered(ReachedUpTo),
+    /// The company has read the contact's messages up to here.
+    Read(ReachedUpTo),
+    /// The session is now this.
+    Session(Box<SessionRow>),
+    /// The contact was last talked to here.
+    ContactChannel(ContactChannel),
+}
+
+/// A contact's conversation began on a channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ContactChannel {
+    pub company_id: CompanyId,
+    pub contact_id: ContactId,
+    pub channel_id: ChannelId,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub at: DateTime<Utc>,
+}
+
+impl Change {
+    /// The company the row belongs to.
+    pub fn company(&self) -> CompanyId {
+        match self {
+            Self::Ticket(row) => row.company_id,
+            Self::Event(row) => row.company_id,
+            Self::Message(row) => row.company_id,
+            Self::Delivered(mark) | Self::Read(mark) => mark.company_id,
+            Self::Session(row) => row.company_id,
+            Self::ContactChannel(change) => change.company_id,
+        }
+    }
+}
+
+/// The bytes of one entry: the changes of one decision, which become durable together or not at all.
+///
+/// # Errors
+/// [`Error::Entry`] when a value cannot be written, which no value of these types is known to do.
+pub fn encode(changes: &[Change]) -> Result<Vec<u8>> {
+    // An entry is some hundred bytes; one allocation serves most.
+    let mut bytes = Vec::with_capacity(512);
+    changes
+        .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
+        .map_err(|error| Error::Entry { seq: 0, reason: error.to_string() })?;
+    Ok(bytes)
+}
+
+/// The mirror of [`encode`].
+///
+/// # Errors
+/// [`Error::Entry`] when the bytes are no entry this release understands.
+pub fn decode(seq: Seq, bytes: &[u8]) -> Result<Vec<Change>> {
+    rmp_serde::from_slice(bytes).map_err(|error| Error::Entry { seq, reason: error.to_string() })
+}

@@ -1,0 +1,238 @@
+//! Where a decided change becomes durable, and the three meanings durable can have.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dashmap::DashMap;
+use tokio::sync::oneshot;
+
+use crate::change::encode;
+use crate::journal::{self, Journal, Seq};
+use crate::persister::{Entry, FlushQueue};
+use crate::{Change, CompanyId, Error, Result};
+
+/// When a change counts as kept, and its caller is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Once the local journal has synced it. Survives a kill, a crash of the machine, and any outage of the
+    /// database.
+    Journal,
+    /// Once PostgreSQL has committed it. Survives the loss of this machine's disk; stops with the database.
+    Database,
+    /// At once. Survives nothing: for benchmarks only.
+    Memory,
+}
+
+impl FromStr for Durability {
+    type Err = String;
+    fn from_str(word: &str) -> std::result::Result<Self, String> {
+        match word {
+            "journal" => Ok(Self::Journal),
+            "database" => Ok(Self::Database),
+            "memory" => Ok(Self::Memory),
+            _ => Err(format!("`{word}` is none of journal, database, memory")),
+        }
+    }
+}
+
+/// Orders decided changes, makes them durable and passes them to the persister. Cheap to clone.
+#[derive(Clone)]
+pub struct ChangeLog {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    way: Way,
+    queue: Arc<FlushQueue>,
+    /// The last entry of each company: what its lists must wait for.
+    last: DashMap<CompanyId, Seq>,
+}
+
+enum Way {
+    Journal(Journal<Waiting>),
+    Direct { durability: Durability, appended: AtomicU64 },
+}
+
+/// What waits beside an entry while the journal syncs it.
+pub(crate) struct Waiting {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) synced: oneshot::Sender<()>,
+}
+
+impl ChangeLog {
+    pub(crate) fn through_journal(journal: Journal<Waiting>, queue: Arc<FlushQueue>) -> Self {
+        Self::new(Way::Journal(journal), queue)
+    }
+
+    pub(crate) fn direct(durability: Durability, queue: Arc<FlushQueue>) -> Self {
+        Self::new(Way::Direct { durability, appended: AtomicU64::new(0) }, queue)
+    }
+
+    fn new(way: Way, queue: Arc<FlushQueue>) -> Self {
+        Self { inner: Arc::new(Inner { way, queue, last: DashMap::new() }) }
+    }
+
+    /// Takes a place before anything is decided, so that overload changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the queue or the journal is full, or the log is closing.
+    pub fn reserve(&self) -> Result<Place> {
+        let seat = match &self.inner.way {
+            Way::Journal(journal) => {
+                Seat::Journal(journal.reserve().map_err(|refused| Error::Unavailable(refused.to_string()))?)
+            }
+            Way::Direct { durability, .. } => {
+                self.inner.queue.has_room(*durability == Durability::Database)?;
+                Seat::Direct
+            }
+        };
+        Ok(Place { log: self.clone(), seat })
+    }
+
+    /// The last entry of a company that was appended; 0 when there was none since the start.
+    pub fn last_of(&self, company: CompanyId) -> Seq {
+        self.inner.last.get(&company).map_or(0, |seq| *seq)
+    }
+
+    /// The newest entry that is durable.
+    pub fn durable(&self) -> Seq {
+        match &self.inner.way {
+            Way::Journal(journal) => journal.synced(),
+            Way::Direct { durability: Durability::Database, .. } => self.inner.queue.flushed(),
+            Way::Direct { appended, .. } => appended.load(Ordering::Acquire),
+        }
+    }
+
+    /// The newest entry that was handed out.
+    pub fn appended(&self) -> Seq {
+        match &self.inner.way {
+            Way::Journal(journal) => journal.appended(),
+            Way::Direct { appended, .. } => appended.load(Ordering::Acquire),
+        }
+    }
+
+    /// Waits until everything up to `seq` is durable.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the log stops before.
+    pub async fn synced(&self, seq: Seq) -> Result<()> {
+        if self.durable() >= seq { Ok(()) } else { self.inner.queue.wait_synced(seq).await }
+    }
+
+    /// Waits until everything up to `seq` is in the tables: what a list owes to those who were answered before.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the database is down, or does not catch up in time.
+    pub async fn reached(&self, seq: Seq) -> Result<()> {
+        self.inner.queue.wait_flushed(seq).await
+    }
+
+    /// What the persister has written so far.
+    pub fn flushed(&self) -> Seq {
+        self.inner.queue.flushed()
+    }
+
+    /// The queue between this log and the persister, for its figures.
+    pub fn queue(&self) -> &FlushQueue {
+        &self.inner.queue
+    }
+
+    /// What the journal has on disk and waiting, when there is one.
+    pub fn journal_stats(&self) -> Option<journal::Stats> {
+        match &self.inner.way {
+            Way::Journal(journal) => Some(journal.stats()),
+            Way::Direct { .. } => None,
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal<Waiting>> {
+        match &self.inner.way {
+            Way::Journal(journal) => Some(journal),
+            Way::Direct { .. } => None,
+        }
+    }
+
+    fn append(&self, seat: Seat, changes: Vec<Change>) -> Result<(Seq, Durable)> {
+        let company = changes.first().map(Change::company);
+        let appended = match seat {
+            Seat::Journal(place) => {
+                let bytes = encode(&changes)?;
+                let (synced, durable) = oneshot::channel();
+                let seq = place
+                    .append(bytes, Waiting { changes, synced })
+                    .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
+                (seq, Durable(Some(durable)))
+            }
+            Seat::Direct => self.append_directly(changes),
+        };
+        if let Some(company) = company {
+            self.inner.last.entry(company).and_modify(|last| *last = (*last).max(appended.0)).or_insert(appended.0);
+        }
+        Ok(appended)
+    }
+
+    fn append_directly(&self, changes: Vec<Change>) -> (Seq, Durable) {
+        let Way::Direct { durability, appended } = &self.inner.way else { return (0, Durable(None)) };
+        let (done, durable) = match durability {
+            Durability::Database => {
+                let (done, durable) = oneshot::channel();
+                (Some(done), Some(durable))
+            }
+            _ => (None, None),
+        };
+        // The number is given under the queue's lock: the persister must see entries in the order of their numbers.
+        let seq = self.inner.queue.push_numbered(appended, changes, done);
+        (seq, Durable(durable))
+    }
+}
+
+/// A place in the log. Dropping it gives it back.
+pub struct Place {
+    log: ChangeLog,
+    seat: Seat,
+}
+
+enum Seat {
+    Journal(journal::Place<Waiting>),
+    Direct,
+}
+
+impl Place {
+    /// Appends the changes of one decision. They become durable together or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the entry is larger than any the journal takes; nothing was appended.
+    pub fn append(self, changes: Vec<Change>) -> Result<(Seq, Durable)> {
+        self.log.append(self.seat, changes)
+    }
+}
+
+/// Resolves once an entry is durable.
+pub struct Durable(Option<oneshot::Receiver<()>>);
+
+impl Durable {
+    /// Waits.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the log stopped before; whether the change was kept is unknown.
+    pub async fn reached(self) -> Result<()> {
+        match self.0 {
+            None => Ok(()),
+            Some(synced) => synced.await.map_err(|_| Error::Unavailable("the log has stopped".to_owned())),
+        }
+    }
+}
+
+/// Passes what the journal has synced on to the persister, then releases those who wait.
+pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
+    let mut released = Vec::with_capacity(synced.len());
+    queue.push(synced.drain(..).map(|(seq, waiting)| {
+        released.push(waiting.synced);
+        Entry { seq, changes: waiting.changes, done: None }
+    }));
+    for waiting in released {
+        // A caller that went away does not wait any more.
+        let _ = waiting.send(());
+    }
+}

@@ -1,0 +1,97 @@
+//! What can go wrong below the API, sorted by what a caller can do about it.
+
+use std::time::Duration;
+
+/// The one result type of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the store could not do as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such row in this company.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// A unique value is taken.
+    #[error("{0} is taken")]
+    Taken(&'static str),
+    /// The store cannot serve now; nothing was changed. Trying again later may work.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// The database answered something no retry will mend.
+    #[error("database: {0}")]
+    Database(sqlx::Error),
+    /// The migrations could not be applied.
+    #[error("migrate: {0}")]
+    Migrate(#[from] sqlx::migrate::MigrateError),
+    /// The journal refuses to work.
+    #[error(transparent)]
+    Journal(#[from] crate::journal::JournalError),
+    /// A record of the journal is no entry this release understands.
+    #[error("journal entry {seq} cannot be read: {reason}")]
+    Entry {
+        /// The entry's sequence number.
+        seq: u64,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// Another process is the writer of this database.
+    #[error("another Hotline serves this database")]
+    NotOwner,
+    /// The journal holds changes for another database than the one given.
+    #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]
+    ForeignJournal {
+        /// The journal's id.
+        journal: String,
+    },
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
+    }
+}
+
+/// Whether the database was not there, or not able, rather than unwilling: trying again later may work.
+///
+/// SQLSTATE classes 08 (connection), 40 (rollback: serialization, deadlock), 53 (resources, disk full), 55 (not
+/// in a usable state), 57 (shutdown, cancelled, starting up) and 58 (system error): PostgreSQL, Appendix A.
+pub fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|code| matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")))
+        }
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed => true,
+        _ => false,
+    }
+}
+
+/// Whether the database refused the row itself: SQLSTATE classes 22 (data) and 23 (constraint).
+pub fn is_refusal(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .and_then(|error| error.code())
+        .is_some_and(|code| matches!(code.get(..2), Some("22" | "23")))
+}
+
+/// Longest a statement on a caller's way may take before the caller is told to come back.
+///
+/// A frozen server keeps its connections open and never answers, so the server's own `statement_timeout` is
+/// no help.
+pub const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Runs a statement, but not longer than [`STATEMENT_TIME_MAX`].
+///
+/// # Errors
+/// [`Error::Unavailable`] when the time is up, else what the statement says.
+pub async fn within<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
+    match tokio::time::timeout(STATEMENT_TIME_MAX, statement).await {
+        Ok(outcome) => Ok(outcome?),
+        Err(_) => Err(Error::Unavailable(format!("no answer within {} s", STATEMENT_TIME_MAX.as_secs()))),
+    }
+}

@@ -1,0 +1,71 @@
+//! Typed ids: a ticket's id cannot be passed where a contact's is meant.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+        #[serde(transparent)]
+        #[sqlx(transparent)]
+        pub struct $name(pub i64);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::num::ParseIntError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl From<i64> for $name {
+            fn from(id: i64) -> Self {
+                Self(id)
+            }
+        }
+    )+};
+}
+
+id! {
+    /// A company: the tenant.
+    CompanyId
+    /// An API token.
+    TokenId
+    /// A permission profile.
+    ProfileId
+    /// A person's membership in one company.
+    UserId
+    /// A queue of a company.
+    QueueId
+    /// A wrap-up type.
+    WrapupTypeId
+    /// A tag.
+    TagId
+    /// A channel.
+    ChannelId
+    /// A contact.
+    ContactId
+    /// A ticket.
+    TicketId
+    /// A message.
+    MessageId
+    /// An event of a ticket.
+    EventId
+}
+
+/// A webchat session: an unguessable string.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+#[serde(transparent)]
+#[sqlx(transparent)]
+pub struct SessionId(pub String);
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}

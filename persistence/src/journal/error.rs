@@ -1,0 +1,119 @@
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Seq;
+
+/// Why the journal could not be opened, read or closed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// A file operation failed.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried, as a bare verb phrase.
+        action: &'static str,
+        /// The file or directory it was tried on.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Another process works on this directory.
+    #[error("journal directory `{}` is in use by another process", dir.display())]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// A file is not what was written. Nothing was changed on disk.
+    #[error("journal file `{}` is damaged at byte {offset}: {reason}", file.display())]
+    Damaged {
+        /// The damaged file.
+        file: PathBuf,
+        /// Where the damage begins.
+        offset: u64,
+        /// What was found there.
+        reason: String,
+    },
+    /// Records between the database's watermark and the journal's beginning exist in neither.
+    #[error("journal starts at seq {first} but the database has only {watermark}: another database?")]
+    Gap {
+        /// The first sequence the journal has.
+        first: Seq,
+        /// The last sequence the database has.
+        watermark: Seq,
+    },
+    /// The records asked for were released and are gone.
+    #[error("records from seq {from} were released, the journal starts at seq {first}")]
+    Released {
+        /// The sequence asked for.
+        from: Seq,
+        /// The first sequence still here.
+        first: Seq,
+    },
+    /// The options contradict each other.
+    #[error("journal options: {reason}")]
+    Options {
+        /// Which option and why.
+        reason: &'static str,
+    },
+    /// A write or a sync failed earlier, so what was queued is not on disk.
+    #[error("journal is poisoned by an earlier failed write")]
+    Poisoned,
+    /// The disk stayed full until the end, so what was queued is not on disk.
+    #[error("disk is full: {records} journal records were not written")]
+    Unwritten {
+        /// How many records were left.
+        records: usize,
+    },
+}
+
+impl JournalError {
+    /// For `map_err`: names what was tried and on which file.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+
+    pub(super) fn damaged(file: &Path, offset: u64, reason: impl Into<String>) -> Self {
+        Self::Damaged { file: file.to_owned(), offset, reason: reason.into() }
+    }
+}
+
+/// Why no place was given. Nothing was changed; the caller answers `503`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The writer is behind: too many records or bytes wait for it.
+    #[error("journal queue is full")]
+    QueueFull,
+    /// The journal, or the disk below it, has no room until records are released.
+    #[error("journal is full")]
+    JournalFull,
+    /// A write or sync failed; only a restart helps.
+    #[error("journal is poisoned by a failed write")]
+    Poisoned,
+    /// The journal was closed.
+    #[error("journal is closed")]
+    Closed,
+}
+
+/// A record above [`RECORD_BYTES_MAX`](super::RECORD_BYTES_MAX); nothing was enqueued.
+pub struct TooLarge<T> {
+    /// What would have been released with the record.
+    pub item: T,
+    /// The size of the refused record.
+    pub bytes: usize,
+}
+
+impl<T> fmt::Debug for TooLarge<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TooLarge").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for TooLarge<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "journal record of {} bytes is above the limit of {}", self.bytes, super::RECORD_BYTES_MAX)
+    }
+}
+
+impl<T> std::error::Error for TooLarge<T> {}

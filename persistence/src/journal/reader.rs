@@ -1,0 +1,146 @@
+//! Reads records back, in order, while the writer may be writing further on.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::record::{FRAME_BYTES, Frame, HEADER_BYTES, record_at, whole_group};
+use super::{JournalError, Seq};
+
+/// A segment to read: its first sequence and where it is.
+pub(super) type Source = (Seq, PathBuf);
+
+/// Records in the order of the log, each with its sequence. Ends after the first error.
+#[derive(Debug)]
+pub struct Records {
+    segments: std::vec::IntoIter<Source>,
+    open: Option<(File, PathBuf)>,
+    offset: u64,
+    seed: u32,
+    /// One group with its frame; kept between groups.
+    group: Vec<u8>,
+    at: usize,
+    next: Seq,
+    from: Seq,
+    last: Seq,
+}
+
+impl Records {
+    /// `segments` are in order and hold every record from `from` to `last`.
+    pub(super) fn new(mut segments: Vec<Source>, from: Seq, last: Seq, seed: u32) -> Result<Self, JournalError> {
+        let from = from.max(1);
+        if from <= last {
+            match segments.first() {
+                Some((first, _)) if *first <= from => {}
+                Some((first, _)) => return Err(JournalError::Released { from, first: *first }),
+                None => return Err(JournalError::Released { from, first: last + 1 }),
+            }
+        }
+        // Begin with the segment that holds `from`: the last one that starts at or before it.
+        let skip = segments.partition_point(|(first, _)| *first <= from).saturating_sub(1);
+        segments.drain(..skip);
+        let next = segments.first().map_or(from, |(first, _)| *first);
+        Ok(Self {
+            segments: segments.into_iter(),
+            open: None,
+            offset: 0,
+            seed,
+            group: Vec::new(),
+            at: 0,
+            next,
+            from,
+            last,
+        })
+    }
+
+    fn step(&mut self) -> Result<Option<(Seq, Vec<u8>)>, JournalError> {
+        while self.next <= self.last {
+            if self.at >= self.group.len() && !self.load_group()? {
+                continue;
+            }
+            let Some((record, at)) = record_at(&self.group, self.at) else {
+                return Err(self.damaged("a record is longer than its group"));
+            };
+            self.at = at;
+            let seq = self.next;
+            self.next += 1;
+            if seq >= self.from {
+                return Ok(Some((seq, self.group[record].to_vec())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the group with the next record; false when it was skipped because all its records are before `from`.
+    fn load_group(&mut self) -> Result<bool, JournalError> {
+        self.enter_segment()?;
+        self.group.clear();
+        self.at = 0;
+        let Some((file, path)) = &self.open else {
+            return Err(JournalError::Released { from: self.from, first: self.last + 1 });
+        };
+        let mut head = [0; FRAME_BYTES];
+        read_at(file, path, &mut head, self.offset)?;
+        let frame = match Frame::decode(&head) {
+            Some(frame) if frame.first == self.next => frame,
+            _ => return Err(self.damaged("no group with the next sequence begins here")),
+        };
+        if frame.next() <= self.from {
+            self.offset += frame.bytes() as u64;
+            self.next = frame.next();
+            return Ok(false);
+        }
+        let rest = file.metadata().map_err(JournalError::io("read", path))?.len().saturating_sub(self.offset);
+        if frame.bytes() as u64 > rest {
+            return Err(self.damaged("a group is longer than its file"));
+        }
+        self.group.resize(frame.bytes(), 0);
+        read_at(file, path, &mut self.group, self.offset)?;
+        if whole_group(&self.group, self.seed).is_none() {
+            return Err(self.damaged("the group's checksum does not match"));
+        }
+        self.offset += frame.bytes() as u64;
+        self.at = FRAME_BYTES;
+        Ok(true)
+    }
+
+    /// Opens the segment that begins at the next sequence, if one does.
+    fn enter_segment(&mut self) -> Result<(), JournalError> {
+        let begins = self.segments.as_slice().first().is_some_and(|(first, _)| *first == self.next);
+        if let Some((_, path)) = begins.then(|| self.segments.next()).flatten() {
+            let file = File::open(&path).map_err(JournalError::io("open", &path))?;
+            self.open = Some((file, path));
+            self.offset = HEADER_BYTES as u64;
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, reason: &str) -> JournalError {
+        let path = self.open.as_ref().map_or(Path::new(""), |(_, path)| path);
+        JournalError::damaged(path, self.offset, reason)
+    }
+
+    fn end(&mut self) {
+        self.next = self.last.saturating_add(1);
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<(Seq, Vec<u8>), JournalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if step.is_err() {
+            self.end();
+        }
+        step.transpose()
+    }
+}
+
+fn read_at(file: &File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<(), JournalError> {
+    file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => JournalError::damaged(path, offset, "the file ends inside a group"),
+        _ => JournalError::Io { action: "read", path: path.to_owned(), source: error },
+    })
+}

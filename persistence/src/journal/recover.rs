@@ -1,0 +1,311 @@
+//! Opens a journal: checks every byte of every segment, and only then cuts what a crash left half-written.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::reader::Records;
+use super::record::{HEADER_BYTES, Header, Id, crc_seed, find_group_magic, whole_group};
+use super::segment::{self, DirLock, Listing};
+use super::state::{Sealed, State};
+use super::{Journal, JournalError, Options, Seq};
+
+/// What a crash left at the end of the last segment: part of a group that was never acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// The segment that was cut.
+    pub file: PathBuf,
+    /// Where the file ends now.
+    pub offset: u64,
+    /// How many bytes that were not zeros were cut.
+    pub bytes: u64,
+}
+
+/// A journal that was checked and is not yet written to.
+#[derive(Debug)]
+pub struct Recovered {
+    dir: PathBuf,
+    options: Options,
+    lock: DirLock,
+    id: Id,
+    id_text: String,
+    segments: Vec<Sealed>,
+    /// The sequence after the last one found, or the one an empty journal is to go on with. None: brand new.
+    next: Option<Seq>,
+    cut: Option<TornTail>,
+}
+
+/// Opens the directory (creating it), verifies every segment and cuts a torn tail.
+///
+/// Nothing is changed on disk when anything is damaged. A segment is held in memory while it is verified.
+pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
+    options.check()?;
+    create_dir(dir)?;
+    let lock = segment::lock(dir)?;
+    let Listing { segments: mut found, leftovers } = segment::list(dir)?;
+    let known = segment::read_id(dir)?;
+    if known.is_none()
+        && let Some((_, path)) = found.first()
+    {
+        return Err(JournalError::damaged(path, 0, "the journal's id file is missing"));
+    }
+    let unfinished = take_unfinished(&mut found)?;
+    let mut checked = match &known {
+        Some(id) => check_all(&found, id, unfinished.as_ref().map(|(first, _)| *first))?,
+        None => Vec::new(),
+    };
+    // From here on everything is sound, so the directory may change.
+    for path in leftovers.iter().chain(unfinished.iter().map(|(_, path)| path)) {
+        tracing::info!(file = %path.display(), "removing a journal file whose creation was interrupted");
+        segment::remove(dir, path).map_err(JournalError::io("remove", path))?;
+    }
+    let id = match known {
+        Some(id) => id,
+        None => segment::create_id(dir)?,
+    };
+    let cut = checked.last_mut().map(settle_last).transpose()?.flatten();
+    segment::sync_dir(dir).map_err(JournalError::io("sync", dir))?;
+    let next = checked.last().map(|last| last.next).or(unfinished.map(|(first, _)| first));
+    let segments = checked.into_iter().map(Checked::into_sealed).collect();
+    Ok(Recovered { dir: dir.to_owned(), options, lock, id, id_text: segment::id_text(&id), segments, next, cut })
+}
+
+impl Recovered {
+    /// The journal's random id in hexadecimal. The database keeps it, to notice when the two do not belong together.
+    pub fn id(&self) -> &str {
+        &self.id_text
+    }
+
+    /// The first sequence found.
+    pub fn first(&self) -> Option<Seq> {
+        let first = self.segments.first()?.first;
+        (Some(first) != self.next).then_some(first)
+    }
+
+    /// The last sequence found.
+    pub fn last(&self) -> Option<Seq> {
+        self.first().and(self.next).map(|next| next - 1)
+    }
+
+    /// What was cut from the end, for the log at start.
+    pub fn cut(&self) -> Option<&TornTail> {
+        self.cut.as_ref()
+    }
+
+    /// All records from `from` on.
+    pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
+        let sources = self.segments.iter().map(|segment| (segment.first, segment.path.clone())).collect();
+        Records::new(sources, from, self.last().unwrap_or(0), crc_seed(&self.id))
+    }
+
+    /// Begins to accept records, always in a new segment.
+    ///
+    /// `watermark`: all records up to it are in the database. `on_synced` is called on the writer's thread after each
+    /// sync with what it made durable, in order; it takes the items out, or leaves them to be dropped. `on_poisoned`
+    /// is called once when a write fails; nothing that is queued is released after that.
+    pub fn start<T: Send + 'static>(
+        mut self,
+        watermark: Seq,
+        on_synced: impl FnMut(&mut Vec<(Seq, T)>) + Send + 'static,
+        on_poisoned: impl FnOnce(&io::Error) + Send + 'static,
+    ) -> Result<Journal<T>, JournalError> {
+        self.check_gap(watermark)?;
+        let mut next = self.next.unwrap_or(1);
+        if watermark >= next {
+            // Records up to the watermark were lost here but are in the database. Keeping the older ones would leave
+            // a hole that the next open could not tell from damage.
+            self.remove_all()?;
+            next = watermark + 1;
+        }
+        // An empty segment at the end gives its name to the new one.
+        self.segments.retain(|segment| segment.first < next);
+        let (state, begun) = State::begin(self.dir, self.options, self.lock, self.id, self.segments, next, watermark)?;
+        Journal::spawn(state, begun, on_synced, on_poisoned)
+    }
+
+    fn check_gap(&self, watermark: Seq) -> Result<(), JournalError> {
+        let first = self.segments.first().map(|segment| segment.first).or(self.next);
+        match first {
+            Some(first) if first > watermark.saturating_add(1) => Err(JournalError::Gap { first, watermark }),
+            _ => Ok(()),
+        }
+    }
+
+    fn remove_all(&mut self) -> Result<(), JournalError> {
+        for segment in self.segments.drain(..) {
+            tracing::info!(file = %segment.path.display(), "removing a journal segment older than the database");
+            segment::remove(&self.dir, &segment.path).map_err(JournalError::io("remove", &segment.path))?;
+        }
+        Ok(())
+    }
+}
+
+/// A segment whose every byte was looked at.
+struct Checked {
+    path: PathBuf,
+    first: Seq,
+    next: Seq,
+    /// Where its last whole group begins and ends.
+    last_group: u64,
+    end: u64,
+    file_bytes: u64,
+    torn_bytes: u64,
+}
+
+impl Checked {
+    fn into_sealed(self) -> Sealed {
+        Sealed { path: self.path, first: self.first, last: self.next - 1, bytes: self.file_bytes }
+    }
+}
+
+fn create_dir(dir: &Path) -> Result<(), JournalError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(dir).map_err(JournalError::io("create", dir))?;
+    match dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => segment::sync_dir(parent).map_err(JournalError::io("sync", parent)),
+        None => Ok(()),
+    }
+}
+
+/// Takes the last file off the list when it never got a header. It held nothing: groups come after the header's sync.
+fn take_unfinished(found: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
+    let Some((_, path)) = found.last() else { return Ok(None) };
+    let is_unfinished = has_no_header(path).map_err(JournalError::io("read", path))?;
+    Ok(if is_unfinished { found.pop() } else { None })
+}
+
+fn has_no_header(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() < HEADER_BYTES as u64 {
+        return Ok(true);
+    }
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(true),
+            read if chunk[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// `follows`: the first sequence of an unfinished segment after the last one. A segment is only begun when everything
+/// before it is synced, so then even the last one may not be torn.
+fn check_all(found: &[(Seq, PathBuf)], id: &Id, follows: Option<Seq>) -> Result<Vec<Checked>, JournalError> {
+    let mut bytes = Vec::new();
+    let mut checked = Vec::with_capacity(found.len());
+    for (index, (first, path)) in found.iter().enumerate() {
+        let follower = found.get(index + 1).map(|(first, _)| *first).or(follows);
+        read_whole(path, &mut bytes)?;
+        checked.push(check_segment(path, *first, &bytes, id, follower)?);
+    }
+    Ok(checked)
+}
+
+fn read_whole(path: &Path, bytes: &mut Vec<u8>) -> Result<(), JournalError> {
+    bytes.clear();
+    File::open(path).and_then(|mut file| file.read_to_end(bytes)).map_err(JournalError::io("read", path))?;
+    Ok(())
+}
+
+fn check_segment(
+    path: &Path,
+    first: Seq,
+    bytes: &[u8],
+    id: &Id,
+    follower: Option<Seq>,
+) -> Result<Checked, JournalError> {
+    let header = check_header(path, first, bytes, id)?;
+    let seed = crc_seed(id);
+    let (mut at, mut last_group, mut next) = (HEADER_BYTES, HEADER_BYTES, first);
+    while let Some(group) = whole_group(&bytes[at..], seed) {
+        if group.first != next {
+            let reason = format!("a group begins with seq {} instead of {next}", group.first);
+            return Err(JournalError::damaged(path, at as u64, reason));
+        }
+        next = group.next();
+        last_group = at;
+        at += group.bytes();
+    }
+    let torn_bytes = used_bytes(&bytes[at..]);
+    match follower {
+        None => check_tail(path, at, &bytes[at..at + torn_bytes], &header, next, seed)?,
+        Some(_) if torn_bytes > 0 => {
+            return Err(JournalError::damaged(path, at as u64, "neither a whole group nor padding begins here"));
+        }
+        Some(follower) if follower != next => {
+            let reason = format!("seq {next} should follow, but the next segment begins with {follower}");
+            return Err(JournalError::damaged(path, at as u64, reason));
+        }
+        Some(_) => {}
+    }
+    Ok(Checked {
+        path: path.to_owned(),
+        first,
+        next,
+        last_group: last_group as u64,
+        end: at as u64,
+        file_bytes: bytes.len() as u64,
+        torn_bytes: torn_bytes as u64,
+    })
+}
+
+fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header, JournalError> {
+    let header = Header::decode(bytes).map_err(|reason| JournalError::damaged(path, 0, reason))?;
+    if header.id != *id {
+        let reason = format!("it belongs to journal {}, not to {}", segment::id_text(&header.id), segment::id_text(id));
+        return Err(JournalError::damaged(path, 0, reason));
+    }
+    if header.first != first {
+        let reason = format!("the header says seq {}, the name {first}", header.first);
+        return Err(JournalError::damaged(path, 0, reason));
+    }
+    Ok(header)
+}
+
+/// Decides whether what follows the last whole group is a torn group or damage. `tail` ends with its last byte that
+/// is not zero.
+fn check_tail(path: &Path, at: usize, tail: &[u8], header: &Header, next: Seq, seed: u32) -> Result<(), JournalError> {
+    let mut from = 1;
+    while let Some(found) = tail.get(from..).and_then(find_group_magic) {
+        let start = from + found;
+        if whole_group(&tail[start..], seed).is_some_and(|group| group.first > next) {
+            let reason = format!("no whole group with seq {next} here, but a later one at byte {}", at + start);
+            return Err(JournalError::damaged(path, at as u64, reason));
+        }
+        from = start + 1;
+    }
+    if tail.len() > header.frame_bytes_max as usize {
+        let reason = format!("bytes up to {} are written, further than one torn group reaches", at + tail.len());
+        return Err(JournalError::damaged(path, at as u64, reason));
+    }
+    Ok(())
+}
+
+/// Bytes up to the last one that is not zero.
+fn used_bytes(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
+
+/// Makes what was found in the last segment final.
+///
+/// Its last group may have been written but not synced when the process died, or its sync may have failed, after which
+/// the kernel holds bytes in memory that the disk never got and reports no error again. The caller is about to treat
+/// the group as durable, so it is written once more and synced. The rest of the file is cut: nothing is ever appended
+/// here, and unused padding would count against the size limit.
+fn settle_last(last: &mut Checked) -> Result<Option<TornTail>, JournalError> {
+    let settle = || -> io::Result<()> {
+        let file = OpenOptions::new().read(true).write(true).open(&last.path)?;
+        let mut group = vec![0; (last.end - last.last_group) as usize];
+        file.read_exact_at(&mut group, last.last_group)?;
+        file.write_all_at(&group, last.last_group)?;
+        file.set_len(last.end)?;
+        file.sync_all()
+    };
+    settle().map_err(JournalError::io("settle", &last.path))?;
+    last.file_bytes = last.end;
+    Ok((last.torn_bytes > 0).then(|| TornTail { file: last.path.clone(), offset: last.end, bytes: last.torn_bytes }))
+}

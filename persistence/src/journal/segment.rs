@@ -1,0 +1,185 @@
+//! Files of the journal's directory: their names, how they are made so that a crash at any moment leaves either the
+//! old state or the new one, and how they are taken away.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::record::{Header, Id};
+use super::{JournalError, Seq};
+
+/// A segment prepared ahead: zeros only, without a header.
+pub(super) const SPARE_FILE: &str = "spare.tmp";
+/// A segment made when no spare was ready; not the spare's name, since both may be under way at once.
+const INLINE_FILE: &str = "segment.tmp";
+const ID_FILE: &str = "id";
+const ID_NEW_FILE: &str = "id.tmp";
+const LOCK_FILE: &str = "lock";
+const SUFFIX: &str = ".journal";
+const SEQ_DIGITS: usize = 20;
+/// Written at once while zeros are laid down: large enough for full speed, small enough to allocate without thought.
+const ZEROS_BYTES: usize = 1 << 20;
+
+pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
+    dir.join(format!("{first:020}{SUFFIX}"))
+}
+
+/// What the journal's directory holds.
+pub(super) struct Listing {
+    /// In the order of their first sequences.
+    pub segments: Vec<(Seq, PathBuf)>,
+    /// Temporary files a crash left behind.
+    pub leftovers: Vec<PathBuf>,
+}
+
+pub(super) fn list(dir: &Path) -> Result<Listing, JournalError> {
+    let mut segments = Vec::new();
+    let mut leftovers = Vec::new();
+    for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
+        let path = entry.map_err(JournalError::io("list", dir))?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        if let Some(first) = parse_name(name) {
+            segments.push((first, path));
+        } else if [SPARE_FILE, INLINE_FILE, ID_NEW_FILE].contains(&name) {
+            leftovers.push(path);
+        } else if ![ID_FILE, LOCK_FILE].contains(&name) {
+            tracing::warn!(file = %path.display(), "journal directory holds a file that is not the journal's");
+        }
+    }
+    segments.sort_unstable();
+    Ok(Listing { segments, leftovers })
+}
+
+/// Keeps every other process out of the directory until it is dropped.
+#[derive(Debug)]
+pub(super) struct DirLock(File);
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process that was forked and has not yet called exec shares it.
+        let _ = self.0.unlock();
+    }
+}
+
+pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
+    let path = dir.join(LOCK_FILE);
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(JournalError::io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(DirLock(file)),
+        Err(TryLockError::WouldBlock) => Err(JournalError::Locked { dir: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(JournalError::Io { action: "lock", path, source }),
+    }
+}
+
+/// The journal's id, if it has one yet.
+pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
+    let path = dir.join(ID_FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => match u128::from_str_radix(text.trim_end(), 16) {
+            Ok(number) => Ok(Some(number.to_be_bytes())),
+            Err(_) => Err(JournalError::damaged(&path, 0, "this is not a journal id")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(JournalError::damaged(&path, 0, "this is not a journal id"))
+        }
+        Err(source) => Err(JournalError::Io { action: "read", path, source }),
+    }
+}
+
+/// Gives a new journal its id.
+pub(super) fn create_id(dir: &Path) -> Result<Id, JournalError> {
+    let id = rand::random::<u128>().to_be_bytes();
+    let path = dir.join(ID_NEW_FILE);
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&path)?;
+        file.write_all(format!("{}\n", id_text(&id)).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&path, dir.join(ID_FILE))?;
+        sync_dir(dir)
+    };
+    write().map_err(JournalError::io("write", &path))?;
+    Ok(id)
+}
+
+/// As people read it.
+pub(super) fn id_text(id: &Id) -> String {
+    format!("{:032x}", u128::from_be_bytes(*id))
+}
+
+/// Makes names in a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Makes a file of zeros and syncs it. Zeros are really written: a sync into blocks that were only reserved has to
+/// record that they are in use now, which costs a second write each time.
+pub(super) fn create_zeroed(path: &Path, bytes: u64) -> io::Result<File> {
+    fail::fail_point!("journal_create_segment", |_| Err(io::ErrorKind::StorageFull.into()));
+    let made = write_zeros(path, bytes);
+    if made.is_err() {
+        // A half-made file on a full disk only makes it fuller; the next open would remove it anyway.
+        let _ = fs::remove_file(path);
+    }
+    made
+}
+
+/// Makes a segment of its own without a spare.
+pub(super) fn create_inline(dir: &Path, bytes: u64, header: &Header) -> io::Result<(File, PathBuf)> {
+    let path = dir.join(INLINE_FILE);
+    let file = create_zeroed(&path, bytes)?;
+    let name = adopt(dir, &file, &path, header)?;
+    Ok((file, name))
+}
+
+/// Turns a file of zeros into the segment that begins at the header's sequence.
+///
+/// IMPORTANT: the header is synced before the file gets its name, and the name is durable before any group is written.
+/// So a segment under its name always has a header, and one that is missing held nothing.
+pub(super) fn adopt(dir: &Path, file: &File, path: &Path, header: &Header) -> io::Result<PathBuf> {
+    file.write_all_at(&header.encode(), 0)?;
+    file.sync_data()?;
+    fail::fail_point!("journal_adopt");
+    let name = segment_path(dir, header.first);
+    // A segment of this name can only be an empty one, left by a run that wrote nothing.
+    fs::rename(path, &name)?;
+    fail::fail_point!("journal_after_rename");
+    sync_dir(dir)?;
+    Ok(name)
+}
+
+/// Unlinks and makes it durable, so that segments vanish in order and a crash never leaves a hole.
+pub(super) fn remove(dir: &Path, path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    sync_dir(dir)
+}
+
+/// Whether waiting can help: the disk has no room now.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+fn write_zeros(path: &Path, bytes: u64) -> io::Result<File> {
+    let mut file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
+    let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(bytes).unwrap_or(ZEROS_BYTES))];
+    let mut left = bytes;
+    while left > 0 {
+        let chunk = left.min(zeros.len() as u64) as usize;
+        file.write_all(&zeros[..chunk])?;
+        left -= chunk as u64;
+    }
+    file.sync_all()?;
+    Ok(file)
+}
+
+fn parse_name(name: &str) -> Option<Seq> {
+    let digits = name.strip_suffix(SUFFIX)?;
+    let is_number = digits.len() == SEQ_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|first| is_number && *first > 0)
+}

@@ -1,0 +1,477 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::record::{FRAME_BYTES, HEADER_BYTES, RECORD_PREFIX_BYTES};
+use super::*;
+
+#[cfg(feature = "failpoints")]
+mod failures;
+
+const SMALL: Options = Options {
+    segment_bytes: 512,
+    max_bytes: 1 << 20,
+    queue_bytes_max: 1 << 20,
+    queue_records_max: 1000,
+    group_bytes_max: 4096,
+};
+
+type Released = Receiver<(Seq, u64)>;
+
+fn start(dir: &Path, options: &Options, watermark: Seq) -> (Journal<u64>, Released) {
+    let (sender, receiver) = channel();
+    let journal = open(dir, options.clone())
+        .unwrap()
+        .start(watermark, move |items| items.drain(..).for_each(|item| sender.send(item).unwrap_or(())), |_| {})
+        .unwrap();
+    (journal, receiver)
+}
+
+fn append(journal: &Journal<u64>, record: &[u8]) -> Seq {
+    journal.reserve().unwrap().append(record.to_vec(), 0).unwrap()
+}
+
+/// Appends and waits, so that the record is a group of its own.
+fn append_synced(journal: &Journal<u64>, released: &Released, record: &[u8]) -> Seq {
+    let seq = append(journal, record);
+    assert_eq!(released.recv().unwrap().0, seq);
+    seq
+}
+
+fn record(seq: Seq) -> Vec<u8> {
+    format!("record {seq} {}", "x".repeat(seq as usize % 40)).into_bytes()
+}
+
+/// A journal of records 1 to `count`, each its own group, closed.
+fn written(count: Seq) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    for seq in 1..=count {
+        append_synced(&journal, &released, &record(seq));
+    }
+    journal.close().unwrap();
+    dir
+}
+
+fn segments(dir: &Path) -> Vec<PathBuf> {
+    segment::list(dir).unwrap().segments.into_iter().map(|(_, path)| path).collect()
+}
+
+fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+fn restore(dir: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    files.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+}
+
+fn contents(recovered: &Recovered, from: Seq) -> Vec<(Seq, Vec<u8>)> {
+    recovered.read_from(from).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+fn expected(from: Seq, last: Seq) -> Vec<(Seq, Vec<u8>)> {
+    (from..=last).map(|seq| (seq, record(seq))).collect()
+}
+
+fn group_bytes(seq: Seq) -> usize {
+    FRAME_BYTES + RECORD_PREFIX_BYTES + record(seq).len()
+}
+
+fn assert_damaged(dir: &Path, file: &Path) -> u64 {
+    let error = open(dir, SMALL).expect_err("damage must be refused");
+    let text = error.to_string();
+    let JournalError::Damaged { file: named, offset, .. } = error else { panic!("{error}") };
+    assert_eq!(named, file);
+    assert!(text.contains(file.to_str().unwrap()) && text.contains(&offset.to_string()), "{text}");
+    offset
+}
+
+#[test]
+fn what_was_appended_is_read_back_after_reopening() {
+    let dir = written(30);
+    let recovered = open(dir.path(), SMALL).unwrap();
+    assert_eq!((recovered.first(), recovered.last(), recovered.cut()), (Some(1), Some(30), None));
+    assert_eq!(contents(&recovered, 1), expected(1, 30));
+    assert_eq!(contents(&recovered, 17), expected(17, 30));
+    assert!(contents(&recovered, 31).is_empty());
+    assert!(segments(dir.path()).len() > 2);
+}
+
+#[test]
+fn a_group_cut_at_any_byte_recovers_the_prefix() {
+    let dir = written(20);
+    let files = snapshot(dir.path());
+    let last = segments(dir.path()).pop().unwrap();
+    let used = files[&last].iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    for cut in used - group_bytes(20)..used {
+        for zeros in [false, true] {
+            restore(dir.path(), &files);
+            let mut bytes = files[&last].clone();
+            if zeros {
+                bytes[cut..].fill(0)
+            } else {
+                bytes.truncate(cut)
+            }
+            fs::write(&last, bytes).unwrap();
+            let recovered = open(dir.path(), SMALL).unwrap();
+            assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
+            assert_eq!(recovered.cut().is_some(), cut > used - group_bytes(20));
+            drop(recovered);
+            let (journal, released) = start(dir.path(), &SMALL, 0);
+            assert_eq!(append_synced(&journal, &released, &record(20)), 20);
+            journal.close().unwrap();
+            assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 20));
+        }
+    }
+}
+
+#[test]
+fn a_flipped_byte_before_the_last_group_is_refused_and_nothing_is_changed() {
+    let dir = written(20);
+    let mut files = snapshot(dir.path());
+    // Spare files are no part of the log.
+    files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
+    restore(dir.path(), &files);
+    let all = segments(dir.path());
+    assert!(all.len() > 2);
+    for file in &all {
+        let is_last = Some(file) == all.last();
+        let used = files[file].iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let end = if is_last { used - group_bytes(20) } else { files[file].len() };
+        for offset in 0..end {
+            let mut bytes = files[file].clone();
+            bytes[offset] ^= 0x10;
+            fs::write(file, &bytes).unwrap();
+            assert!(assert_damaged(dir.path(), file) <= offset as u64);
+            assert!(fs::read(file).unwrap() == bytes);
+        }
+        fs::write(file, &files[file]).unwrap();
+    }
+    assert!(snapshot(dir.path()) == files);
+}
+
+#[test]
+fn a_flipped_byte_in_the_last_group_is_a_torn_tail() {
+    let dir = written(20);
+    let files = snapshot(dir.path());
+    let last = segments(dir.path()).pop().unwrap();
+    let used = files[&last].iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    for offset in used - group_bytes(20)..used {
+        restore(dir.path(), &files);
+        let mut bytes = files[&last].clone();
+        bytes[offset] ^= 0x01;
+        fs::write(&last, bytes).unwrap();
+        let recovered = open(dir.path(), SMALL).unwrap();
+        assert_eq!(recovered.last(), Some(19));
+        let cut = recovered.cut().unwrap();
+        assert_eq!((&cut.file, cut.offset), (&last, (used - group_bytes(20)) as u64));
+    }
+}
+
+#[test]
+fn bytes_further_than_a_torn_group_reaches_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { segment_bytes: 20 << 20, max_bytes: 64 << 20, ..SMALL };
+    let (journal, released) = start(dir.path(), &options, 0);
+    append_synced(&journal, &released, b"one");
+    journal.close().unwrap();
+    let file = segments(dir.path()).pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] = 1;
+    fs::write(&file, bytes).unwrap();
+    assert_eq!(assert_damaged(dir.path(), &file), (HEADER_BYTES + FRAME_BYTES + RECORD_PREFIX_BYTES + 3) as u64);
+}
+
+#[test]
+fn a_missing_middle_segment_is_refused() {
+    let dir = written(20);
+    let all = segments(dir.path());
+    fs::remove_file(&all[1]).unwrap();
+    assert_damaged(dir.path(), &all[0]);
+}
+
+#[test]
+fn a_segment_of_another_journal_is_refused() {
+    let dir = written(20);
+    let other = written(20);
+    let file = &segments(dir.path())[0];
+    fs::copy(&segments(other.path())[0], file).unwrap();
+    assert_eq!(assert_damaged(dir.path(), file), 0);
+}
+
+#[test]
+fn a_missing_id_is_refused() {
+    let dir = written(1);
+    fs::remove_file(dir.path().join("id")).unwrap();
+    assert_damaged(dir.path(), &segments(dir.path())[0]);
+}
+
+#[test]
+fn a_segment_whose_creation_was_interrupted_is_removed() {
+    for bytes in [Vec::new(), vec![7; HEADER_BYTES - 1], vec![0; 512]] {
+        let dir = written(20);
+        let unfinished = segment::segment_path(dir.path(), 21);
+        fs::write(&unfinished, bytes).unwrap();
+        fs::write(dir.path().join("spare.tmp"), b"half").unwrap();
+        let recovered = open(dir.path(), SMALL).unwrap();
+        assert_eq!(contents(&recovered, 1), expected(1, 20));
+        assert!(!unfinished.exists() && !dir.path().join("spare.tmp").exists());
+    }
+}
+
+#[test]
+fn a_second_open_of_the_same_directory_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _released) = start(dir.path(), &SMALL, 0);
+    assert!(matches!(open(dir.path(), SMALL), Err(JournalError::Locked { .. })));
+    journal.close().unwrap();
+    drop(journal);
+    open(dir.path(), SMALL).unwrap();
+}
+
+#[test]
+fn the_id_stays_and_differs_between_journals() {
+    let (dir, other) = (written(1), written(1));
+    let id = open(dir.path(), SMALL).unwrap().id().to_owned();
+    assert_eq!(id.len(), 32);
+    assert_eq!(open(dir.path(), SMALL).unwrap().id(), id);
+    assert_ne!(open(other.path(), SMALL).unwrap().id(), id);
+}
+
+#[test]
+fn a_database_behind_the_journals_beginning_is_refused() {
+    let dir = written(20);
+    let (journal, _released) = start(dir.path(), &SMALL, 15);
+    journal.close().unwrap();
+    drop(journal);
+    let recovered = open(dir.path(), SMALL).unwrap();
+    let first = recovered.first().unwrap();
+    assert!(first > 1);
+    let result = recovered.start::<u64>(first - 2, |_| {}, |_| {});
+    assert!(matches!(result, Err(JournalError::Gap { watermark, .. }) if watermark == first - 2));
+}
+
+#[test]
+fn a_database_ahead_of_the_journal_moves_the_numbering_on() {
+    let dir = written(20);
+    let (journal, released) = start(dir.path(), &SMALL, 100);
+    assert_eq!(append_synced(&journal, &released, &record(101)), 101);
+    journal.close().unwrap();
+    drop(journal);
+    assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 101), expected(101, 101));
+}
+
+#[test]
+fn an_empty_segment_keeps_the_numbering_and_does_not_pile_up() {
+    let dir = written(20);
+    for _ in 0..5 {
+        let (journal, _released) = start(dir.path(), &SMALL, 20);
+        assert_eq!(journal.appended(), 20);
+        journal.close().unwrap();
+        drop(journal);
+        assert_eq!(segments(dir.path()).len(), 1);
+    }
+    assert!(matches!(
+        open(dir.path(), SMALL).unwrap().start::<u64>(19, |_| {}, |_| {}),
+        Err(JournalError::Gap { first: 21, watermark: 19 })
+    ));
+}
+
+#[test]
+fn concurrent_appends_are_released_in_order_and_once() {
+    const EACH: u64 = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { segment_bytes: 16 << 10, max_bytes: 64 << 20, queue_records_max: 64, ..SMALL };
+    let (journal, released) = start(dir.path(), &options, 0);
+    let threads: Vec<_> = (0..4)
+        .map(|thread| {
+            let journal = journal.clone();
+            std::thread::spawn(move || {
+                let mut sequences = Vec::new();
+                for number in 0..EACH {
+                    let item = thread * EACH + number;
+                    let place = loop {
+                        match journal.reserve() {
+                            Ok(place) => break place,
+                            Err(refused) => assert_eq!(refused, Refused::QueueFull),
+                        }
+                        std::thread::yield_now();
+                    };
+                    sequences.push((place.append(item.to_le_bytes().to_vec(), item).unwrap(), item));
+                }
+                sequences
+            })
+        })
+        .collect();
+    let mut appended: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    appended.sort_unstable();
+    journal.close().unwrap();
+    let stats = journal.stats();
+    assert_eq!((stats.queued_records, stats.queued_bytes, stats.records), (0, 0, 4 * EACH));
+    drop(journal);
+    assert_eq!(released.iter().collect::<Vec<_>>(), appended);
+    assert!(appended.iter().map(|(seq, _)| *seq).eq(1..=4 * EACH));
+    let on_disk = contents(&open(dir.path(), options).unwrap(), 1);
+    assert!(on_disk.iter().map(|(seq, bytes)| (*seq, u64::from_le_bytes(bytes[..].try_into().unwrap()))).eq(appended));
+}
+
+#[test]
+fn a_full_journal_refuses_until_it_is_released() {
+    for segments in [2, 3] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { max_bytes: segments * 512, ..SMALL };
+        let (journal, released) = start(dir.path(), &options, 0);
+        let mut last = 0;
+        for _ in 0..20 {
+            let before = last;
+            while let Ok(place) = journal.reserve() {
+                last = place.append(vec![7; 20], 0).unwrap();
+            }
+            assert!(last > before);
+            assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
+            while released.recv().unwrap().0 < last {}
+            assert!(journal.stats().live_bytes <= options.max_bytes);
+            journal.release(last);
+            wait_until_accepted(&journal);
+        }
+        journal.close().unwrap();
+    }
+}
+
+#[test]
+fn a_journal_full_of_one_oversized_record_recovers() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 1536, ..SMALL };
+    let (journal, released) = start(dir.path(), &options, 0);
+    for _ in 0..5 {
+        let last = append_synced(&journal, &released, &[7; 100_000]);
+        assert_eq!(journal.reserve().unwrap_err(), Refused::JournalFull);
+        journal.release(last);
+        wait_until_accepted(&journal);
+    }
+    journal.close().unwrap();
+}
+
+/// The writer makes room on its own thread.
+fn wait_until_accepted(journal: &Journal<u64>) {
+    while journal.reserve().is_err() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn places_count_and_come_back_when_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _released) = start(dir.path(), &Options { queue_records_max: 2, ..SMALL }, 0);
+    let places = (journal.reserve().unwrap(), journal.reserve().unwrap());
+    assert_eq!(journal.reserve().unwrap_err(), Refused::QueueFull);
+    drop(places);
+    drop(journal.reserve().unwrap());
+    journal.close().unwrap();
+    assert_eq!(journal.reserve().unwrap_err(), Refused::Closed);
+}
+
+#[test]
+fn a_record_above_the_limit_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, _released) = start(dir.path(), &SMALL, 0);
+    let refused = journal.reserve().unwrap().append(vec![0; RECORD_BYTES_MAX + 1], 42).unwrap_err();
+    assert_eq!((refused.item, refused.bytes), (42, RECORD_BYTES_MAX + 1));
+    assert_eq!(journal.appended(), 0);
+    journal.close().unwrap();
+    assert_eq!(journal.stats().queued_records, 0);
+}
+
+#[test]
+fn release_deletes_only_segments_that_are_wholly_flushed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    for seq in 1..=30 {
+        append_synced(&journal, &released, &record(seq));
+    }
+    let firsts: Vec<Seq> = segment::list(dir.path()).unwrap().segments.into_iter().map(|(first, _)| first).collect();
+    journal.release(firsts[2] - 2);
+    assert!(journal.read_from(firsts[1]).is_ok());
+    assert!(matches!(journal.read_from(1), Err(JournalError::Released { first, .. }) if first == firsts[1]));
+    journal.release(firsts[2] - 1);
+    assert!(matches!(journal.read_from(firsts[1]), Err(JournalError::Released { .. })));
+    journal.release(30);
+    assert_eq!(journal.stats().segments, 1);
+    journal.close().unwrap();
+    assert_eq!(segments(dir.path()).len(), 1);
+}
+
+#[test]
+fn reading_while_writing_yields_what_was_synced_at_the_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    for seq in 1..=60 {
+        append_synced(&journal, &released, &record(seq));
+        if seq % 7 == 0 {
+            let mut reader = journal.read_from(seq / 2).unwrap();
+            let first = reader.next().unwrap().unwrap();
+            append(&journal, &record(seq + 1));
+            let rest = reader.collect::<Result<Vec<_>, _>>().unwrap();
+            assert_eq!([vec![first], rest].concat(), expected(seq / 2, seq));
+            break;
+        }
+    }
+    for seq in 9..=200 {
+        append(&journal, &record(seq));
+        let last = journal.synced();
+        let read = journal.read_from(1).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+        assert!(read.len() as u64 >= last);
+        assert_eq!(read, expected(1, read.len() as u64));
+    }
+    journal.close().unwrap();
+}
+
+#[test]
+fn options_that_could_never_make_room_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 1023, ..SMALL };
+    assert!(matches!(open(dir.path(), options), Err(JournalError::Options { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn reopening_and_appending_keeps_every_record(
+        runs in prop::collection::vec((512u64..4096, 30usize..3000, prop::collection::vec(0usize..6000, 0..25)), 1..5),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut all: Vec<(Seq, Vec<u8>)> = Vec::new();
+        for (segment_bytes, group_bytes_max, sizes) in runs {
+            let options = Options { segment_bytes, group_bytes_max, ..SMALL };
+            let recovered = open(dir.path(), options.clone()).unwrap();
+            prop_assert_eq!(recovered.last().unwrap_or(0), all.len() as u64);
+            prop_assert!(contents(&recovered, 1) == all);
+            drop(recovered);
+            let (journal, released) = start(dir.path(), &options, 0);
+            let before = journal.appended();
+            for size in sizes {
+                let bytes = vec![size as u8; size];
+                let seq = append(&journal, &bytes);
+                all.push((seq, bytes));
+            }
+            journal.close().unwrap();
+            drop(journal);
+            prop_assert!(released.iter().map(|(seq, _)| seq).eq(before + 1..=all.len() as u64));
+        }
+        prop_assert!(contents(&open(dir.path(), SMALL).unwrap(), 1) == all);
+    }
+}

@@ -1,0 +1,132 @@
+//! What a failing disk and a killed process leave. Failpoints act on the whole process, so each test runs itself again
+//! in a process of its own.
+
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+
+use super::*;
+
+const DIR: &str = "HOTLINE_JOURNAL_TEST_DIR";
+
+/// Runs the test of this name in a process of its own; says whether that one ended well.
+fn in_own_process(name: &str, dir: &Path) -> bool {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([&format!("{}::{name}", module_path!().split_once("::").unwrap().1), "--exact", "--quiet"])
+        .env(DIR, dir)
+        .output()
+        .unwrap();
+    status.status.success()
+}
+
+fn own_dir() -> Option<PathBuf> {
+    std::env::var_os(DIR).map(PathBuf::from)
+}
+
+#[test]
+fn a_failed_sync_poisons_and_releases_nothing() {
+    let Some(dir) = own_dir() else {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(in_own_process("a_failed_sync_poisons_and_releases_nothing", dir.path()));
+        return;
+    };
+    let (poisoned, on_poisoned) = channel();
+    let (released, on_released) = channel();
+    let journal = open(&dir, SMALL)
+        .unwrap()
+        .start(
+            0,
+            move |items| items.drain(..).for_each(|item: (Seq, u64)| released.send(item).unwrap()),
+            move |error| poisoned.send(error.to_string()).unwrap(),
+        )
+        .unwrap();
+    let late = journal.reserve().unwrap();
+    append(&journal, b"one");
+    assert_eq!(on_released.recv().unwrap().0, 1);
+    fail::cfg("journal_sync", "return").unwrap();
+    append(&journal, b"two");
+    assert_eq!(on_poisoned.recv().unwrap(), "injected sync error");
+    assert_eq!(journal.reserve().unwrap_err(), Refused::Poisoned);
+    fail::remove("journal_sync");
+    assert_eq!(late.append(b"three".to_vec(), 0).unwrap(), 3);
+    assert!(matches!(journal.close(), Err(JournalError::Poisoned)));
+    assert_eq!(journal.synced(), 1);
+    drop(journal);
+    assert_eq!(on_released.iter().count(), 0);
+    assert_eq!(on_poisoned.iter().count(), 0);
+}
+
+#[test]
+fn a_full_disk_holds_what_is_queued_until_there_is_room() {
+    let Some(dir) = own_dir() else {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(in_own_process("a_full_disk_holds_what_is_queued_until_there_is_room", dir.path()));
+        return;
+    };
+    let (journal, released) = start(&dir, &SMALL, 0);
+    fail::cfg("journal_create_segment", "return").unwrap();
+    // Larger than a segment, so that no spare serves.
+    append(&journal, &[7; 2000]);
+    let mut refused = journal.reserve().map(drop);
+    while refused.is_ok() {
+        std::thread::yield_now();
+        refused = journal.reserve().map(drop);
+    }
+    assert_eq!(refused.unwrap_err(), Refused::JournalFull);
+    assert_eq!(journal.synced(), 0);
+    fail::remove("journal_create_segment");
+    assert_eq!(released.recv().unwrap().0, 1);
+    wait_until_accepted(&journal);
+    fail::cfg("journal_create_segment", "return").unwrap();
+    append(&journal, &[7; 2000]);
+    assert!(matches!(journal.close(), Err(JournalError::Unwritten { records: 1 })));
+}
+
+#[test]
+fn a_process_killed_at_any_point_keeps_all_it_released() {
+    if let Some(dir) = own_dir() {
+        return append_until_killed(&dir);
+    }
+    for point in
+        ["journal_before_write", "journal_before_sync", "journal_after_sync", "journal_after_rename", "journal_adopt"]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 1..6u64 {
+            fs::write(dir.path().join("kill"), format!("{point} {}", round * 3)).unwrap();
+            let journal = dir.path().join("journal");
+            assert!(!in_own_process("a_process_killed_at_any_point_keeps_all_it_released", dir.path()));
+            let acknowledged: Seq = fs::read_to_string(dir.path().join("released")).unwrap().parse().unwrap();
+            let recovered = open(&journal, SMALL).unwrap();
+            let last = recovered.last().unwrap_or(0);
+            assert!(last >= acknowledged, "{point}: {last} of {acknowledged}");
+            assert!(contents(&recovered, 1) == expected(1, last), "{point}");
+        }
+    }
+}
+
+/// Kills the process at the point and hit that the file `kill` names.
+fn append_until_killed(dir: &Path) {
+    let kill = fs::read_to_string(dir.join("kill")).unwrap();
+    let (point, hits) = kill.split_once(' ').unwrap();
+    let left = AtomicU64::new(hits.parse().unwrap());
+    let once = Mutex::new(());
+    fail::cfg_callback(point, move || {
+        let _one_at_a_time = once.lock();
+        if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            std::process::abort();
+        }
+    })
+    .unwrap();
+    let released = dir.join("released");
+    fs::write(&released, "0").unwrap();
+    let on_synced = move |items: &mut Vec<(Seq, u64)>| {
+        fs::write(&released, items.last().unwrap().0.to_string()).unwrap();
+    };
+    let journal = open(&dir.join("journal"), SMALL).unwrap().start(0, on_synced, |_| {}).unwrap();
+    loop {
+        if let Ok(place) = journal.reserve() {
+            let seq = journal.appended() + 1;
+            place.append(record(seq), 0).unwrap();
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The one thread that writes: it gathers what is queued into a group, writes it at once, syncs once, and only then
+//! releases what waited. Beside it a helper thread does what takes long and is not urgent: it prepares the next
+//! segment and unlinks old ones.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use super::Seq;
+use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, crc_seed, frame_bytes_max};
+use super::segment;
+use super::state::{Chore, Current, Entry, Sealed, State, lock};
+
+/// How often a full disk is tried again: soon enough that nobody waits for it, seldom enough to cost nothing.
+const DISK_FULL_RETRY: Duration = Duration::from_millis(200);
+/// How long closing waits for places that are out. They are held for a decision, so this is only reached by a leak.
+const PLACES_WAIT: Duration = Duration::from_secs(5);
+const PLACES_POLL: Duration = Duration::from_millis(5);
+
+/// Why the writer ended before everything was written.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The state of the disk is unknown: the process must stop.
+    Poisoned(io::Error),
+    /// Closed while the disk was full; the number of records left.
+    Unwritten(usize),
+}
+
+pub(super) struct Writer<T, F> {
+    state: Arc<State<T>>,
+    file: File,
+    backlog: VecDeque<Entry<T>>,
+    /// The sequence of the first record of the backlog.
+    next: Seq,
+    group: GroupBuffer,
+    items: Vec<(Seq, T)>,
+    seed: u32,
+    on_synced: F,
+}
+
+enum Work {
+    Group,
+    Segment,
+    End,
+}
+
+impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
+    pub fn new(state: Arc<State<T>>, file: File, on_synced: F) -> Self {
+        let next = state.synced.load(Ordering::Acquire) + 1;
+        let seed = crc_seed(&state.id);
+        let (backlog, group, items) = (VecDeque::new(), GroupBuffer::default(), Vec::new());
+        Self { state, file, backlog, next, group, items, seed, on_synced }
+    }
+
+    /// Writes until the journal is closed and nothing is queued.
+    pub fn run(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.wait_for_work() {
+                Work::Group => self.write_group()?,
+                Work::Segment => self.begin_segment_if_used()?,
+                Work::End => return Ok(()),
+            }
+        }
+    }
+
+    fn wait_for_work(&mut self) -> Work {
+        let state = Arc::clone(&self.state);
+        let mut closing: Option<Instant> = None;
+        let mut queue = lock(&state.queue);
+        loop {
+            if self.backlog.is_empty() {
+                std::mem::swap(&mut self.backlog, &mut queue.entries);
+            } else {
+                // What came in during the last sync joins what one group did not hold.
+                self.backlog.append(&mut queue.entries);
+            }
+            if !self.backlog.is_empty() {
+                return Work::Group;
+            }
+            if std::mem::take(&mut queue.wants_segment) && !queue.is_closed {
+                return Work::Segment;
+            }
+            if !queue.is_closed {
+                queue.is_sleeping = true;
+                queue = state.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let since = *closing.get_or_insert_with(Instant::now);
+            if state.places() == 0 || since.elapsed() > PLACES_WAIT {
+                return Work::End;
+            }
+            let waited = state.wake.wait_timeout(queue, PLACES_POLL);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn write_group(&mut self) -> Result<(), Failure> {
+        let first_bytes = self.backlog.front().map_or(0, |entry| RECORD_PREFIX_BYTES + entry.record.len());
+        let mut rest = self.rest_of_segment();
+        if ((FRAME_BYTES + first_bytes) as u64) > rest {
+            let bytes = (HEADER_BYTES + FRAME_BYTES + first_bytes) as u64;
+            self.begin_segment(bytes.max(self.state.options.segment_bytes))?;
+            rest = self.rest_of_segment();
+        }
+        self.gather(usize::try_from(rest).unwrap_or(usize::MAX));
+        match self.write_and_sync() {
+            Ok(()) => {
+                self.account();
+                self.release();
+                Ok(())
+            }
+            Err(error) => Err(Failure::Poisoned(error)),
+        }
+    }
+
+    fn rest_of_segment(&self) -> u64 {
+        let segments = lock(&self.state.segments);
+        segments.current.bytes - segments.current.used
+    }
+
+    /// Encodes as many records as a group and the segment hold, at least one.
+    fn gather(&mut self, rest: usize) {
+        let bytes_max = rest.min(FRAME_BYTES.saturating_add(self.state.options.group_bytes_max));
+        self.group.clear();
+        while let Some(entry) = self.backlog.front() {
+            let bytes = self.group.len() + RECORD_PREFIX_BYTES + entry.record.len();
+            if self.group.records() > 0 && bytes > bytes_max {
+                break;
+            }
+            let Some(entry) = self.backlog.pop_front() else { break };
+            self.group.push(&entry.record);
+            self.items.push((self.next, entry.item));
+            self.next += 1;
+        }
+    }
+
+    fn write_and_sync(&mut self) -> io::Result<()> {
+        let first = self.next - u64::from(self.group.records());
+        let offset = lock(&self.state.segments).current.used;
+        fail::fail_point!("journal_before_write");
+        self.file.write_all_at(self.group.seal(first, self.seed), offset)?;
+        fail::fail_point!("journal_before_sync");
+        fail::fail_point!("journal_sync", |_| Err(io::Error::other("injected sync error")));
+        self.file.sync_data()?;
+        fail::fail_point!("journal_after_sync");
+        Ok(())
+    }
+
+    /// Moves the group from the queue's account to the segment's.
+    fn account(&self) {
+        let state = &self.state;
+        {
+            let mut segments = lock(&state.segments);
+            segments.current.used += self.group.len() as u64;
+            // IMPORTANT: the room shrinks before the queue does; a place given in between would count on room twice.
+            state.update_room(&segments);
+        }
+        state.settle(self.group.records(), self.group.len() - FRAME_BYTES);
+        state.syncs.fetch_add(1, Ordering::Relaxed);
+        state.records.fetch_add(u64::from(self.group.records()), Ordering::Relaxed);
+    }
+
+    fn release(&mut self) {
+        self.state.synced.store(self.next - 1, Ordering::Release);
+        (self.on_synced)(&mut self.items);
+        self.items.clear();
+    }
+
+    /// A new segment that nobody has to wait for, unless the current one is still empty.
+    fn begin_segment_if_used(&mut self) -> Result<(), Failure> {
+        let is_used = lock(&self.state.segments).current.used > HEADER_BYTES as u64;
+        if is_used { self.begin_segment(self.state.options.segment_bytes) } else { Ok(()) }
+    }
+
+    /// Goes on in a new segment. A full disk is waited for: nothing was begun, so nothing is in doubt.
+    fn begin_segment(&mut self, bytes: u64) -> Result<(), Failure> {
+        let state = Arc::clone(&self.state);
+        let header =
+            Header { frame_bytes_max: frame_bytes_max(state.options.group_bytes_max), first: self.next, id: state.id };
+        let (file, path) = loop {
+            match next_segment(&state, bytes, &header) {
+                Ok(made) => break made,
+                Err(error) if segment::is_full(&error) => self.wait_for_disk(&error)?,
+                Err(error) => return Err(Failure::Poisoned(error)),
+            }
+        };
+        state.set_disk_full(false);
+        self.file = file;
+        let current = Current { path, first: self.next, bytes, used: HEADER_BYTES as u64 };
+        let mut segments = lock(&state.segments);
+        let old = std::mem::replace(&mut segments.current, current);
+        // An empty segment gave its name to the new one.
+        if old.first < self.next {
+            segments.sealed.push_back(Sealed {
+                path: old.path,
+                first: old.first,
+                last: self.next - 1,
+                bytes: old.bytes,
+            });
+        }
+        state.remove_released(&mut segments);
+        state.want_chore(Chore::Prepare);
+        Ok(())
+    }
+
+    fn wait_for_disk(&self, error: &io::Error) -> Result<(), Failure> {
+        tracing::error!(%error, "no room on the disk for the next journal segment; changes are refused");
+        self.state.set_disk_full(true);
+        let queue = lock(&self.state.queue);
+        if queue.is_closed {
+            return Err(Failure::Unwritten(self.backlog.len() + queue.entries.len()));
+        }
+        drop(self.state.wake.wait_timeout_while(queue, DISK_FULL_RETRY, |queue| !queue.is_closed));
+        Ok(())
+    }
+
+    /// Puts what was not released where it lives as long as the journal: an item that is dropped may look like an
+    /// answer to whoever waits for it.
+    pub fn strand(&mut self) {
+        let mut queue = lock(&self.state.queue);
+        let items = self.items.drain(..).map(|(_, item)| Entry { record: Vec::new(), item });
+        let mut stranded: VecDeque<_> = items.collect();
+        stranded.append(&mut self.backlog);
+        stranded.append(&mut queue.entries);
+        queue.entries = stranded;
+    }
+}
+
+/// The prepared segment when it fits, else one made now.
+fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<(File, std::path::PathBuf)> {
+    if bytes == state.options.segment_bytes {
+        // IMPORTANT: held until the spare has its new name, or the helper would begin another one in the same file.
+        let mut spare = lock(&state.spare);
+        if let Some(file) = spare.take() {
+            let path = segment::adopt(&state.dir, &file, &state.dir.join(segment::SPARE_FILE), header)?;
+            return Ok((file, path));
+        }
+    }
+    segment::create_inline(&state.dir, bytes, header)
+}
+
+/// The helper thread.
+pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
+    for chore in chores {
+        match chore {
+            Chore::Prepare => prepare_spare(state),
+            Chore::Remove(path) => {
+                if let Err(error) = segment::remove(&state.dir, &path) {
+                    tracing::error!(%error, file = %path.display(), "cannot remove a released journal segment");
+                }
+            }
+            Chore::Stop => return,
+        }
+    }
+}
+
+fn prepare_spare<T>(state: &State<T>) {
+    if lock(&state.spare).is_some() || !state.may_prepare() {
+        return;
+    }
+    match segment::create_zeroed(&state.dir.join(segment::SPARE_FILE), state.options.segment_bytes) {
+        Ok(file) => *lock(&state.spare) = Some(file),
+        Err(error) => tracing::warn!(%error, "cannot prepare the next journal segment ahead"),
+    }
+}

@@ -1,0 +1,22 @@
+//! Secrets: made from the operating system's random source, kept only as a hash.
+
+use rand::distr::{Alphanumeric, SampleString};
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of a secret. The secrets are 32 random alphanumeric characters (190 bits), so a slow hash would add
+/// nothing but time.
+pub type KeyHash = [u8; 32];
+
+/// Characters after the prefix of every key.
+pub const KEY_CHARACTERS: usize = 32;
+
+/// A new secret: the prefix and 32 characters from the operating system's random source.
+pub fn new_key(prefix: &str) -> String {
+    // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+    format!("{prefix}{}", Alphanumeric.sample_string(&mut rand::rng(), KEY_CHARACTERS))
+}
+
+/// What is stored of a secret.
+pub fn hash(key: &str) -> KeyHash {
+    Sha256::digest(key.as_bytes()).into()
+}

@@ -1,0 +1,57 @@
+//! Many changes made few: of each row only the last version is written.
+
+use std::collections::HashMap;
+
+use crate::change::ContactChannel;
+use crate::tables::messages::{MessageRow, ReachedUpTo};
+use crate::tables::ticket_events::EventRow;
+use crate::tables::tickets::TicketRow;
+use crate::tables::webchat_sessions::SessionRow;
+use crate::{Change, CompanyId, ContactId, SessionId, TicketId};
+
+/// The rows of one transaction, by table, in the order they must be written.
+#[derive(Default)]
+pub(crate) struct Batch<'a> {
+    pub(super) tickets: Vec<&'a TicketRow>,
+    pub(super) events: Vec<&'a EventRow>,
+    pub(super) messages: Vec<&'a MessageRow>,
+    pub(super) delivered: Vec<&'a ReachedUpTo>,
+    pub(super) read: Vec<&'a ReachedUpTo>,
+    pub(super) sessions: Vec<&'a SessionRow>,
+    pub(super) contact_channels: Vec<&'a ContactChannel>,
+    /// Changes that went in.
+    pub(crate) changes: usize,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn of(changes: impl Iterator<Item = &'a Change>) -> Self {
+        let mut batch = Self::default();
+        let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
+        let mut delivered: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
+        let mut read: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
+        let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
+        let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
+        for change in changes {
+            batch.changes += 1;
+            match change {
+                Change::Ticket(row) => drop(tickets.insert(row.id, row)),
+                Change::Event(row) => batch.events.push(row),
+                Change::Message(row) => batch.messages.push(row),
+                Change::Delivered(mark) => drop(delivered.insert(mark.ticket_id, mark)),
+                Change::Read(mark) => drop(read.insert(mark.ticket_id, mark)),
+                Change::Session(row) => drop(sessions.insert(&row.id, row)),
+                Change::ContactChannel(change) => {
+                    contact_channels.insert((change.company_id, change.contact_id), change);
+                }
+            }
+        }
+        batch.tickets = tickets.into_values().collect();
+        // In key order two writers never wait for each other in a circle, and the index is walked once.
+        batch.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
+        batch.delivered = delivered.into_values().collect();
+        batch.read = read.into_values().collect();
+        batch.sessions = sessions.into_values().collect();
+        batch.contact_channels = contact_channels.into_values().collect();
+        batch
+    }
+}

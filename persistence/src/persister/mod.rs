@@ -1,0 +1,126 @@
+//! Carries durable entries to PostgreSQL, behind the answers: many entries a transaction, which also moves the
+//! watermark. It never drops an entry; while the database is down it waits, and so does what it holds.
+
+mod batch;
+mod queue;
+mod writer;
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+pub(crate) use batch::Batch;
+pub use queue::{Entry, FlushQueue};
+pub use writer::{Mark, Writer};
+
+use crate::change::decode;
+use crate::change_log::ChangeLog;
+use crate::{Change, Error};
+
+/// How long entries gather while nobody waits for them: long enough to coalesce a busy ticket's changes.
+const GATHER_TIME: Duration = Duration::from_millis(20);
+
+/// Changes written in one transaction. Larger ones gain nothing and keep lists waiting.
+pub const BATCH_CHANGES_MAX: usize = 10_000;
+
+/// First and longest pause after the database failed.
+const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Starts the persister. It ends when the queue is closed and empty.
+///
+/// `on_deposed` is called when another process has become the database's writer: nothing can be flushed from
+/// here any more.
+pub fn start(log: ChangeLog, writer: Writer, on_deposed: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut persister = Persister { log, writer };
+        if let Err(error) = persister.run().await {
+            tracing::error!(%error, "the persister stops");
+            on_deposed();
+        }
+    })
+}
+
+struct Persister {
+    log: ChangeLog,
+    writer: Writer,
+}
+
+impl Persister {
+    async fn run(&mut self) -> Result<(), Error> {
+        while self.log.queue().wait(GATHER_TIME).await {
+            loop {
+                let entries = match self.log.queue().take(BATCH_CHANGES_MAX) {
+                    queue::Taken::Entries(entries) => entries,
+                    queue::Taken::Spilled { from } => self.read_spilled(from)?,
+                    queue::Taken::Nothing => break,
+                };
+                self.flush(entries).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the entries, however long the database takes to come back.
+    async fn flush(&mut self, entries: Vec<Entry>) -> Result<(), Error> {
+        let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
+        let batch = Batch::of(entries.iter().flat_map(|entry| &entry.changes));
+        let mut pause = RETRY_PAUSE_MIN;
+        loop {
+            match self.writer.write(&batch, last).await {
+                Ok(()) => break,
+                Err(Error::NotOwner) => return Err(Error::NotOwner),
+                Err(error) => {
+                    if self.log.queue().set_up(false) {
+                        tracing::warn!(%error, "the database does not take changes; they are kept and tried again");
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(RETRY_PAUSE_MAX);
+                }
+            }
+        }
+        if !self.log.queue().set_up(true) {
+            tracing::info!("the database takes changes again");
+        }
+        self.log.queue().flushed_to(last, batch.changes);
+        for entry in entries {
+            if let Some(done) = entry.done {
+                // A caller that went away does not wait any more.
+                let _ = done.send(());
+            }
+        }
+        if let Some(journal) = self.log.journal() {
+            journal.release(last);
+        }
+        Ok(())
+    }
+
+    /// Reads back what did not fit into memory while the database was away.
+    fn read_spilled(&self, from: u64) -> Result<Vec<Entry>, Error> {
+        let Some(journal) = self.log.journal() else { return Ok(Vec::new()) };
+        let mut entries = Vec::new();
+        let mut changes = 0;
+        for record in journal.read_from(from)? {
+            let (seq, bytes) = record?;
+            let decoded: Vec<Change> = decode(seq, &bytes)?;
+            changes += decoded.len();
+            entries.push(Entry { seq, changes: decoded, done: None });
+            if changes >= BATCH_CHANGES_MAX {
+                break;
+            }
+        }
+        self.log.queue().read_back(entries.last().map_or(from - 1, |entry| entry.seq));
+        Ok(entries)
+    }
+}
+
+static REJECTED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+fn count_rejected() {
+    REJECTED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Rows PostgreSQL has refused since the process started.
+pub fn rejected() -> u64 {
+    REJECTED.load(std::sync::atomic::Ordering::Relaxed)
+}

@@ -1,0 +1,279 @@
+//! What is durable and not yet in PostgreSQL.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, oneshot, watch};
+
+use crate::journal::Seq;
+use crate::{Change, Error, Result};
+
+/// Changes kept in memory for the persister, about 200 MiB of them. With a journal the rest is read back from
+/// disk when its turn comes; without one there is no room for more.
+const CHANGES_MAX: usize = 300_000;
+
+/// How long a list waits for the persister. A batch takes some ten milliseconds; a second means the database
+/// is not well, and a caller is better told so.
+const BARRIER_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// One durable decision on its way to the tables.
+pub struct Entry {
+    /// Its number in the log.
+    pub seq: Seq,
+    /// What it changed.
+    pub changes: Vec<Change>,
+    /// Who waits for the commit (durability `database`).
+    pub done: Option<oneshot::Sender<()>>,
+}
+
+/// The queue between the log and the persister, with the marks both sides watch.
+pub struct FlushQueue {
+    waiting: Mutex<Waiting>,
+    spills: bool,
+    arrived: Notify,
+    /// The highest entry some list waits for.
+    wanted: AtomicU64,
+    synced: watch::Sender<Seq>,
+    flushed: watch::Sender<Seq>,
+    up: AtomicBool,
+    closed: AtomicBool,
+    /// Changes written since the start.
+    written: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    entries: VecDeque<Entry>,
+    changes: usize,
+    /// The newest entry that came by.
+    seen: Seq,
+    /// Entries after `read_to` are on disk only.
+    spilled: bool,
+    read_to: Seq,
+    oldest_since: Option<Instant>,
+}
+
+pub(super) enum Taken {
+    Entries(Vec<Entry>),
+    Spilled { from: Seq },
+    Nothing,
+}
+
+impl FlushQueue {
+    /// A queue behind a log whose entries up to `flushed` are in the tables. `spills`: there is a journal to
+    /// read back from.
+    pub fn new(flushed: Seq, spills: bool) -> Self {
+        let waiting = Waiting { seen: flushed, read_to: flushed, ..Waiting::default() };
+        Self {
+            waiting: Mutex::new(waiting),
+            spills,
+            arrived: Notify::new(),
+            wanted: AtomicU64::new(0),
+            synced: watch::Sender::new(flushed),
+            flushed: watch::Sender::new(flushed),
+            up: AtomicBool::new(true),
+            closed: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing that can panic runs under the lock.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes synced entries, in order.
+    pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
+        let mut waiting = self.lock();
+        for entry in entries {
+            waiting.push(entry, self.spills);
+        }
+        let seen = waiting.seen;
+        drop(waiting);
+        self.announce(seen);
+    }
+
+    /// Numbers and takes one entry of a log without a journal.
+    pub(crate) fn push_numbered(
+        &self,
+        appended: &AtomicU64,
+        changes: Vec<Change>,
+        done: Option<oneshot::Sender<()>>,
+    ) -> Seq {
+        let mut waiting = self.lock();
+        let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
+        waiting.push(Entry { seq, changes, done }, false);
+        drop(waiting);
+        self.announce(seq);
+        seq
+    }
+
+    fn announce(&self, seen: Seq) {
+        self.synced.send_if_modified(|synced| {
+            let newer = seen > *synced;
+            *synced = seen.max(*synced);
+            newer
+        });
+        self.arrived.notify_one();
+    }
+
+    /// Whether a log without a journal may decide more.
+    pub(crate) fn has_room(&self, needs_database: bool) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Unavailable("the log is closing".to_owned()));
+        }
+        if needs_database && !self.is_up() {
+            return Err(Error::Unavailable("the database is down".to_owned()));
+        }
+        if self.lock().changes >= CHANGES_MAX {
+            return Err(Error::Unavailable("the database does not keep up".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Waits for something to write, and a moment longer for company. False: closed and empty.
+    pub(super) async fn wait(&self, gather: Duration) -> bool {
+        loop {
+            let arrived = self.arrived.notified();
+            let has_work = self.lock().has_work();
+            if has_work {
+                break;
+            }
+            if self.closed.load(Ordering::Acquire) {
+                return false;
+            }
+            arrived.await;
+        }
+        let gathered = tokio::time::Instant::now() + gather;
+        while !self.is_urgent() {
+            let arrived = self.arrived.notified();
+            if tokio::time::timeout_at(gathered, arrived).await.is_err() {
+                break;
+            }
+        }
+        true
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+            || self.wanted.load(Ordering::Acquire) > self.flushed()
+            || self.lock().changes >= super::BATCH_CHANGES_MAX
+            || self.lock().entries.iter().next().is_some_and(|entry| entry.done.is_some())
+    }
+
+    pub(super) fn take(&self, changes_max: usize) -> Taken {
+        let mut waiting = self.lock();
+        if waiting.entries.is_empty() {
+            return if waiting.spilled { Taken::Spilled { from: waiting.read_to + 1 } } else { Taken::Nothing };
+        }
+        let mut taken = Vec::new();
+        let mut changes = 0;
+        while changes < changes_max
+            && let Some(entry) = waiting.entries.pop_front()
+        {
+            changes += entry.changes.len();
+            taken.push(entry);
+        }
+        waiting.changes -= changes;
+        Taken::Entries(taken)
+    }
+
+    /// Entries up to `seq` were read back from the journal. Once that is all that came by, memory serves again.
+    pub(super) fn read_back(&self, seq: Seq) {
+        let mut waiting = self.lock();
+        waiting.read_to = seq.max(waiting.read_to);
+        if waiting.read_to >= waiting.seen {
+            waiting.spilled = false;
+        }
+    }
+
+    pub(super) fn flushed_to(&self, seq: Seq, changes: usize) {
+        self.written.fetch_add(changes as u64, Ordering::Relaxed);
+        let mut waiting = self.lock();
+        waiting.oldest_since = waiting.has_work().then(Instant::now);
+        drop(waiting);
+        self.flushed.send_replace(seq);
+    }
+
+    /// Notes whether the database takes changes; answers what was noted before.
+    pub(crate) fn set_up(&self, up: bool) -> bool {
+        self.up.swap(up, Ordering::AcqRel)
+    }
+
+    /// Whether the database took the last batch.
+    pub fn is_up(&self) -> bool {
+        self.up.load(Ordering::Acquire)
+    }
+
+    /// The newest entry in the tables.
+    pub fn flushed(&self) -> Seq {
+        *self.flushed.borrow()
+    }
+
+    /// Changes written since the start.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// How long the oldest unwritten entry has been waiting.
+    pub fn lag(&self) -> Duration {
+        self.lock().oldest_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    pub(crate) async fn wait_synced(&self, seq: Seq) -> Result<()> {
+        let mut synced = self.synced.subscribe();
+        let reached = synced.wait_for(|reached| *reached >= seq);
+        match tokio::time::timeout(BARRIER_TIME_MAX, reached).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Error::Unavailable("the journal does not catch up".to_owned())),
+        }
+    }
+
+    pub(crate) async fn wait_flushed(&self, seq: Seq) -> Result<()> {
+        if self.flushed() >= seq {
+            return Ok(());
+        }
+        if !self.is_up() {
+            return Err(Error::Unavailable("the database is down".to_owned()));
+        }
+        self.wanted.fetch_max(seq, Ordering::AcqRel);
+        self.arrived.notify_one();
+        let mut flushed = self.flushed.subscribe();
+        let reached = flushed.wait_for(|reached| *reached >= seq);
+        match tokio::time::timeout(BARRIER_TIME_MAX, reached).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Error::Unavailable("the database does not catch up".to_owned())),
+        }
+    }
+
+    /// Lets the persister finish what is queued and end.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.arrived.notify_one();
+    }
+}
+
+impl Waiting {
+    fn has_work(&self) -> bool {
+        self.spilled || !self.entries.is_empty()
+    }
+
+    fn push(&mut self, entry: Entry, spills: bool) {
+        self.seen = entry.seq;
+        if entry.seq <= self.read_to {
+            return; // Read back from the journal before it came by here.
+        }
+        if self.spilled || (spills && self.changes >= CHANGES_MAX) {
+            if !self.spilled {
+                self.spilled = true;
+                self.read_to = entry.seq - 1;
+            }
+            return;
+        }
+        self.oldest_since.get_or_insert_with(Instant::now);
+        self.changes += entry.changes.len();
+        self.entries.push_back(entry);
+    }
+}

@@ -1,0 +1,148 @@
+//! Lists: one statement built from literals and bound values, one row more than asked to know whether there is more.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::postgres::PgRow;
+use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
+
+use crate::error::within;
+use crate::{CompanyId, Result};
+
+/// Which rows of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// From 1.
+    pub number: i64,
+    /// Rows on it.
+    pub size: i64,
+    /// Newest first.
+    pub descending: bool,
+}
+
+/// One page of a list.
+#[derive(Debug, Serialize)]
+pub struct Listed<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// Whether another page follows.
+    pub has_more: bool,
+}
+
+/// A list being built. Text that is pushed is always a literal; values are always bound.
+pub struct Select {
+    query: QueryBuilder<Postgres>,
+}
+
+impl Select {
+    /// Begins with everything up to the company: `from` is a `select … from …`, `company` the column that holds it.
+    pub fn new(from: &str, column: &str, company: CompanyId) -> Self {
+        let mut query = QueryBuilder::new(from);
+        query.push(" where ").push(column).push(" = ").push_bind(company);
+        Self { query }
+    }
+
+    /// Adds `column = value`, or nothing when the filter was not given.
+    #[must_use]
+    pub fn equals<'a, V>(mut self, column: &str, value: Option<V>) -> Self
+    where
+        V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
+    {
+        self.compare(column, "=", value);
+        self
+    }
+
+    /// Adds `column >= from and column <= to`, as far as they were given.
+    #[must_use]
+    pub fn between(mut self, column: &str, from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>) -> Self {
+        self.compare(column, ">=", from);
+        self.compare(column, "<=", to);
+        self
+    }
+
+    /// Adds `column > value`.
+    #[must_use]
+    pub fn after(mut self, column: &str, value: Option<i64>) -> Self {
+        self.compare(column, ">", value);
+        self
+    }
+
+    /// Adds that a row of another table exists: `query` is a `select from … where …` that ends with the column to
+    /// compare.
+    #[must_use]
+    pub fn related<'a, V>(mut self, query: &str, value: Option<V>) -> Self
+    where
+        V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
+    {
+        if let Some(value) = value {
+            self.query.push(" and exists (").push(query).push(" = ").push_bind(value).push(")");
+        }
+        self
+    }
+
+    /// Adds a condition that needs no value.
+    #[must_use]
+    pub fn only(mut self, condition: Option<&str>) -> Self {
+        if let Some(condition) = condition {
+            self.query.push(" and ").push(condition);
+        }
+        self
+    }
+
+    /// Adds a search without regard to case and accents, in a column that holds folded text.
+    #[must_use]
+    pub fn contains(mut self, folded: &str, text: Option<&str>) -> Self {
+        if let Some(text) = text {
+            self.query.push(" and ").push(folded).push(" like hotline_fold(");
+            self.query.push_bind(format!("%{}%", escape_like(text))).push(")");
+        }
+        self
+    }
+
+    fn compare<'a, V>(&mut self, column: &str, operator: &str, value: Option<V>)
+    where
+        V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
+    {
+        if let Some(value) = value {
+            self.query.push(" and ").push(column).push(" ").push(operator).push(" ").push_bind(value);
+        }
+    }
+
+    /// Runs the list, ordered by the unique column `key`.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn page<T>(mut self, db: &PgPool, key: &str, page: Page) -> Result<Listed<T>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        self.query.push(" order by ").push(key).push(if page.descending { " desc" } else { "" });
+        self.query.push(" limit ").push_bind(page.size + 1);
+        self.query.push(" offset ").push_bind((page.number - 1).saturating_mul(page.size));
+        let mut rows: Vec<T> = within(self.query.build_query_as().fetch_all(db)).await?;
+        let has_more = rows.len() as i64 > page.size;
+        rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
+        Ok(Listed { rows, has_more })
+    }
+}
+
+/// Makes `%`, `_` and `\` stand for themselves in a `like` pattern.
+fn escape_like(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape_like;
+
+    #[test]
+    fn wildcards_in_a_search_stand_for_themselves() {
+        assert_eq!(escape_like(r"50%_a\b"), r"50\%\_a\\b");
+    }
+}

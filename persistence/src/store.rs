@@ -1,0 +1,137 @@
+//! The durable half as one piece: opened once, used by every actor and handler, closed last.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use sqlx::PgPool;
+use sqlx::postgres::PgConnectOptions;
+use tokio::task::JoinHandle;
+
+use crate::change_log::pass_on;
+use crate::id_blocks::IdBlocks;
+use crate::persister::{self, FlushQueue, Mark, Writer};
+use crate::{ChangeLog, Durability, Error, Result, journal, pool, recovery};
+
+/// How the store is opened.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Which database.
+    pub database: PgConnectOptions,
+    /// Where the journal lies.
+    pub journal_dir: PathBuf,
+    /// The journal's bounds.
+    pub journal: journal::Options,
+    /// When a change counts as kept.
+    pub durability: Durability,
+}
+
+/// Everything below the actors.
+pub struct Store {
+    /// Connections for plain resources and reads.
+    pub db: PgPool,
+    /// Where live changes go.
+    pub log: ChangeLog,
+    /// Ids of live rows.
+    pub ids: IdBlocks,
+    /// What recovery did at the start.
+    pub recovered: recovery::Report,
+    persister: Mutex<Option<JoinHandle<()>>>,
+    refiller: JoinHandle<()>,
+}
+
+/// How often the id blocks are looked at: far more often than a half block can be used up.
+const REFILL_EVERY: Duration = Duration::from_secs(20);
+
+impl Store {
+    /// Migrates, recovers, and starts the journal and the persister.
+    ///
+    /// `on_failure` is called when nothing can be made durable any more: the journal's disk failed, or another
+    /// process has become the database's writer. Memory is ahead of disk then, and the process has to stop.
+    ///
+    /// # Errors
+    /// When the database or the journal cannot be opened or do not belong together.
+    pub async fn open(options: StoreOptions, on_failure: impl Fn(String) + Clone + Send + 'static) -> Result<Arc<Self>> {
+        let db = pool::connect(options.database.clone());
+        pool::migrate(&db).await?;
+        let epoch = recovery::take_ownership(&db).await?;
+        let writes = pool::connect_one(options.database);
+
+        let (log, mark, recovered) = if options.durability == Durability::Journal {
+            let on_poisoned = on_failure.clone();
+            open_journal(&options.journal_dir, options.journal, &writes, epoch, on_poisoned).await?
+        } else {
+            let log = ChangeLog::direct(options.durability, Arc::new(FlushQueue::new(0, false)));
+            let recovered = recovery::Report { watermark: 0, replayed: 0 };
+            (log, Mark { epoch, journal: None }, recovered)
+        };
+        let ids = IdBlocks::reserve(&db).await?;
+        let persister = persister::start(log.clone(), Writer::new(writes, mark), move || {
+            on_failure("another process writes to this database".to_owned());
+        });
+        let refiller = tokio::spawn(keep_refilled(ids.clone(), db.clone()));
+        Ok(Arc::new(Self { db, log, ids, recovered, persister: Mutex::new(Some(persister)), refiller }))
+    }
+
+    /// Writes everything out and ends: the journal first, then the persister. Nothing may be appended any more.
+    ///
+    /// # Errors
+    /// When the database cannot be reached; the journal keeps what is not flushed.
+    pub async fn close(&self) -> Result<()> {
+        self.refiller.abort();
+        if let Some(journal) = self.log.journal().cloned() {
+            let closed = tokio::task::spawn_blocking(move || journal.close()).await;
+            closed.map_err(|error| Error::Unavailable(error.to_string()))??;
+        }
+        self.log.queue().close();
+        let persister = self.persister.lock().ok().and_then(|mut persister| persister.take());
+        if let Some(persister) = persister
+            && tokio::time::timeout(CLOSE_TIME_MAX, persister).await.is_err()
+        {
+            return Err(Error::Unavailable("the database does not take the last changes".to_owned()));
+        }
+        self.ids.give_back(&self.db).await?;
+        self.db.close().await;
+        Ok(())
+    }
+}
+
+/// How long a stop waits for the database. What is not flushed by then is in the journal.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
+
+async fn open_journal(
+    dir: &std::path::Path,
+    options: journal::Options,
+    db: &PgPool,
+    epoch: i64,
+    on_failure: impl Fn(String) + Send + 'static,
+) -> Result<(ChangeLog, Mark, recovery::Report)> {
+    let dir = dir.to_owned();
+    let recovered = tokio::task::spawn_blocking(move || journal::open(&dir, options))
+        .await
+        .map_err(|error| Error::Unavailable(error.to_string()))??;
+    if let Some(cut) = recovered.cut() {
+        tracing::warn!(?cut, "the journal's last write was torn by a crash; it had not been answered, and is cut");
+    }
+    let report = recovery::replay(db, &recovered, epoch).await?;
+    let mark = Mark { epoch, journal: Some(recovered.id().to_owned()) };
+    let queue = Arc::new(FlushQueue::new(report.watermark, true));
+    let sink = queue.clone();
+    let journal = recovered.start(
+        report.watermark,
+        move |synced| pass_on(&sink, synced),
+        move |error| on_failure(format!("the journal cannot be written: {error}")),
+    )?;
+    Ok((ChangeLog::through_journal(journal, queue), mark, report))
+}
+
+async fn keep_refilled(ids: IdBlocks, db: PgPool) {
+    let mut clock = tokio::time::interval(REFILL_EVERY);
+    loop {
+        clock.tick().await;
+        if let Err(error) = ids.refill(&db).await {
+            tracing::debug!(%error, "id blocks are not refilled now");
+        }
+    }
+}

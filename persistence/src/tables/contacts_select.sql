@@ -1,0 +1,14 @@
+select c.id, c.name, c.number, c.number_country, c.email, c.code, c.cpf_cnpj, c.origin, c.profile_pic_url,
+    c.is_group, c.social_username, c.lid, c.source_url, c.source_id, c.headline, c.media_type, c.media_url,
+    c.utm_source, c.utm_medium, c.utm_campaign, c.utm_id, c.fbclid, c.gclid, c.ctwa_clid, c.created_at, c.updated_at,
+    coalesce((select jsonb_agg(jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color) order by t.id)
+        from contact_tags x join tags t on t.company_id = x.company_id and t.id = x.tag_id
+        where x.company_id = c.company_id and x.contact_id = c.id), '[]') as tags,
+    coalesce((select jsonb_agg(jsonb_build_object('key', f.key, 'value', v.value, 'customFieldId', f.id,
+            'name', f.name, 'type', f.type) order by f.position, f.id)
+        from contact_custom_field_values v
+        join custom_fields f on f.company_id = v.company_id and f.id = v.custom_field_id
+        where v.company_id = c.company_id and v.contact_id = c.id), '[]') as custom_fields,
+    (select jsonb_build_object('id', h.id, 'name', h.name, 'type', h.type) from channels h
+        where h.company_id = c.company_id and h.id = c.last_channel_id) as last_channel
+from contacts c

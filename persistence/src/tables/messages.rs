@@ -1,0 +1,262 @@
+//! Messages. Live: written only by the persister.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use super::tickets::Source;
+use super::words;
+use crate::error::within;
+use crate::{ChannelId, CompanyId, ContactId, MessageId, Result, SessionId, TicketId, UserId};
+
+words! {
+    /// Which way a message goes.
+    Direction { Inbound = "inbound", Outbound = "outbound", Internal = "internal" }
+}
+
+words! {
+    /// What a message is.
+    MessageType {
+        Text = "text",
+        Media = "media",
+        Template = "template",
+        Interactive = "interactive",
+        Note = "note",
+    }
+}
+
+words! {
+    /// How far a message has come. It only moves forward; `failed` is final; inbound messages are `received`.
+    MessageStatus {
+        Queued = "queued",
+        Sent = "sent",
+        Delivered = "delivered",
+        Read = "read",
+        Failed = "failed",
+        Received = "received",
+    }
+}
+
+/// One message as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
+#[allow(missing_docs)]
+pub struct MessageRow {
+    pub company_id: CompanyId,
+    pub id: MessageId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<MessageId>,
+    pub ticket_id: TicketId,
+    pub contact_id: ContactId,
+    pub channel_id: ChannelId,
+    pub direction: Direction,
+    #[sqlx(rename = "type")]
+    pub kind: MessageType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quoted_message_id: Option<MessageId>,
+    pub status: MessageStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    pub source: Source,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_send: Option<Value>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<DateTime<Utc>>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<DateTime<Utc>>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<DateTime<Utc>>,
+}
+
+/// Appends the rows; one that is already there stays as it is.
+pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::result::Result<(), sqlx::Error> {
+    macro_rules! column {
+        ($field:ident) => {
+            rows.iter().map(|row| row.$field).collect::<Vec<_>>()
+        };
+    }
+    macro_rules! texts {
+        ($field:ident) => {
+            rows.iter().map(|row| row.$field.as_deref()).collect::<Vec<_>>()
+        };
+    }
+    macro_rules! documents {
+        ($field:ident) => {
+            rows.iter().map(|row| row.$field.clone()).collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(include_str!("messages_insert.sql"))
+        .bind(column!(company_id))
+        .bind(column!(id))
+        .bind(column!(job_id))
+        .bind(column!(ticket_id))
+        .bind(column!(contact_id))
+        .bind(column!(channel_id))
+        .bind(rows.iter().map(|row| row.direction.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>())
+        .bind(texts!(body))
+        .bind(documents!(media))
+        .bind(documents!(template))
+        .bind(documents!(interactive))
+        .bind(column!(quoted_message_id))
+        .bind(rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>())
+        .bind(documents!(error))
+        .bind(column!(user_id))
+        .bind(texts!(user_name))
+        .bind(rows.iter().map(|row| row.source.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.session_id.as_ref().map(|id| id.0.as_str())).collect::<Vec<_>>())
+        .bind(texts!(client_id))
+        .bind(documents!(after_send))
+        .bind(column!(created_at))
+        .bind(column!(sent_at))
+        .bind(column!(delivered_at))
+        .bind(column!(read_at))
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Everything up to a message of one ticket has reached its reader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ReachedUpTo {
+    pub company_id: CompanyId,
+    pub ticket_id: TicketId,
+    pub up_to: MessageId,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub at: DateTime<Utc>,
+}
+
+/// Moves outbound messages of a ticket to `delivered`, those that are not there yet.
+pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::result::Result<(), sqlx::Error> {
+    mark(
+        db,
+        marks,
+        "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, x.at), delivered_at = x.at
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
+         where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
+           and m.direction = 'outbound' and m.status in ('queued', 'sent')",
+    )
+    .await
+}
+
+/// Notes when the contact's messages were read by the company.
+pub(crate) async fn read(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::result::Result<(), sqlx::Error> {
+    mark(
+        db,
+        marks,
+        "update messages m set read_at = x.at
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
+         where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
+           and m.direction = 'inbound' and m.read_at is null",
+    )
+    .await
+}
+
+async fn mark(
+    db: &mut PgConnection,
+    marks: &[&ReachedUpTo],
+    sql: &'static str,
+) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query(sql)
+        .bind(marks.iter().map(|mark| mark.company_id).collect::<Vec<_>>())
+        .bind(marks.iter().map(|mark| mark.ticket_id).collect::<Vec<_>>())
+        .bind(marks.iter().map(|mark| mark.up_to).collect::<Vec<_>>())
+        .bind(marks.iter().map(|mark| mark.at).collect::<Vec<_>>())
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// One message, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: &PgPool, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
+    within(
+        sqlx::query_as("select * from messages where company_id = $1 and id = $2")
+            .bind(company)
+            .bind(id)
+            .fetch_optional(db),
+    )
+    .await
+}
+
+/// The messages a visitor has sent with an id of their own, newest first.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn with_client_id(
+    db: &PgPool,
+    company: CompanyId,
+    session: &SessionId,
+    limit: i64,
+) -> Result<Vec<MessageRow>> {
+    within(
+        sqlx::query_as(
+            "select * from messages where company_id = $1 and session_id = $2 and client_id is not null
+             order by id desc limit $3",
+        )
+        .bind(company)
+        .bind(session)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// The message a visitor sent under this id, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_client_id(
+    db: &PgPool,
+    company: CompanyId,
+    session: &SessionId,
+    client_id: &str,
+) -> Result<Option<MessageRow>> {
+    within(
+        sqlx::query_as("select * from messages where company_id = $1 and session_id = $2 and client_id = $3")
+            .bind(company)
+            .bind(session)
+            .bind(client_id)
+            .fetch_optional(db),
+    )
+    .await
+}
+
+/// Whether this contact has ever written on this channel.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn has_received(db: &PgPool, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
+    within(
+        sqlx::query_scalar(
+            "select exists (select from messages
+             where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'inbound')",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_one(db),
+    )
+    .await
+}

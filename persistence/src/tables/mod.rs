@@ -1,0 +1,45 @@
+//! One file per noun: its row, and the statements that touch it. Every statement takes the company first.
+
+pub mod channels;
+pub mod companies;
+pub mod contacts;
+pub mod messages;
+pub mod organization;
+pub mod queues;
+pub mod ticket_events;
+pub mod tickets;
+pub mod tokens;
+pub mod users;
+pub mod webchat_sessions;
+pub mod wrapup_types;
+
+/// A text column that holds one of a few words: an enum here, checked by the type and by the table.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, sqlx::Type)]
+        #[sqlx(type_name = "text")]
+        #[allow(missing_docs)] // The words speak for themselves where the caller of the macro says nothing.
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $word)] #[sqlx(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            /// Every value, in the order of the contract.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire and in the table.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ();
+            fn from_str(word: &str) -> std::result::Result<Self, ()> {
+                match word { $($word => Ok(Self::$variant),)+ _ => Err(()) }
+            }
+        }
+    };
+}
+pub(crate) use words;

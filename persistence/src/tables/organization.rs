@@ -1,0 +1,98 @@
+//! A company's directory as one piece: what the actors hold in memory to decide without asking the database.
+
+use std::collections::{HashMap, HashSet};
+
+use sqlx::{PgPool, Row};
+
+use super::channels::{self, ChannelRow};
+use super::companies::{self, CompanyRow};
+use super::queues::QueueRow;
+use super::tokens::{self, TokenRow};
+use crate::error::within;
+use crate::{ChannelId, CompanyId, QueueId, Result, UserId, WrapupTypeId};
+
+/// Everything small a company has: loaded whole, replaced whole.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Organization {
+    pub company: CompanyRow,
+    pub tokens: Vec<TokenRow>,
+    pub channels: HashMap<ChannelId, ChannelRow>,
+    pub queues: HashMap<QueueId, Queue>,
+    pub users: HashMap<UserId, User>,
+    pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
+}
+
+/// A queue with its agents.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Queue {
+    pub row: QueueRow,
+    pub users: HashSet<UserId>,
+}
+
+/// A user, as far as conversations need to know.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct User {
+    pub name: String,
+    pub active: bool,
+}
+
+/// A wrap-up type with the queues it is linked to.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct WrapupType {
+    pub name: String,
+    pub active: bool,
+    pub queues: HashSet<QueueId>,
+}
+
+/// Loads a company's directory, or none when there is no such company.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn load(db: &PgPool, id: CompanyId) -> Result<Option<Organization>> {
+    let Some(company) = companies::find(db, id).await? else { return Ok(None) };
+    let tokens = tokens::all(db, Some(id)).await?;
+    let channels = channels::all(db, Some(id)).await?;
+    let queues: Vec<QueueRow> =
+        within(sqlx::query_as("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
+    let members: Vec<(QueueId, UserId)> =
+        within(sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db))
+            .await?;
+    let users = within(sqlx::query("select id, name, active from users where company_id = $1").bind(id).fetch_all(db));
+    let types = within(sqlx::query(
+        "select t.id, t.name, t.active, array(select queue_id from wrapup_type_queues q
+             where q.company_id = t.company_id and q.wrapup_type_id = t.id) as queues
+         from wrapup_types t where t.company_id = $1",
+    ).bind(id).fetch_all(db));
+
+    let mut organization = Organization {
+        company,
+        tokens,
+        channels: channels.into_iter().map(|row| (row.id, row)).collect(),
+        queues: queues.into_iter().map(|row| (row.id, Queue { row, users: HashSet::new() })).collect(),
+        users: HashMap::new(),
+        wrapup_types: HashMap::new(),
+    };
+    for (queue, user) in members {
+        if let Some(queue) = organization.queues.get_mut(&queue) {
+            queue.users.insert(user);
+        }
+    }
+    for row in users.await? {
+        let user = User { name: row.try_get("name")?, active: row.try_get("active")? };
+        organization.users.insert(row.try_get("id")?, user);
+    }
+    for row in types.await? {
+        let queues: Vec<QueueId> = row.try_get("queues")?;
+        let wrapup_type = WrapupType {
+            name: row.try_get("name")?,
+            active: row.try_get("active")?,
+            queues: queues.into_iter().collect(),
+        };
+        organization.wrapup_types.insert(row.try_get("id")?, wrapup_type);
+    }
+    Ok(Some(organization))
+}

@@ -1,0 +1,69 @@
+//! Events of tickets: what changed, when, by whom. Live: written only by the persister.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::{FromRow, PgConnection};
+
+use super::tickets::Source;
+use super::words;
+use crate::{CompanyId, EventId, TicketId, UserId};
+
+words! {
+    /// What happened to a ticket.
+    EventType {
+        Opened = "opened",
+        Transferred = "transferred",
+        Closed = "closed",
+        Reopened = "reopened",
+        WrapupChanged = "wrapup_changed",
+        NoteAdded = "note_added",
+        Read = "read",
+    }
+}
+
+/// One event as stored. `from` and `to` hold the fields that changed, with the names they had then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
+#[allow(missing_docs)]
+pub struct EventRow {
+    pub company_id: CompanyId,
+    pub id: EventId,
+    pub ticket_id: TicketId,
+    #[sqlx(rename = "type")]
+    pub kind: EventType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    pub source: Source,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+}
+
+/// Appends the rows; one that is already there stays as it is.
+pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        r#"insert into ticket_events (company_id, id, ticket_id, type, "from", "to", user_id, user_name, source,
+             created_at)
+           select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[],
+             $7::bigint[], $8::text[], $9::text[], $10::timestamptz[])
+           on conflict do nothing"#,
+    )
+    .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.ticket_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.from.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.to.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.user_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.user_name.as_deref()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.source.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Tickets. Live: written only by the persister.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use super::words;
+use crate::error::within;
+use crate::{ChannelId, CompanyId, ContactId, MessageId, QueueId, Result, TicketId, UserId, WrapupTypeId};
+
+words! {
+    /// Where a ticket stands.
+    TicketStatus { Open = "open", Closed = "closed" }
+}
+
+words! {
+    /// Who caused a change.
+    Source {
+        /// An integration, over this API.
+        Api = "api",
+        /// A person at the panel.
+        User = "user",
+        /// A chatbot.
+        Bot = "bot",
+        /// An automation flow.
+        Automation = "automation",
+        /// A mass send.
+        Campaign = "campaign",
+        /// A scheduled message.
+        Schedule = "schedule",
+        /// The contact.
+        Contact = "contact",
+    }
+}
+
+/// One ticket as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
+#[allow(missing_docs)] // The columns are the contract's fields.
+pub struct TicketRow {
+    pub company_id: CompanyId,
+    pub id: TicketId,
+    pub channel_id: ChannelId,
+    pub contact_id: ContactId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_id: Option<QueueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    pub status: TicketStatus,
+    pub creation_source: Source,
+    pub unread_count: i32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrapup_type_id: Option<WrapupTypeId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrapup_note: Option<String>,
+    pub reopen_count: i32,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub opened_at: DateTime<Utc>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub first_response_at: Option<DateTime<Utc>>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<DateTime<Utc>>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Writes the rows as they are, whatever was there.
+///
+/// Closed tickets go first: a ticket that opens may take the place (one open ticket for a contact and channel)
+/// that another one of the same batch has just left.
+pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
+    for status in [TicketStatus::Closed, TicketStatus::Open] {
+        let rows: Vec<&TicketRow> = rows.iter().copied().filter(|row| row.status == status).collect();
+        if !rows.is_empty() {
+            upsert_together(db, &rows).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
+    macro_rules! column {
+        ($field:ident) => {
+            rows.iter().map(|row| row.$field).collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(include_str!("tickets_upsert.sql"))
+        .bind(column!(company_id))
+        .bind(column!(id))
+        .bind(column!(channel_id))
+        .bind(column!(contact_id))
+        .bind(column!(queue_id))
+        .bind(column!(user_id))
+        .bind(rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.creation_source.as_str()).collect::<Vec<_>>())
+        .bind(column!(unread_count))
+        .bind(column!(last_message_id))
+        .bind(column!(wrapup_type_id))
+        .bind(rows.iter().map(|row| row.wrapup_note.as_deref()).collect::<Vec<_>>())
+        .bind(column!(reopen_count))
+        .bind(column!(opened_at))
+        .bind(column!(first_response_at))
+        .bind(column!(closed_at))
+        .bind(column!(created_at))
+        .bind(column!(updated_at))
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// A ticket with what its actor keeps beside the row.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct LoadedTicket {
+    #[sqlx(flatten)]
+    pub ticket: TicketRow,
+    pub contact_name: String,
+    pub contact_number: Option<String>,
+    pub last_message_body: Option<String>,
+    pub last_message_direction: Option<super::messages::Direction>,
+    pub last_message_created_at: Option<DateTime<Utc>>,
+}
+
+/// The columns and joins of [`LoadedTicket`].
+pub const LOADED: &str = "select t.*, c.name as contact_name, c.number as contact_number,
+        m.body as last_message_body, m.direction as last_message_direction, m.created_at as last_message_created_at
+    from tickets t
+    join contacts c on c.company_id = t.company_id and c.id = t.contact_id
+    left join messages m on m.company_id = t.company_id and m.id = t.last_message_id";
+
+/// One ticket, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: &PgPool, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
+    let sql = sqlx::AssertSqlSafe(format!("{LOADED} where t.company_id = $1 and t.id = $2"));
+    within(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
+}
+
+/// The open tickets of a channel: who talks in which.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn open_of_channel(db: &PgPool, company: CompanyId, channel: ChannelId) -> Result<Vec<(ContactId, TicketId)>> {
+    within(
+        sqlx::query_as(
+            "select contact_id, id from tickets where company_id = $1 and channel_id = $2 and status = 'open'",
+        )
+        .bind(company)
+        .bind(channel)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// The ticket of this contact and channel that was opened last, open or closed.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn latest(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<TicketId>> {
+    within(
+        sqlx::query_scalar(
+            "select id from tickets where company_id = $1 and channel_id = $2 and contact_id = $3
+             order by opened_at desc, id desc limit 1",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(contact)
+        .fetch_optional(db),
+    )
+    .await
+}

@@ -1,0 +1,82 @@
+//! API tokens: only the hash of a key is stored. Plain; made on the command line.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::key::{hash, new_key};
+use crate::{CompanyId, Result, TokenId};
+
+/// What every key begins with.
+pub const KEY_PREFIX: &str = "sk_live_";
+
+/// Characters of a key that are kept in the clear, to tell tokens apart in a list.
+const VISIBLE_CHARACTERS: usize = KEY_PREFIX.len() + 8;
+
+/// Module to methods.
+pub type Permissions = BTreeMap<String, BTreeSet<String>>;
+
+/// One token as stored.
+#[derive(Clone, Debug, Serialize, FromRow)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct TokenRow {
+    pub id: TokenId,
+    pub company_id: CompanyId,
+    pub name: String,
+    pub prefix: String,
+    #[serde(skip)]
+    pub hash: Vec<u8>,
+    pub permissions: Json<Permissions>,
+    pub allowed_ips: Vec<String>,
+    pub expires_at: Option<DateTime<Utc>>,
+    pub revoked_at: Option<DateTime<Utc>>,
+    pub last_used_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What a new token may do and where it may be used.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct NewToken<'a> {
+    pub name: &'a str,
+    pub permissions: Permissions,
+    pub allowed_ips: Vec<String>,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// Creates a token and its key, which nobody can read again.
+///
+/// # Errors
+/// When the database cannot answer; [`crate::Error::NotFound`] when there is no such company.
+pub async fn insert(db: &PgPool, company: CompanyId, new: NewToken<'_>) -> Result<(TokenRow, String)> {
+    let key = new_key(KEY_PREFIX);
+    let row = sqlx::query_as(
+        "insert into tokens (company_id, name, prefix, hash, permissions, allowed_ips, expires_at)
+         select id, $2, $3, $4, $5, $6, $7 from companies where id = $1 returning *",
+    )
+    .bind(company)
+    .bind(new.name)
+    .bind(&key[..VISIBLE_CHARACTERS])
+    .bind(hash(&key))
+    .bind(Json(new.permissions))
+    .bind(new.allowed_ips)
+    .bind(new.expires_at)
+    .fetch_optional(db)
+    .await?;
+    Ok((row.ok_or(crate::Error::NotFound("company"))?, key))
+}
+
+/// Tokens in the order they were made: of one company, or all.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
+    Ok(sqlx::query_as("select * from tokens where company_id = coalesce($1, company_id) order by id")
+        .bind(company)
+        .fetch_all(db)
+        .await?)
+}

@@ -1,0 +1,115 @@
+//! Webchat visitor sessions. Live: written only by the persister.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use super::words;
+use crate::error::within;
+use crate::{ChannelId, CompanyId, ContactId, Result, SessionId, TicketId};
+
+words! {
+    /// Whether a visitor can still write in a session.
+    SessionStatus { Active = "active", Ended = "ended" }
+}
+
+/// One session as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
+#[allow(missing_docs)]
+pub struct SessionRow {
+    pub company_id: CompanyId,
+    pub id: SessionId,
+    pub channel_id: ChannelId,
+    pub contact_id: ContactId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket_id: Option<TicketId>,
+    pub status: SessionStatus,
+    pub token_hash: Vec<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utm: Option<Value>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub last_seen_at: DateTime<Utc>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// Writes the rows as they are, whatever was there.
+pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query(
+        "insert into webchat_sessions (company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page,
+             utm, created_at, last_seen_at, ended_at)
+         select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+             $7::bytea[], $8::jsonb[], $9::jsonb[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[])
+         on conflict (company_id, id) do update set ticket_id = excluded.ticket_id, status = excluded.status,
+             last_seen_at = excluded.last_seen_at, ended_at = excluded.ended_at",
+    )
+    .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.id.0.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.channel_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.contact_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.ticket_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.token_hash.as_slice()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.page.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.utm.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.last_seen_at).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.ended_at).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// One session, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: &PgPool, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
+    within(
+        sqlx::query_as("select * from webchat_sessions where company_id = $1 and id = $2")
+            .bind(company)
+            .bind(id)
+            .fetch_optional(db),
+    )
+    .await
+}
+
+/// Whether this contact has ever opened a session in this webchat.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn exists(db: &PgPool, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
+    within(
+        sqlx::query_scalar(
+            "select exists (select from webchat_sessions
+             where company_id = $1 and contact_id = $2 and channel_id = $3)",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_one(db),
+    )
+    .await
+}
+
+/// Active sessions nobody has been seen in since `before`: the work of the idle sweep, at most `limit` at once.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn idle(db: &PgPool, before: DateTime<Utc>, limit: i64) -> Result<Vec<(CompanyId, SessionId)>> {
+    within(
+        sqlx::query_as(
+            "select company_id, id from webchat_sessions where status = 'active' and last_seen_at < $1
+             order by last_seen_at limit $2",
+        )
+        .bind(before)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
