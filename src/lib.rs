@@ -1,0 +1,12 @@
+//! Hotline: a customer-service and CRM API in one binary.
+//!
+//! This crate is the outside: HTTP, the command line, and the order in which everything starts and stops. What is
+//! live is in `hotline-actors`, what is durable in `hotline-persistence`.
+
+pub mod api;
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod routes;
+pub mod telemetry;
+pub mod web;

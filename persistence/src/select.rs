@@ -53,7 +53,7 @@ impl Select {
 
     /// Adds `column >= from and column <= to`, as far as they were given.
     #[must_use]
-    pub fn between(mut self, column: &str, from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>) -> Self {
+    pub fn between(mut self, column: &str, (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>)) -> Self {
         self.compare(column, ">=", from);
         self.compare(column, "<=", to);
         self

@@ -124,8 +124,8 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &ChannelFilter, page:
     Select::new("select * from channels", "company_id", company)
         .equals("type", filter.kind)
         .equals("status", filter.status)
-        .between("created_at", filter.created.0, filter.created.1)
-        .between("updated_at", filter.updated.0, filter.updated.1)
+        .between("created_at", filter.created)
+        .between("updated_at", filter.updated)
         .page(db, "id", page)
         .await
 }

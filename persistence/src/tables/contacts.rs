@@ -123,8 +123,8 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &ContactFilter, page:
             "select from contact_tags x where x.company_id = c.company_id and x.contact_id = c.id and x.tag_id",
             filter.tag_id,
         )
-        .between("c.created_at", filter.created.0, filter.created.1)
-        .between("c.updated_at", filter.updated.0, filter.updated.1)
+        .between("c.created_at", filter.created)
+        .between("c.updated_at", filter.updated)
         .page(db, "c.id", page)
         .await
 }
@@ -305,4 +305,18 @@ pub(crate) async fn set_last_channel(
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Whether the company has this tag.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn tag_exists(db: &PgPool, company: CompanyId, tag: TagId) -> Result<bool> {
+    within(
+        sqlx::query_scalar("select exists (select from tags where company_id = $1 and id = $2)")
+            .bind(company)
+            .bind(tag)
+            .fetch_one(db),
+    )
+    .await
 }

@@ -8,6 +8,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 use super::tickets::Source;
 use super::words;
 use crate::error::within;
+use crate::select::{Listed, Page, Select};
 use crate::{ChannelId, CompanyId, ContactId, MessageId, Result, SessionId, TicketId, UserId};
 
 words! {
@@ -259,4 +260,40 @@ pub async fn has_received(db: &PgPool, company: CompanyId, channel: ChannelId, c
         .fetch_one(db),
     )
     .await
+}
+
+/// What the API's lists may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct MessageFilter {
+    pub ticket_id: Option<TicketId>,
+    pub contact_id: Option<ContactId>,
+    pub channel_id: Option<ChannelId>,
+    pub direction: Option<Direction>,
+    pub kind: Option<MessageType>,
+    pub status: Option<MessageStatus>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    /// Only what came after this message.
+    pub after: Option<MessageId>,
+    /// Only what a visitor may see: no notes.
+    pub visible_to_visitor: bool,
+}
+
+/// A page of a company's messages.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(db: &PgPool, company: CompanyId, filter: &MessageFilter, page: Page) -> Result<Listed<MessageRow>> {
+    Select::new("select * from messages", "company_id", company)
+        .equals("ticket_id", filter.ticket_id)
+        .equals("contact_id", filter.contact_id)
+        .equals("channel_id", filter.channel_id)
+        .equals("direction", filter.direction)
+        .equals("type", filter.kind)
+        .equals("status", filter.status)
+        .after("id", filter.after.map(|id| id.0))
+        .only(filter.visible_to_visitor.then_some("direction <> 'internal'"))
+        .between("created_at", filter.created)
+        .page(db, "id", page)
+        .await
 }

@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::tickets::Source;
 use super::words;
+use crate::select::{Listed, Page, Select};
 use crate::{CompanyId, EventId, TicketId, UserId};
 
 words! {
@@ -66,4 +67,22 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// A page of a ticket's events.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: &PgPool,
+    company: CompanyId,
+    ticket: TicketId,
+    created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    page: Page,
+) -> crate::Result<Listed<EventRow>> {
+    Select::new("select * from ticket_events", "company_id", company)
+        .equals("ticket_id", Some(ticket))
+        .between("created_at", created)
+        .page(db, "id", page)
+        .await
 }

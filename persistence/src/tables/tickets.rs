@@ -6,6 +6,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::words;
 use crate::error::within;
+use crate::select::{Listed, Page, Select};
 use crate::{ChannelId, CompanyId, ContactId, MessageId, QueueId, Result, TicketId, UserId, WrapupTypeId};
 
 words! {
@@ -177,4 +178,51 @@ pub async fn latest(
         .fetch_optional(db),
     )
     .await
+}
+
+/// What the API's list may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct TicketFilter {
+    pub status: Option<TicketStatus>,
+    pub queue_id: Option<QueueId>,
+    pub user_id: Option<UserId>,
+    pub contact_id: Option<ContactId>,
+    pub channel_id: Option<ChannelId>,
+    pub wrapup_type_id: Option<WrapupTypeId>,
+    pub unassigned: bool,
+    pub search: Option<String>,
+    pub opened: Span,
+    pub closed: Span,
+    pub created: Span,
+    pub updated: Span,
+}
+
+/// A span of time, either end open.
+pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
+
+/// A page of a company's tickets.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(db: &PgPool, company: CompanyId, filter: &TicketFilter, page: Page) -> Result<Listed<LoadedTicket>> {
+    Select::new(LOADED, "t.company_id", company)
+        .equals("t.status", filter.status)
+        .equals("t.queue_id", filter.queue_id)
+        .equals("t.user_id", filter.user_id)
+        .equals("t.contact_id", filter.contact_id)
+        .equals("t.channel_id", filter.channel_id)
+        .equals("t.wrapup_type_id", filter.wrapup_type_id)
+        .only(filter.unassigned.then_some("t.user_id is null"))
+        // Only what the contact is called and reached by; a line break of the folded text cannot be searched for.
+        .contains(
+            "hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))",
+            filter.search.as_deref(),
+        )
+        .between("t.opened_at", filter.opened)
+        .between("t.closed_at", filter.closed)
+        .between("t.created_at", filter.created)
+        .between("t.updated_at", filter.updated)
+        .page(db, "t.id", page)
+        .await
 }

@@ -1,0 +1,233 @@
+//! A company of a few queues, users, wrap-up types and channels, and one ticket that time passes for.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use hotline_persistence::id_blocks::IdBlocks;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus, ChannelType};
+use hotline_persistence::tables::companies::CompanyRow;
+use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::organization::{Organization, Queue, User, WrapupType};
+use hotline_persistence::tables::queues::{Distribution, QueueRow};
+use hotline_persistence::tables::ticket_events::EventRow;
+use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
+
+use crate::Refusal;
+use crate::tickets::{Author, Close, Command, Context, Decided, Open, Ticket, apply};
+
+pub const COMPANY: CompanyId = CompanyId(1);
+
+/// Its agents are Ana, Ben and Eva, who left; its wrap-up types `SOLVED` and `RETIRED`.
+pub const SUPPORT: QueueId = QueueId(1);
+/// Requires a wrap-up. Its agents are Ana and Carl; its wrap-up types `SOLD` and `RETIRED`.
+pub const SALES: QueueId = QueueId(2);
+/// Inactive; everyone is its agent.
+pub const OLD_QUEUE: QueueId = QueueId(3);
+pub const NO_QUEUE: QueueId = QueueId(9);
+
+/// Belongs to every queue.
+pub const ANA: UserId = UserId(1);
+pub const BEN: UserId = UserId(2);
+pub const CARL: UserId = UserId(3);
+/// Inactive.
+pub const EVA: UserId = UserId(4);
+pub const NO_USER: UserId = UserId(9);
+
+pub const SOLVED: WrapupTypeId = WrapupTypeId(1);
+pub const SOLD: WrapupTypeId = WrapupTypeId(2);
+/// Inactive, and linked to every queue.
+pub const RETIRED: WrapupTypeId = WrapupTypeId(3);
+/// Linked to no queue.
+pub const UNLINKED: WrapupTypeId = WrapupTypeId(4);
+pub const NO_TYPE: WrapupTypeId = WrapupTypeId(9);
+
+/// New tickets go to `SUPPORT`.
+pub const PHONE: ChannelId = ChannelId(1);
+pub const WEBCHAT: ChannelId = ChannelId(2);
+pub const SOCIAL: ChannelId = ChannelId(3);
+pub const NO_CHANNEL: ChannelId = ChannelId(9);
+
+/// Another ticket of the same contact.
+pub const OTHER_TICKET: TicketId = TicketId(900);
+
+pub fn organization() -> Organization {
+    Organization {
+        company: CompanyRow {
+            id: COMPANY,
+            name: "Acme".to_owned(),
+            active: true,
+            api_enabled: true,
+            rate_per_minute: None,
+            time_zone: "UTC".to_owned(),
+            created_at: start(),
+            updated_at: start(),
+        },
+        tokens: Vec::new(),
+        channels: HashMap::from([
+            (PHONE, channel(PHONE, ChannelType::Whatsapp, Some(SUPPORT))),
+            (WEBCHAT, channel(WEBCHAT, ChannelType::Webchat, None)),
+            (SOCIAL, channel(SOCIAL, ChannelType::Instagram, None)),
+        ]),
+        queues: HashMap::from([
+            (SUPPORT, queue(SUPPORT, "Support", &[ANA, BEN, EVA])),
+            (SALES, queue(SALES, "Sales", &[ANA, CARL])),
+            (OLD_QUEUE, queue(OLD_QUEUE, "Old", &[ANA, BEN, CARL, EVA])),
+        ]),
+        users: HashMap::from([
+            (ANA, user("Ana", true)),
+            (BEN, user("Ben", true)),
+            (CARL, user("Carl", true)),
+            (EVA, user("Eva", false)),
+        ]),
+        wrapup_types: HashMap::from([
+            (SOLVED, wrapup_type("Solved", true, &[SUPPORT])),
+            (SOLD, wrapup_type("Sold", true, &[SALES])),
+            (RETIRED, wrapup_type("Retired", false, &[SUPPORT, SALES, OLD_QUEUE])),
+            (UNLINKED, wrapup_type("Unlinked", true, &[])),
+        ]),
+    }
+}
+
+fn channel(id: ChannelId, kind: ChannelType, queue_id: Option<QueueId>) -> ChannelRow {
+    ChannelRow {
+        id,
+        company_id: COMPANY,
+        name: kind.as_str().to_owned(),
+        kind,
+        status: ChannelStatus::Connected,
+        number: None,
+        queue_id,
+        last_error: None,
+        public_key: format!("ch_{id}"),
+        settings: serde_json::json!({}),
+        created_at: start(),
+        updated_at: start(),
+    }
+}
+
+fn queue(id: QueueId, name: &str, users: &[UserId]) -> Queue {
+    let row = QueueRow {
+        id,
+        company_id: COMPANY,
+        name: name.to_owned(),
+        color: "#64748b".to_owned(),
+        greeting: None,
+        distribution: Distribution::Manual,
+        wrapup_required: id == SALES,
+        active: id != OLD_QUEUE,
+        created_at: start(),
+        updated_at: start(),
+    };
+    Queue { row, users: users.iter().copied().collect() }
+}
+
+fn user(name: &str, active: bool) -> User {
+    User { name: name.to_owned(), active }
+}
+
+fn wrapup_type(name: &str, active: bool, queues: &[QueueId]) -> WrapupType {
+    WrapupType { name: name.to_owned(), active, queues: queues.iter().copied().collect::<HashSet<_>>() }
+}
+
+fn start() -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(1_700_000_000_123).expect("a time")
+}
+
+pub fn ana() -> Author {
+    Author { user: Some((ANA, "Ana".to_owned())), source: Source::User }
+}
+
+/// What a command recorded and answered.
+pub struct Done<R> {
+    pub reply: R,
+    pub changes: Vec<Change>,
+}
+
+impl<R> Done<R> {
+    /// The events among the changes.
+    pub fn events(&self) -> Vec<&EventRow> {
+        let event = |change| if let &Change::Event(ref row) = change { Some(row) } else { None };
+        self.changes.iter().filter_map(event).collect()
+    }
+
+    /// The one event among the changes.
+    pub fn event(&self) -> &EventRow {
+        match self.events()[..] {
+            [event] => event,
+            ref events => panic!("one event is recorded, not {events:?}"),
+        }
+    }
+}
+
+/// One ticket on its way through commands.
+pub struct Desk {
+    pub organization: Organization,
+    pub ids: IdBlocks,
+    pub now: DateTime<Utc>,
+    pub ticket: Ticket,
+    /// Another open ticket of the contact on the channel.
+    pub open_elsewhere: Option<TicketId>,
+}
+
+impl Desk {
+    /// A ticket just opened by Ana on this channel, in no queue but the channel's, assigned to nobody.
+    pub fn on(channel: ChannelId) -> Self {
+        Self::opened(open(channel)).expect("the ticket opens").0
+    }
+
+    /// A ticket of a phone channel, closed without a wrap-up.
+    pub fn with_closed_ticket() -> Self {
+        let mut desk = Self::on(PHONE);
+        desk.does(Close { wrapup_type: None, wrapup_note: None, author: ana() });
+        desk
+    }
+
+    /// The ticket that `open` makes, and the changes of its opening.
+    pub fn opened(open: Open) -> Result<(Self, Done<()>), Refusal> {
+        let organization = organization();
+        let ids = IdBlocks::unbacked();
+        let mut cx = Context::new(start(), &organization, &ids);
+        let ticket = open.decide(TicketId(77), &mut cx)?;
+        let changes = cx.into_changes(&ticket);
+        Ok((Self { organization, ids, now: start(), ticket, open_elsewhere: None }, Done { reply: (), changes }))
+    }
+
+    /// Carries a command out, a second after the last one.
+    pub fn tries<C: Command>(&mut self, command: C) -> Result<Done<C::Reply>, Refusal> {
+        self.now += TimeDelta::seconds(1);
+        let mut cx = Context::new(self.now, &self.organization, &self.ids);
+        cx.open_elsewhere = self.open_elsewhere;
+        let Decided { reply, ticket, changes } = apply(command, &self.ticket, cx)?;
+        self.ticket = ticket;
+        Ok(Done { reply, changes })
+    }
+
+    /// Carries out a command that must succeed.
+    pub fn does<C: Command>(&mut self, command: C) -> Done<C::Reply> {
+        self.tries(command).unwrap_or_else(|refusal| panic!("refused: {refusal:?}"))
+    }
+
+    /// Why a command is refused, which it must be, with the ticket left as it was.
+    pub fn refuses<C: Command>(&mut self, command: C) -> Refusal {
+        let before = self.ticket.clone();
+        let refusal = self.tries(command).err().expect("the command is refused");
+        assert_eq!(self.ticket, before, "after {refusal:?}");
+        refusal
+    }
+}
+
+/// Ana opens a ticket of a contact with a number.
+pub fn open(channel: ChannelId) -> Open {
+    let contact = ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number: Some("5511999990000".to_owned()) };
+    Open {
+        company: COMPANY,
+        channel,
+        contact: Arc::new(contact),
+        reachable: true,
+        queue: None,
+        user: None,
+        author: ana(),
+    }
+}

@@ -1,0 +1,8 @@
+//! The contract's ticket state machine, row by row, and held against a model of it.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
+
+mod fixture;
+mod messages;
+mod random;
+mod table;

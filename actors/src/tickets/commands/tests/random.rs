@@ -1,0 +1,487 @@
+//! Any sequence of commands, valid or not, held against a small model of the contract's table.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::change::{decode, encode};
+use hotline_persistence::tables::tickets::TicketStatus;
+use hotline_persistence::{Change, ChannelId, MessageId, QueueId, UserId, WrapupTypeId};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::fixture::*;
+use crate::Refusal;
+use crate::tickets::{
+    AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show, Transfer,
+};
+
+/// One command, and whether another ticket of the contact is open meanwhile.
+#[derive(Clone, Debug)]
+struct Step {
+    call: Call,
+    open_elsewhere: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    Transfer { queue: Option<i64>, user: Option<Option<i64>> },
+    Close(Wrapup),
+    Reopen,
+    SetWrapup { kind: i64, note: Option<Option<String>> },
+    AddNote(String),
+    Send { body: String, reopen: bool, reachable: bool, queue: Option<i64>, close: Option<Wrapup> },
+    Receive(String),
+    MarkRead,
+    MarkDelivered(i64),
+    Show,
+}
+
+type Wrapup = (Option<i64>, Option<String>);
+
+// What is generated. Ids reach beyond those that exist.
+
+fn id() -> impl Strategy<Value = i64> {
+    prop_oneof![8 => 1..=4_i64, 1 => Just(0), 1 => Just(9)]
+}
+
+fn wrapup() -> impl Strategy<Value = Wrapup> {
+    (proptest::option::of(id()), proptest::option::of(".{0,12}"))
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let transfer = prop_oneof![
+        id().prop_map(|queue| Call::Transfer { queue: Some(queue), user: None }),
+        proptest::option::of(id()).prop_map(|user| Call::Transfer { queue: None, user: Some(user) }),
+        (id(), proptest::option::of(id()))
+            .prop_map(|(queue, user)| Call::Transfer { queue: Some(queue), user: Some(user) }),
+    ];
+    let set_wrapup = (id(), proptest::option::of(proptest::option::of(".{0,12}")))
+        .prop_map(|(kind, note)| Call::SetWrapup { kind, note });
+    let follows = (proptest::option::weighted(0.3, id()), proptest::option::weighted(0.3, wrapup()));
+    let send = (".{0,12}", any::<bool>(), any::<bool>(), follows).prop_map(
+        |(body, reopen, reachable, (queue, close))| Call::Send { body, reopen, reachable, queue, close },
+    );
+    prop_oneof![
+        3 => transfer,
+        3 => wrapup().prop_map(Call::Close),
+        2 => Just(Call::Reopen),
+        2 => set_wrapup,
+        1 => ".{0,12}".prop_map(Call::AddNote),
+        4 => send,
+        3 => ".{0,12}".prop_map(Call::Receive),
+        2 => Just(Call::MarkRead),
+        1 => any::<i64>().prop_map(Call::MarkDelivered),
+        1 => Just(Call::Show),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (call(), proptest::bool::weighted(0.2)).prop_map(|(call, open_elsewhere)| Step { call, open_elsewhere });
+    proptest::collection::vec(step, 1..60)
+}
+
+fn opening() -> impl Strategy<Value = Open> {
+    let channel = prop_oneof![Just(PHONE), Just(WEBCHAT), Just(SOCIAL)];
+    let queue = proptest::option::of(prop_oneof![Just(SUPPORT), Just(SALES)]);
+    // Ana may have a ticket of any queue.
+    (channel, queue, proptest::option::of(Just(ANA)), any::<bool>(), any::<bool>()).prop_map(
+        |(channel, queue, user, reachable, has_number)| {
+            let mut opening = Open { queue, user, reachable, ..open(channel) };
+            if !has_number {
+                let mut contact = (*opening.contact).clone();
+                contact.number = None;
+                opening.contact = contact.into();
+            }
+            opening
+        },
+    )
+}
+
+// The model: the contract's table in plain numbers, with the fixture's company written out once more.
+
+#[derive(Clone, Debug, PartialEq)]
+struct Model {
+    channel: ChannelId,
+    has_number: bool,
+    reachable: bool,
+    is_open: bool,
+    queue: Option<i64>,
+    user: Option<i64>,
+    wrapup: Wrapup,
+    unread: i32,
+    reopens: i32,
+    opened: DateTime<Utc>,
+    responded: Option<DateTime<Utc>>,
+    closed: Option<DateTime<Utc>>,
+    updated: DateTime<Utc>,
+}
+
+fn agents(queue: i64) -> &'static [i64] {
+    match queue {
+        1 => &[1, 2, 4],
+        2 => &[1, 3],
+        _ => &[],
+    }
+}
+
+fn types(queue: Option<i64>) -> &'static [i64] {
+    match queue {
+        Some(1) => &[1],
+        Some(2) => &[2],
+        Some(_) => &[],
+        None => &[1, 2, 4],
+    }
+}
+
+impl Model {
+    fn of(desk: &Desk, open: &Open) -> Self {
+        let channels_queue = (open.channel == PHONE).then_some(1);
+        Self {
+            channel: open.channel,
+            has_number: open.contact.number.is_some(),
+            reachable: open.reachable,
+            is_open: true,
+            queue: open.queue.map(|id| id.0).or(channels_queue),
+            user: open.user.map(|id| id.0),
+            wrapup: (None, None),
+            unread: 0,
+            reopens: 0,
+            opened: desk.now,
+            responded: None,
+            closed: None,
+            updated: desk.now,
+        }
+    }
+
+    /// What is recorded, or why the step is refused. The model is as it was then.
+    fn step(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
+        let mut after = self.clone();
+        let mut recorded = after.follow(step, now)?;
+        if after != *self || !matches!(recorded[..], [] | ["delivered"]) {
+            after.updated = now;
+            recorded.insert(0, "ticket");
+        }
+        *self = after;
+        Ok(recorded)
+    }
+
+    fn follow(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
+        match &step.call {
+            Call::Transfer { queue, user } => self.transfer(*queue, *user),
+            Call::Close(wrapup) => self.close(wrapup, now),
+            Call::Reopen => self.reopen(step.open_elsewhere, now),
+            Call::SetWrapup { kind, note } => {
+                if self.is_open {
+                    return Err("conflict");
+                }
+                self.check_type(*kind)?;
+                self.wrapup = (Some(*kind), note.clone().unwrap_or(self.wrapup.1.clone()));
+                Ok(vec!["wrapup_changed"])
+            }
+            Call::AddNote(_) if !self.is_open => Err("closed"),
+            Call::AddNote(_) => Ok(vec!["note_added", "message"]),
+            Call::Receive(_) if !self.is_open => Err("closed"),
+            Call::Receive(_) => {
+                self.unread += 1;
+                self.reachable = true;
+                Ok(vec!["message"])
+            }
+            Call::MarkRead if self.unread == 0 => Ok(vec![]),
+            Call::MarkRead => {
+                self.unread = 0;
+                Ok(vec!["read", "read up to"])
+            }
+            Call::MarkDelivered(_) => Ok(vec!["delivered"]),
+            Call::Show => Ok(vec![]),
+            Call::Send { reopen, reachable, queue, close, .. } => {
+                if !self.is_open && !reopen {
+                    return Err("closed");
+                }
+                self.reachable |= reachable;
+                if !(if self.channel == PHONE { self.has_number } else { self.reachable }) {
+                    return Err("unreachable");
+                }
+                let mut recorded = if self.is_open { vec![] } else { self.reopen(step.open_elsewhere, now)? };
+                self.responded = self.responded.or(Some(now));
+                let mut then = self.clone();
+                let mut follows = vec![];
+                if queue.is_some() {
+                    follows.extend(then.transfer(*queue, None)?);
+                }
+                if let Some(wrapup) = close {
+                    follows.extend(then.close(wrapup, now)?);
+                }
+                if self.channel == WEBCHAT {
+                    *self = then;
+                    recorded.extend(follows);
+                }
+                recorded.push("message");
+                Ok(recorded)
+            }
+        }
+    }
+
+    fn transfer(&mut self, queue: Option<i64>, user: Option<Option<i64>>) -> Result<Vec<&'static str>, &'static str> {
+        if !self.is_open {
+            return Err("closed");
+        }
+        match queue {
+            None | Some(1 | 2) => {}
+            Some(3) => return Err("queueId"),
+            Some(_) => return Err("not found"),
+        }
+        let queue = queue.or(self.queue);
+        let belongs = |user: &i64| queue.is_none_or(|queue| agents(queue).contains(user));
+        match user {
+            Some(Some(user @ 1..=3)) if belongs(&user) => self.user = Some(user),
+            Some(Some(1..=4)) => return Err("userId"),
+            Some(Some(_)) => return Err("not found"),
+            Some(None) => self.user = None,
+            None => self.user = self.user.filter(belongs),
+        }
+        self.queue = queue;
+        Ok(vec!["transferred"])
+    }
+
+    fn close(&mut self, wrapup: &Wrapup, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
+        if !self.is_open {
+            return Err("closed");
+        }
+        match wrapup.0 {
+            Some(kind) => self.check_type(kind)?,
+            None if self.queue == Some(2) => return Err("wrapupTypeId"),
+            None => {}
+        }
+        self.is_open = false;
+        self.closed = Some(now);
+        self.wrapup = wrapup.clone();
+        Ok(vec!["closed"])
+    }
+
+    fn reopen(&mut self, open_elsewhere: bool, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
+        if self.is_open {
+            return Err("conflict");
+        }
+        if open_elsewhere {
+            return Err("already open");
+        }
+        self.is_open = true;
+        self.reopens += 1;
+        (self.opened, self.closed, self.responded) = (now, None, None);
+        self.wrapup = (None, None);
+        Ok(vec!["reopened"])
+    }
+
+    fn check_type(&self, kind: i64) -> Result<(), &'static str> {
+        match kind {
+            1..=4 if types(self.queue).contains(&kind) => Ok(()),
+            1..=4 => Err("wrapupTypeId"),
+            _ => Err("not found"),
+        }
+    }
+
+    /// What the model says of a ticket, to be compared whole.
+    fn seen(&self, desk: &Desk) -> Self {
+        let row = &desk.ticket.row;
+        Self {
+            channel: row.channel_id,
+            has_number: desk.ticket.contact.number.is_some(),
+            reachable: desk.ticket.reachable,
+            is_open: row.status == TicketStatus::Open,
+            queue: row.queue_id.map(|id| id.0),
+            user: row.user_id.map(|id| id.0),
+            wrapup: (row.wrapup_type_id.map(|id| id.0), row.wrapup_note.clone()),
+            unread: row.unread_count,
+            reopens: row.reopen_count,
+            opened: row.opened_at,
+            responded: row.first_response_at,
+            closed: row.closed_at,
+            updated: row.updated_at,
+        }
+    }
+}
+
+// The code under test, with its changes and refusals in the model's words.
+
+fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
+    desk.open_elsewhere = step.open_elsewhere.then_some(OTHER_TICKET);
+    let author = ana();
+    match step.call.clone() {
+        Call::Transfer { queue, user } => {
+            let user = user.map(|user| user.map(UserId));
+            desk.tries(Transfer { queue: queue.map(QueueId), user, author }).map(|done| done.changes)
+        }
+        Call::Close((kind, wrapup_note)) => {
+            let wrapup_type = kind.map(WrapupTypeId);
+            desk.tries(Close { wrapup_type, wrapup_note, author }).map(|done| done.changes)
+        }
+        Call::Reopen => desk.tries(Reopen { author }).map(|done| done.changes),
+        Call::SetWrapup { kind, note: wrapup_note } => {
+            let wrapup_type = WrapupTypeId(kind);
+            desk.tries(SetWrapup { wrapup_type, wrapup_note, author }).map(|done| done.changes)
+        }
+        Call::AddNote(body) => desk.tries(AddNote { body, author }).map(|done| done.changes),
+        Call::Send { body, reopen, reachable, queue, close } => {
+            let close_ticket = close.is_some();
+            let (kind, wrapup_note) = close.unwrap_or_default();
+            let (queue_id, wrapup_type_id) = (queue.map(QueueId), kind.map(WrapupTypeId));
+            let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note };
+            desk.tries(Send { body, reopen, reachable, after, author }).map(|done| done.changes)
+        }
+        Call::Receive(body) => {
+            let said = Receive { body, quoted: None, session: None, client_id: None };
+            desk.tries(said).map(|done| done.changes)
+        }
+        Call::MarkRead => desk.tries(MarkRead { author }).map(|done| done.changes),
+        Call::MarkDelivered(up_to) => {
+            desk.tries(MarkDelivered { up_to: MessageId(up_to) }).map(|done| done.changes)
+        }
+        Call::Show => desk.tries(Show).map(|done| done.changes),
+    }
+}
+
+fn change_name(change: &Change) -> &'static str {
+    match change {
+        Change::Ticket(_) => "ticket",
+        Change::Event(event) => event.kind.as_str(),
+        Change::Message(_) => "message",
+        Change::Delivered(_) => "delivered",
+        Change::Read(_) => "read up to",
+        Change::Session(_) => "session",
+        Change::ContactChannel(_) => "contact channel",
+    }
+}
+
+fn refusal_name(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotFound => "not found".to_owned(),
+        Refusal::Invalid(fields) => fields.iter().map(|field| field.field.as_str()).collect::<Vec<_>>().join(" "),
+        Refusal::TicketClosed(_) => "closed".to_owned(),
+        Refusal::AlreadyOpen(other) => {
+            assert_eq!(*other, OTHER_TICKET);
+            "already open".to_owned()
+        }
+        Refusal::Conflict(_) => "conflict".to_owned(),
+        Refusal::ContactUnreachable => "unreachable".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The marks that only ever rise.
+#[derive(Default)]
+struct Marks {
+    message: i64,
+    event: i64,
+    reopened: i32,
+}
+
+impl Marks {
+    fn rise(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Message(row) => {
+                    assert!(row.id.0 > self.message, "message ids strictly increase");
+                    self.message = row.id.0;
+                }
+                Change::Event(row) => {
+                    assert!(row.id.0 > self.event, "event ids strictly increase");
+                    self.event = row.id.0;
+                    self.reopened += i32::from(row.kind.as_str() == "reopened");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn assert_consistent(desk: &Desk, marks: &Marks) {
+    let row = &desk.ticket.row;
+    match row.status {
+        TicketStatus::Open => {
+            assert_eq!((row.closed_at, row.wrapup_type_id, &row.wrapup_note), (None, None, &None));
+        }
+        TicketStatus::Closed => assert!(row.closed_at.is_some_and(|at| at >= row.opened_at)),
+    }
+    assert!(row.unread_count >= 0);
+    assert_eq!(row.reopen_count, marks.reopened, "reopenings are counted");
+    assert_eq!(row.last_message_id, desk.ticket.last_message.as_ref().map(|last| last.id));
+    assert!(row.last_message_id.is_none_or(|last| last.0 <= marks.message));
+}
+
+/// Every change once more, as a restart reads it from the journal.
+fn assert_survives_the_journal(changes: &[Change]) {
+    let bytes = encode(changes).expect("the changes are encoded");
+    assert_eq!(decode(1, &bytes).expect("the changes are decoded"), changes);
+}
+
+#[test]
+fn any_sequence_of_commands_goes_as_the_contract_says() {
+    // How often each outcome came up: a generator that never reaches one proves nothing about it.
+    let outcomes = RefCell::new(BTreeMap::<String, u32>::new());
+    let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
+    let run = |(opening, steps): (Open, Vec<Step>)| {
+        let (mut desk, opened) = Desk::opened(opening.clone()).expect("the ticket opens");
+        assert_survives_the_journal(&opened.changes);
+        let mut model = Model::of(&desk, &opening);
+        let mut marks = Marks::default();
+        marks.rise(&opened.changes);
+        for step in &steps {
+            let before = desk.ticket.clone();
+            let outcome = carry_out(&mut desk, step);
+            let expected = model.step(step, desk.now);
+            match (outcome, expected) {
+                (Ok(changes), Ok(expected)) => {
+                    let recorded: Vec<_> = changes.iter().map(change_name).collect();
+                    prop_assert_eq!(&recorded, &expected, "{:?}", step);
+                    if let Some(Change::Ticket(row)) = changes.first() {
+                        prop_assert_eq!(row, &desk.ticket.row, "the row recorded is the row now");
+                    }
+                    marks.rise(&changes);
+                    assert_survives_the_journal(&changes);
+                    *outcomes.borrow_mut().entry(recorded.join(" + ")).or_default() += 1;
+                }
+                (Err(refusal), Err(expected)) => {
+                    let refusal = refusal_name(&refusal);
+                    prop_assert_eq!(&refusal, expected, "{:?}", step);
+                    prop_assert_eq!(&desk.ticket, &before, "a refused command changes nothing");
+                    *outcomes.borrow_mut().entry(refusal).or_default() += 1;
+                }
+                (outcome, expected) => {
+                    prop_assert!(false, "{step:?} on {before:?}: {outcome:?}, but the model says {expected:?}");
+                }
+            }
+            prop_assert_eq!(&model.seen(&desk), &model, "{:?}", step);
+            assert_consistent(&desk, &marks);
+        }
+        Ok(())
+    };
+    let cases = (opening(), steps());
+    if let Err(failure) = runner.run(&cases, run) {
+        panic!("{failure}");
+    }
+    let outcomes = outcomes.into_inner();
+    for outcome in [
+        "ticket + transferred",
+        "ticket + closed",
+        "ticket + reopened",
+        "ticket + wrapup_changed",
+        "ticket + note_added + message",
+        "ticket + message",
+        "ticket + reopened + message",
+        "ticket + transferred + closed + message",
+        "ticket + reopened + closed + message",
+        "ticket + read + read up to",
+        "delivered",
+        "not found",
+        "closed",
+        "conflict",
+        "already open",
+        "unreachable",
+        "queueId",
+        "userId",
+        "wrapupTypeId",
+    ] {
+        assert!(outcomes.contains_key(outcome), "`{outcome}` never came up in {outcomes:?}");
+    }
+}

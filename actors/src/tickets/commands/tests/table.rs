@@ -1,0 +1,391 @@
+//! Opening, moving, closing and reopening: every row of the table that changes where a ticket stands.
+
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::tables::tickets::{Source, TicketStatus};
+use hotline_persistence::{Change, QueueId, UserId, WrapupTypeId};
+use serde_json::json;
+
+use super::fixture::*;
+use crate::Refusal;
+use crate::tickets::{AddNote, Author, Close, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show, Transfer};
+
+fn to_queue(queue: QueueId) -> Transfer {
+    Transfer { queue: Some(queue), user: None, author: ana() }
+}
+
+fn to_user(user: UserId) -> Transfer {
+    Transfer { queue: None, user: Some(Some(user)), author: ana() }
+}
+
+fn unassign() -> Transfer {
+    Transfer { queue: None, user: Some(None), author: ana() }
+}
+
+fn close(wrapup_type: Option<WrapupTypeId>) -> Close {
+    Close { wrapup_type, wrapup_note: None, author: ana() }
+}
+
+fn reopen() -> Reopen {
+    Reopen { author: ana() }
+}
+
+fn wrapup(wrapup_type: WrapupTypeId, wrapup_note: Option<Option<&str>>) -> SetWrapup {
+    SetWrapup { wrapup_type, wrapup_note: wrapup_note.map(|note| note.map(str::to_owned)), author: ana() }
+}
+
+fn in_queue(queue: QueueId) -> Desk {
+    Desk::opened(Open { queue: Some(queue), ..open(PHONE) }).expect("the ticket opens").0
+}
+
+fn invalid(field: &str, reason: &str) -> Refusal {
+    Refusal::invalid(field, reason)
+}
+
+fn refused(open: Open) -> Refusal {
+    Desk::opened(open).err().expect("the opening is refused")
+}
+
+// Opening.
+
+#[test]
+fn a_new_ticket_is_open_unread_and_never_reopened() {
+    let row = Desk::on(PHONE).ticket.row;
+    assert_eq!((row.status, row.unread_count, row.reopen_count), (TicketStatus::Open, 0, 0));
+    assert_eq!((row.closed_at, row.first_response_at, row.last_message_id), (None, None, None));
+    assert_eq!((row.wrapup_type_id, row.wrapup_note), (None, None));
+    assert_eq!((row.opened_at, row.updated_at), (row.created_at, row.created_at));
+    assert_eq!(row.creation_source, Source::User);
+}
+
+#[test]
+fn a_new_ticket_goes_to_its_channels_queue_unless_it_names_another() {
+    assert_eq!(Desk::on(PHONE).ticket.row.queue_id, Some(SUPPORT));
+    assert_eq!(Desk::on(WEBCHAT).ticket.row.queue_id, None);
+    assert_eq!(in_queue(SALES).ticket.row.queue_id, Some(SALES));
+}
+
+#[test]
+fn opening_records_the_row_the_event_and_where_the_contact_was_talked_to() {
+    let (desk, opening) = Desk::opened(Open { user: Some(BEN), ..open(PHONE) }).expect("the ticket opens");
+    let [Change::Ticket(row), Change::Event(event), Change::ContactChannel(talked)] = &opening.changes[..] else {
+        panic!("not the three changes of an opening: {:?}", opening.changes);
+    };
+    assert_eq!(*row, desk.ticket.row);
+    assert_eq!((event.kind, event.ticket_id, event.from.as_ref()), (EventType::Opened, row.id, None));
+    let to = json!({
+        "status": "open",
+        "queue": {"id": 1, "name": "Support"},
+        "assignedTo": {"id": 2, "name": "Ben"},
+    });
+    assert_eq!(event.to, Some(to));
+    assert_eq!((event.user_id, event.user_name.as_deref(), event.source), (Some(ANA), Some("Ana"), Source::User));
+    assert_eq!((talked.contact_id, talked.channel_id, talked.at), (row.contact_id, PHONE, row.opened_at));
+}
+
+#[test]
+fn a_ticket_is_not_opened_with_what_does_not_exist() {
+    assert_eq!(refused(open(NO_CHANNEL)), Refusal::NotFound);
+    assert_eq!(refused(Open { queue: Some(NO_QUEUE), ..open(PHONE) }), Refusal::NotFound);
+    assert_eq!(refused(Open { user: Some(NO_USER), ..open(PHONE) }), Refusal::NotFound);
+}
+
+#[test]
+fn a_ticket_is_not_opened_for_a_queue_or_user_that_may_not_have_it() {
+    let inactive_queue = Open { queue: Some(OLD_QUEUE), ..open(PHONE) };
+    assert_eq!(refused(inactive_queue), invalid("queueId", "must be an active queue"));
+    let inactive_user = Open { user: Some(EVA), ..open(PHONE) };
+    assert_eq!(refused(inactive_user), invalid("userId", "must be an active user"));
+    // Support is where the channel's tickets go.
+    let stranger = Open { user: Some(CARL), ..open(PHONE) };
+    assert_eq!(refused(stranger), invalid("userId", "must belong to the queue"));
+}
+
+#[test]
+fn without_a_queue_any_active_user_may_have_a_new_ticket() {
+    let (desk, _) = Desk::opened(Open { user: Some(CARL), ..open(WEBCHAT) }).expect("the ticket opens");
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (None, Some(CARL)));
+}
+
+// Transfer.
+
+#[test]
+fn a_transfer_moves_the_ticket_to_a_queue_and_a_user() {
+    let mut desk = Desk::on(PHONE);
+    let done = desk.does(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SALES), Some(CARL)));
+    assert_eq!(desk.ticket.row.updated_at, desk.now);
+    assert_eq!(done.reply, desk.ticket);
+    assert_eq!(done.changes[0], Change::Ticket(desk.ticket.row.clone()));
+    assert_eq!(done.changes.len(), 2);
+    let event = done.event();
+    assert_eq!((event.kind, event.created_at), (EventType::Transferred, desk.now));
+    assert_eq!(event.from, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
+    let to = json!({"queue": {"id": 2, "name": "Sales"}, "assignedTo": {"id": 3, "name": "Carl"}});
+    assert_eq!(event.to, Some(to));
+}
+
+#[test]
+fn a_transfer_to_a_user_keeps_the_queue() {
+    let mut desk = Desk::on(PHONE);
+    desk.does(to_user(BEN));
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), Some(BEN)));
+}
+
+#[test]
+fn a_transfer_to_no_user_unassigns_and_keeps_the_queue() {
+    let mut desk = Desk::on(PHONE);
+    desk.does(to_user(BEN));
+    let done = desk.does(unassign());
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), None));
+    assert_eq!(done.event().to, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
+}
+
+#[test]
+fn a_user_who_does_not_belong_to_the_new_queue_is_dropped() {
+    let mut desk = Desk::on(PHONE);
+    desk.does(to_user(BEN));
+    let done = desk.does(to_queue(SALES));
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SALES), None));
+    let from = json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": {"id": 2, "name": "Ben"}});
+    assert_eq!(done.event().from, Some(from));
+}
+
+#[test]
+fn a_user_who_belongs_to_the_new_queue_stays() {
+    let mut desk = Desk::on(PHONE);
+    desk.does(to_user(ANA));
+    desk.does(to_queue(SALES));
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SALES), Some(ANA)));
+}
+
+#[test]
+fn a_user_must_belong_to_the_queue_the_ticket_is_in_or_goes_to() {
+    let stranger = invalid("userId", "must belong to the queue");
+    let mut desk = Desk::on(PHONE);
+    assert_eq!(desk.refuses(to_user(CARL)), stranger);
+    // In the old queue, but not in the new one.
+    assert_eq!(desk.refuses(Transfer { queue: Some(SALES), user: Some(Some(BEN)), author: ana() }), stranger);
+}
+
+#[test]
+fn any_active_user_may_have_a_ticket_without_a_queue() {
+    let mut desk = Desk::on(WEBCHAT);
+    desk.does(to_user(CARL));
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (None, Some(CARL)));
+}
+
+#[test]
+fn a_transfer_to_what_does_not_exist_is_not_found() {
+    let mut desk = Desk::on(PHONE);
+    assert_eq!(desk.refuses(to_queue(NO_QUEUE)), Refusal::NotFound);
+    assert_eq!(desk.refuses(to_user(NO_USER)), Refusal::NotFound);
+}
+
+#[test]
+fn a_transfer_to_what_is_inactive_is_refused() {
+    let mut desk = Desk::on(PHONE);
+    assert_eq!(desk.refuses(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
+    assert_eq!(desk.refuses(to_user(EVA)), invalid("userId", "must be an active user"));
+}
+
+// Close.
+
+#[test]
+fn closing_records_what_came_of_it() {
+    let mut desk = Desk::on(PHONE);
+    let note = Some("Sent a new one.".to_owned());
+    let done = desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: note.clone(), author: ana() });
+    let row = &desk.ticket.row;
+    assert_eq!((row.status, row.closed_at, row.updated_at), (TicketStatus::Closed, Some(desk.now), desk.now));
+    assert_eq!((row.wrapup_type_id, &row.wrapup_note), (Some(SOLVED), &note));
+    assert_eq!(done.reply, desk.ticket);
+    assert_eq!(done.changes[0], Change::Ticket(row.clone()));
+    assert_eq!(done.changes.len(), 2);
+    assert_eq!((done.event().kind, &done.event().from), (EventType::Closed, &Some(json!({"status": "open"}))));
+    let to = json!({
+        "status": "closed",
+        "wrapupType": {"id": 1, "name": "Solved"},
+        "wrapupNote": "Sent a new one.",
+    });
+    assert_eq!(done.event().to, Some(to));
+}
+
+#[test]
+fn a_ticket_closes_without_a_wrapup_where_none_is_required() {
+    let mut desk = Desk::on(PHONE);
+    let done = desk.does(close(None));
+    assert_eq!((desk.ticket.row.wrapup_type_id, &desk.ticket.row.wrapup_note), (None, &None));
+    assert_eq!(done.event().to, Some(json!({"status": "closed", "wrapupType": null, "wrapupNote": null})));
+    Desk::on(WEBCHAT).does(close(None));
+}
+
+#[test]
+fn a_queue_that_requires_a_wrapup_refuses_to_close_without_one() {
+    let mut desk = in_queue(SALES);
+    assert_eq!(desk.refuses(close(None)), invalid("wrapupTypeId", "is required by the ticket's queue"));
+    desk.does(close(Some(SOLD)));
+    assert_eq!(desk.ticket.row.wrapup_type_id, Some(SOLD));
+}
+
+#[test]
+fn a_wrapup_type_must_be_linked_to_the_tickets_queue() {
+    let unlinked = invalid("wrapupTypeId", "must be linked to the ticket's queue");
+    let mut desk = Desk::on(PHONE);
+    assert_eq!(desk.refuses(close(Some(SOLD))), unlinked);
+    assert_eq!(desk.refuses(close(Some(UNLINKED))), unlinked);
+}
+
+#[test]
+fn without_a_queue_any_active_wrapup_type_closes_a_ticket() {
+    for kind in [SOLVED, SOLD, UNLINKED] {
+        let mut desk = Desk::on(WEBCHAT);
+        desk.does(close(Some(kind)));
+        assert_eq!(desk.ticket.row.wrapup_type_id, Some(kind));
+    }
+}
+
+#[test]
+fn an_inactive_or_unknown_wrapup_type_closes_no_ticket() {
+    let inactive = invalid("wrapupTypeId", "must be an active wrap-up type");
+    for mut desk in [Desk::on(PHONE), Desk::on(WEBCHAT)] {
+        assert_eq!(desk.refuses(close(Some(RETIRED))), inactive);
+        assert_eq!(desk.refuses(close(Some(NO_TYPE))), Refusal::NotFound);
+    }
+}
+
+// Closed: what is refused.
+
+#[test]
+fn a_closed_ticket_cannot_be_closed_again() {
+    let mut desk = Desk::with_closed_ticket();
+    let closed = Refusal::TicketClosed(desk.ticket.row.id);
+    assert_eq!(desk.refuses(close(None)), closed);
+    // That it is closed comes before what else is wrong.
+    assert_eq!(desk.refuses(close(Some(NO_TYPE))), closed);
+}
+
+#[test]
+fn a_closed_ticket_cannot_be_transferred() {
+    let mut desk = Desk::with_closed_ticket();
+    let closed = Refusal::TicketClosed(desk.ticket.row.id);
+    assert_eq!(desk.refuses(to_queue(SALES)), closed);
+    assert_eq!(desk.refuses(to_user(BEN)), closed);
+    assert_eq!(desk.refuses(unassign()), closed);
+}
+
+#[test]
+fn a_closed_ticket_takes_no_note() {
+    let mut desk = Desk::with_closed_ticket();
+    let closed = Refusal::TicketClosed(desk.ticket.row.id);
+    assert_eq!(desk.refuses(AddNote { body: "late".to_owned(), author: ana() }), closed);
+}
+
+#[test]
+fn a_closed_ticket_is_shown_and_read() {
+    let mut desk = Desk::on(PHONE);
+    desk.does(Receive { body: "hi".to_owned(), quoted: None, session: None, client_id: None });
+    desk.does(close(None));
+    assert_eq!(desk.does(Show).reply, desk.ticket);
+    assert_eq!(desk.does(MarkRead { author: ana() }).reply.row.unread_count, 0);
+    assert!(desk.ticket.is_closed());
+}
+
+// Reopen.
+
+#[test]
+fn reopening_clears_what_the_last_opening_left() {
+    let mut desk = Desk::on(PHONE);
+    let author = Author::API;
+    let after = Default::default();
+    desk.does(Send { body: "hi".to_owned(), reopen: false, reachable: false, after, author: author.clone() });
+    desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: Some("done".to_owned()), author: author.clone() });
+    let closed = desk.ticket.row.clone();
+    assert!(closed.first_response_at.is_some());
+
+    let done = desk.does(Reopen { author });
+    let row = &desk.ticket.row;
+    assert_eq!((row.status, row.reopen_count), (TicketStatus::Open, 1));
+    assert_eq!((row.wrapup_type_id, &row.wrapup_note), (None, &None));
+    assert_eq!((row.closed_at, row.first_response_at), (None, None));
+    assert_eq!((row.opened_at, row.updated_at, row.created_at), (desk.now, desk.now, closed.created_at));
+    assert_eq!((row.queue_id, row.last_message_id), (closed.queue_id, closed.last_message_id));
+    assert_eq!(done.reply, desk.ticket);
+    assert_eq!(done.changes[0], Change::Ticket(row.clone()));
+    assert_eq!(done.changes.len(), 2);
+    let event = done.event();
+    assert_eq!((event.kind, event.user_id, event.source), (EventType::Reopened, None, Source::Api));
+    let from = json!({"status": "closed", "wrapupType": {"id": 1, "name": "Solved"}, "wrapupNote": "done"});
+    assert_eq!((&event.from, &event.to), (&Some(from), &Some(json!({"status": "open"}))));
+}
+
+#[test]
+fn every_reopening_counts() {
+    let mut desk = Desk::with_closed_ticket();
+    for count in 1..=3 {
+        assert_eq!(desk.does(reopen()).reply.row.reopen_count, count);
+        desk.does(close(None));
+    }
+}
+
+#[test]
+fn a_ticket_is_not_reopened_while_another_one_of_the_contact_is_open() {
+    let mut desk = Desk::with_closed_ticket();
+    desk.open_elsewhere = Some(OTHER_TICKET);
+    assert_eq!(desk.refuses(reopen()), Refusal::AlreadyOpen(OTHER_TICKET));
+    desk.open_elsewhere = None;
+    desk.does(reopen());
+    assert!(desk.ticket.is_open());
+}
+
+#[test]
+fn an_open_ticket_cannot_be_reopened() {
+    let refusal = Desk::on(PHONE).refuses(reopen());
+    assert_eq!(refusal, Refusal::Conflict("the ticket is open"));
+}
+
+// Wrap-up after the fact.
+
+#[test]
+fn a_wrapup_is_set_on_a_closed_ticket_and_the_event_says_what_it_was() {
+    let mut desk = Desk::with_closed_ticket();
+    let closed_at = desk.ticket.row.closed_at;
+    let done = desk.does(wrapup(SOLVED, Some(Some("found it"))));
+    let row = &desk.ticket.row;
+    assert_eq!((row.wrapup_type_id, row.wrapup_note.as_deref()), (Some(SOLVED), Some("found it")));
+    assert_eq!((row.status, row.closed_at, row.updated_at), (TicketStatus::Closed, closed_at, desk.now));
+    assert_eq!(done.reply, desk.ticket);
+    assert_eq!(done.changes[0], Change::Ticket(row.clone()));
+    assert_eq!(done.changes.len(), 2);
+    assert_eq!(done.event().kind, EventType::WrapupChanged);
+    assert_eq!(done.event().from, Some(json!({"wrapupType": null, "wrapupNote": null})));
+    let to = json!({"wrapupType": {"id": 1, "name": "Solved"}, "wrapupNote": "found it"});
+    assert_eq!(done.event().to, Some(to));
+}
+
+#[test]
+fn a_wrapup_without_a_note_leaves_the_note_and_with_null_clears_it() {
+    let mut desk = Desk::with_closed_ticket();
+    desk.does(wrapup(SOLVED, Some(Some("kept"))));
+    desk.does(wrapup(SOLVED, None));
+    assert_eq!(desk.ticket.row.wrapup_note.as_deref(), Some("kept"));
+    desk.does(wrapup(SOLVED, Some(None)));
+    assert_eq!(desk.ticket.row.wrapup_note, None);
+}
+
+#[test]
+fn a_wrapup_of_an_open_ticket_is_a_conflict() {
+    let refusal = Desk::on(PHONE).refuses(wrapup(SOLVED, None));
+    assert_eq!(refusal, Refusal::Conflict("the ticket is open"));
+}
+
+#[test]
+fn a_wrapup_set_later_obeys_the_same_rules_as_one_at_the_close() {
+    let mut desk = Desk::with_closed_ticket();
+    assert_eq!(desk.refuses(wrapup(NO_TYPE, None)), Refusal::NotFound);
+    assert_eq!(desk.refuses(wrapup(RETIRED, None)), invalid("wrapupTypeId", "must be an active wrap-up type"));
+    assert_eq!(desk.refuses(wrapup(SOLD, None)), invalid("wrapupTypeId", "must be linked to the ticket's queue"));
+    let mut desk = Desk::on(WEBCHAT);
+    desk.does(close(None));
+    desk.does(wrapup(UNLINKED, None));
+    assert_eq!(desk.ticket.row.wrapup_type_id, Some(UNLINKED));
+}

@@ -1,0 +1,84 @@
+//! Messages: what is said in tickets. Live: changed only by their ticket's actor.
+
+mod send;
+mod view;
+
+use std::str::FromStr;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use hotline_persistence::MessageId;
+use hotline_persistence::tables::messages::{self, MessageFilter};
+
+pub use send::send;
+pub use view::{Job, Message};
+
+use super::contacts::check_channel;
+use super::tickets::check_contact;
+use crate::app::App;
+use crate::web::{Answer, ApiError, Caller, PageQuery, Params, PathId, data, listed};
+
+/// A job's public id: the number of its first message behind a prefix, so that a job needs no table of its own and is
+/// kept as long as its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobId(pub MessageId);
+
+/// What every job id begins with.
+const JOB_PREFIX: &str = "job_";
+
+impl FromStr for JobId {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let digits = text.strip_prefix(JOB_PREFIX).ok_or(())?;
+        let id = digits.parse().map_err(|_| ())?;
+        // One job has one spelling.
+        if format!("{id}") == digits { Ok(Self(MessageId(id))) } else { Err(()) }
+    }
+}
+
+impl std::fmt::Display for JobId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{JOB_PREFIX}{}", self.0)
+    }
+}
+
+/// `GET /messages`. Filters: `ticketId`, `contactId`, `channelId`, `direction`, `type`, `status`, `createdFrom/To`.
+pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<HttpResponse> {
+    let page = query.page();
+    let filter = MessageFilter {
+        ticket_id: query.filter("ticketId"),
+        contact_id: query.filter("contactId"),
+        channel_id: query.filter("channelId"),
+        direction: query.filter("direction"),
+        kind: query.filter("type"),
+        status: query.filter("status"),
+        created: query.span("created"),
+        ..MessageFilter::default()
+    };
+    query.done()?;
+    if let Some(channel) = filter.channel_id {
+        check_channel(&caller, channel)?;
+    }
+    if let Some(ticket) = filter.ticket_id {
+        app.engine.ticket(caller.company, ticket).await?;
+    }
+    check_contact(&caller, &app, filter.contact_id).await?;
+    let db = app.engine.reads().tables(caller.company).await?;
+    let rows = messages::list(db, caller.company, &filter, page).await?;
+    Ok(listed(page, rows, Message::from))
+}
+
+/// `GET /messages/{messageId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> Answer<HttpResponse> {
+    let row = app.engine.reads().message(caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    Ok(data(StatusCode::OK, Message::from(row)))
+}
+
+/// `GET /messages/jobs/{jobId}`.
+pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> Answer<HttpResponse> {
+    let message = app.engine.reads().message(caller.company, id.0.0).await?;
+    // A message that was not sent by a job, a visitor's for instance, has none.
+    let row = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
+    Ok(data(StatusCode::OK, Job::from(row)))
+}

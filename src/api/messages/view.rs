@@ -1,0 +1,97 @@
+//! How a message and its job are shown.
+
+use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, UserId};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::JobId;
+use crate::web::values::timestamp;
+
+/// A message as shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Message {
+    pub id: MessageId,
+    pub job_id: Option<String>,
+    pub ticket_id: TicketId,
+    pub contact_id: ContactId,
+    pub channel_id: ChannelId,
+    pub direction: Direction,
+    #[serde(rename = "type")]
+    pub kind: MessageType,
+    pub body: Option<String>,
+    pub media: Option<Value>,
+    pub template: Option<Value>,
+    pub interactive: Option<Value>,
+    pub quoted_message_id: Option<MessageId>,
+    pub status: MessageStatus,
+    pub error: Option<Value>,
+    pub user: Option<MessageUser>,
+    pub source: Source,
+    pub created_at: String,
+    pub sent_at: Option<String>,
+    pub delivered_at: Option<String>,
+    pub read_at: Option<String>,
+}
+
+/// Who wrote a message, with the name they had then.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct MessageUser {
+    pub id: UserId,
+    pub name: Option<String>,
+}
+
+impl From<MessageRow> for Message {
+    fn from(row: MessageRow) -> Self {
+        Self {
+            id: row.id,
+            job_id: row.job_id.map(|id| JobId(id).to_string()),
+            ticket_id: row.ticket_id,
+            contact_id: row.contact_id,
+            channel_id: row.channel_id,
+            direction: row.direction,
+            kind: row.kind,
+            body: row.body,
+            media: row.media,
+            template: row.template,
+            interactive: row.interactive,
+            quoted_message_id: row.quoted_message_id,
+            status: row.status,
+            error: row.error,
+            user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
+            source: row.source,
+            created_at: timestamp(row.created_at),
+            sent_at: row.sent_at.map(timestamp),
+            delivered_at: row.delivered_at.map(timestamp),
+            read_at: row.read_at.map(timestamp),
+        }
+    }
+}
+
+/// The state of a send.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Job {
+    pub job_id: String,
+    pub status: MessageStatus,
+    pub message_id: MessageId,
+    pub ticket_id: TicketId,
+    pub error: Option<Value>,
+}
+
+impl From<MessageRow> for Job {
+    fn from(row: MessageRow) -> Self {
+        Self {
+            job_id: JobId(row.id).to_string(),
+            status: row.status,
+            message_id: row.id,
+            ticket_id: row.ticket_id,
+            error: row.error,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! How records refer to one another: by id and name.
+
+use hotline_actors::Organization;
+use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId};
+use hotline_persistence::tables::channels::ChannelType;
+use serde::Serialize;
+
+/// `{id, name}`.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Named<I> {
+    pub id: I,
+    pub name: String,
+}
+
+/// `{id, name, type}` of a channel.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct NamedChannel {
+    pub id: ChannelId,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: ChannelType,
+}
+
+/// A queue; none when it is gone.
+pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<Named<QueueId>> {
+    let queue = organization.queues.get(&id?)?;
+    Some(Named { id: queue.row.id, name: queue.row.name.clone() })
+}
+
+/// A user; none when they have left.
+pub fn user(organization: &Organization, id: Option<UserId>) -> Option<Named<UserId>> {
+    let id = id?;
+    Some(Named { id, name: organization.users.get(&id)?.name.clone() })
+}
+
+/// A wrap-up type; none when it is gone.
+pub fn wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Option<Named<WrapupTypeId>> {
+    let id = id?;
+    Some(Named { id, name: organization.wrapup_types.get(&id)?.name.clone() })
+}
+
+/// A channel.
+pub fn channel(organization: &Organization, id: ChannelId) -> Option<NamedChannel> {
+    let channel = organization.channels.get(&id)?;
+    Some(NamedChannel { id, name: channel.name.clone(), kind: channel.kind })
+}

@@ -1,0 +1,136 @@
+//! The verbs of a ticket: one command to one actor each.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use hotline_actors::tickets::{AddNote, Author, Close, Command, MarkRead, Reopen, SetWrapup, Transfer};
+use hotline_actors::tickets as live;
+use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
+
+use super::Ticket;
+use crate::api::messages::Message;
+use crate::app::App;
+use crate::web::values::{MessageBody, Text};
+use crate::web::{Answer, Body, Caller, Fields, Input, Patch, PathId, data};
+
+/// Carries a command out and answers the ticket as it now is.
+async fn change<C>(caller: &Caller, app: &App, id: TicketId, command: C) -> Answer<HttpResponse>
+where
+    C: Command<Reply = live::Ticket>,
+{
+    let ticket = app.engine.ask(caller.company, id, command).await?;
+    Ok(data(StatusCode::OK, Ticket::of(&caller.organization, ticket)))
+}
+
+/// The body of `POST /tickets/{ticketId}/transfer`.
+pub struct TransferBody {
+    queue: Option<QueueId>,
+    user: Option<Option<UserId>>,
+}
+
+impl Input for TransferBody {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let queue = fields.optional("queueId");
+        let user = fields.patch("userId");
+        if !fields.has("queueId") && user == Patch::Absent && !fields.has("userId") {
+            fields.refuse("queueId", "is required, or userId");
+        }
+        Some(Self { queue, user: user.into_option() })
+    }
+}
+
+/// `POST /tickets/{ticketId}/transfer`.
+pub async fn transfer(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    body: Body<TransferBody>,
+) -> Answer<HttpResponse> {
+    let TransferBody { queue, user } = body.0;
+    change(&caller, &app, id.0, Transfer { queue, user, author: Author::API }).await
+}
+
+/// The body of `POST /tickets/{ticketId}/close`.
+pub struct CloseBody {
+    wrapup_type: Option<WrapupTypeId>,
+    wrapup_note: Option<Text>,
+}
+
+impl Input for CloseBody {
+    const MAY_BE_EMPTY: bool = true;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { wrapup_type: fields.optional("wrapupTypeId"), wrapup_note: fields.optional("wrapupNote") })
+    }
+}
+
+/// `POST /tickets/{ticketId}/close`. No body is an empty one.
+pub async fn close(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    body: Body<CloseBody>,
+) -> Answer<HttpResponse> {
+    let CloseBody { wrapup_type, wrapup_note } = body.0;
+    let wrapup_note = wrapup_note.map(|note| note.0);
+    change(&caller, &app, id.0, Close { wrapup_type, wrapup_note, author: Author::API }).await
+}
+
+/// `POST /tickets/{ticketId}/reopen`.
+pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<HttpResponse> {
+    change(&caller, &app, id.0, Reopen { author: Author::API }).await
+}
+
+/// `POST /tickets/{ticketId}/read`.
+pub async fn mark_read(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<HttpResponse> {
+    change(&caller, &app, id.0, MarkRead { author: Author::API }).await
+}
+
+/// The body of `PUT /tickets/{ticketId}/wrapup`.
+pub struct WrapupBody {
+    wrapup_type: WrapupTypeId,
+    wrapup_note: Patch<Text>,
+}
+
+impl Input for WrapupBody {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let wrapup_type = fields.required("wrapupTypeId");
+        let wrapup_note = fields.patch("wrapupNote");
+        Some(Self { wrapup_type: wrapup_type?, wrapup_note })
+    }
+}
+
+/// `PUT /tickets/{ticketId}/wrapup`.
+pub async fn set_wrapup(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    body: Body<WrapupBody>,
+) -> Answer<HttpResponse> {
+    let WrapupBody { wrapup_type, wrapup_note } = body.0;
+    let wrapup_note = wrapup_note.into_option().map(|note| note.map(|text| text.0));
+    change(&caller, &app, id.0, SetWrapup { wrapup_type, wrapup_note, author: Author::API }).await
+}
+
+/// The body of `POST /tickets/{ticketId}/notes`.
+pub struct NoteBody {
+    body: MessageBody,
+}
+
+impl Input for NoteBody {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { body: fields.required("body")? })
+    }
+}
+
+/// `POST /tickets/{ticketId}/notes`: answers the note as a message, which is never sent.
+pub async fn add_note(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    body: Body<NoteBody>,
+) -> Answer<HttpResponse> {
+    let note = AddNote { body: body.0.body.0, author: Author::API };
+    let message = app.engine.ask(caller.company, id.0, note).await?;
+    Ok(data(StatusCode::CREATED, Message::from(message)))
+}

@@ -1,0 +1,92 @@
+//! Tickets, and what happened in one.
+
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use hotline_actors::tickets as live;
+use hotline_persistence::tables::messages::{self, MessageFilter};
+use hotline_persistence::tables::tickets::{self, TicketFilter};
+use hotline_persistence::tables::ticket_events;
+use hotline_persistence::{ContactId, TicketId};
+
+use super::{Event, Ticket};
+use crate::api::messages::Message;
+use crate::app::App;
+use crate::web::values::Search;
+use crate::web::{Answer, ApiError, Caller, PageQuery, Params, PathId, listed};
+
+/// `GET /tickets`. Filters: `status`, `queueId`, `userId`, `contactId`, `channelId`, `wrapupTypeId`,
+/// `unassigned=true`, `search` (contact name, number), `openedFrom/To`, `closedFrom/To`, `createdFrom/To`,
+/// `updatedFrom/To`.
+pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<HttpResponse> {
+    let page = query.page();
+    let filter = TicketFilter {
+        status: query.filter("status"),
+        queue_id: query.filter("queueId"),
+        user_id: query.filter("userId"),
+        contact_id: query.filter("contactId"),
+        channel_id: query.filter("channelId"),
+        wrapup_type_id: query.filter("wrapupTypeId"),
+        unassigned: query.filter("unassigned").unwrap_or(false),
+        search: query.filter::<Search>("search").map(|text| text.0),
+        opened: query.span("opened"),
+        closed: query.span("closed"),
+        created: query.span("created"),
+        updated: query.span("updated"),
+    };
+    query.done()?;
+    check_named(&caller, &filter)?;
+    check_contact(&caller, &app, filter.contact_id).await?;
+    let db = app.engine.reads().tables(caller.company).await?;
+    let rows = tickets::list(db, caller.company, &filter, page).await?;
+    Ok(listed(page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false))))
+}
+
+/// What a filter names must be the company's.
+fn check_named(caller: &Caller, filter: &TicketFilter) -> Answer<()> {
+    let known = &caller.organization;
+    let is_known = filter.queue_id.is_none_or(|id| known.queues.contains_key(&id))
+        && filter.user_id.is_none_or(|id| known.users.contains_key(&id))
+        && filter.channel_id.is_none_or(|id| known.channels.contains_key(&id))
+        && filter.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
+    if is_known { Ok(()) } else { Err(ApiError::not_found()) }
+}
+
+/// The contact a filter names must be the company's.
+pub(in crate::api) async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> Answer<()> {
+    match id {
+        Some(id) if app.engine.contact(caller.company, id).await?.is_none() => Err(ApiError::not_found()),
+        _ => Ok(()),
+    }
+}
+
+/// `GET /tickets/{ticketId}/messages`: also notes, in the order they were said.
+pub async fn list_messages(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    mut query: Params,
+) -> Answer<HttpResponse> {
+    let page = query.page();
+    let filter = MessageFilter { ticket_id: Some(id.0), created: query.span("created"), ..MessageFilter::default() };
+    query.done()?;
+    app.engine.ticket(caller.company, id.0).await?;
+    let db = app.engine.reads().tables(caller.company).await?;
+    let rows = messages::list(db, caller.company, &filter, page).await?;
+    Ok(listed(page, rows, Message::from))
+}
+
+/// `GET /tickets/{ticketId}/events`.
+pub async fn list_events(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    mut query: Params,
+) -> Answer<HttpResponse> {
+    let page = query.page();
+    let created = query.span("created");
+    query.done()?;
+    app.engine.ticket(caller.company, id.0).await?;
+    let db = app.engine.reads().tables(caller.company).await?;
+    let rows = ticket_events::list(db, caller.company, id.0, created, page).await?;
+    Ok(listed(page, rows, Event::from))
+}

@@ -1,0 +1,62 @@
+//! Tickets: conversations and their state. Live: changed only by their actors.
+
+mod changes;
+mod lists;
+mod view;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use hotline_actors::tickets::{Author, Open};
+use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
+
+pub use changes::{add_note, close, mark_read, reopen, set_wrapup, transfer};
+pub(super) use lists::check_contact;
+pub use lists::{list, list_events, list_messages};
+pub use view::{Event, Ticket};
+
+use super::contacts::check_channel;
+use crate::app::App;
+use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, PathId, data};
+
+/// The body of `POST /tickets`.
+pub struct NewTicket {
+    channel_id: ChannelId,
+    contact_id: ContactId,
+    queue_id: Option<QueueId>,
+    user_id: Option<UserId>,
+}
+
+impl Input for NewTicket {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let channel_id = fields.required("channelId");
+        let contact_id = fields.required("contactId");
+        let queue_id = fields.optional("queueId");
+        let user_id = fields.optional("userId");
+        Some(Self { channel_id: channel_id?, contact_id: contact_id?, queue_id, user_id })
+    }
+}
+
+/// `POST /tickets`.
+pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>) -> Answer<HttpResponse> {
+    let new = body.0;
+    check_channel(&caller, new.channel_id)?;
+    let contact = app.engine.contact(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found)?;
+    let open = Open {
+        company: caller.company,
+        channel: new.channel_id,
+        contact,
+        reachable: false,
+        queue: new.queue_id,
+        user: new.user_id,
+        author: Author::API,
+    };
+    let ticket = app.engine.open(open).await?;
+    Ok(data(StatusCode::CREATED, Ticket::of(&caller.organization, ticket)))
+}
+
+/// `GET /tickets/{ticketId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<HttpResponse> {
+    let ticket = app.engine.ticket(caller.company, id.0).await?;
+    Ok(data(StatusCode::OK, Ticket::of(&caller.organization, ticket)))
+}

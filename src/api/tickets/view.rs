@@ -1,0 +1,129 @@
+//! How a ticket and its events are shown.
+
+use hotline_actors::Organization;
+use hotline_actors::tickets;
+use hotline_persistence::tables::messages::Direction;
+use hotline_persistence::tables::ticket_events::{EventRow, EventType};
+use hotline_persistence::tables::tickets::{Source, TicketStatus};
+use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, UserId, WrapupTypeId};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::named::{self, Named, NamedChannel};
+use crate::web::values::timestamp;
+
+/// A ticket as shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Ticket {
+    pub id: TicketId,
+    pub status: TicketStatus,
+    pub channel: Option<NamedChannel>,
+    pub contact: Contact,
+    pub queue: Option<Named<QueueId>>,
+    pub assigned_to: Option<Named<UserId>>,
+    pub creation_source: Source,
+    pub unread_count: i32,
+    pub last_message: Option<LastMessage>,
+    pub wrapup_type: Option<Named<WrapupTypeId>>,
+    pub wrapup_note: Option<String>,
+    pub reopen_count: i32,
+    pub opened_at: String,
+    pub first_response_at: Option<String>,
+    pub closed_at: Option<String>,
+    pub created_at: String,
+    pub updated_at: String,
+}
+
+/// Whom a ticket is with.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Contact {
+    pub id: ContactId,
+    pub name: String,
+    pub number: Option<String>,
+}
+
+/// What was said last in a ticket.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct LastMessage {
+    pub id: MessageId,
+    pub body: Option<String>,
+    pub direction: Direction,
+    pub created_at: String,
+}
+
+impl Ticket {
+    /// With the names of the company's directory.
+    pub fn of(organization: &Organization, ticket: tickets::Ticket) -> Self {
+        let row = ticket.row;
+        Self {
+            id: row.id,
+            status: row.status,
+            channel: named::channel(organization, row.channel_id),
+            contact: Contact {
+                id: ticket.contact.id,
+                name: ticket.contact.name.clone(),
+                number: ticket.contact.number.clone(),
+            },
+            queue: named::queue(organization, row.queue_id),
+            assigned_to: named::user(organization, row.user_id),
+            creation_source: row.creation_source,
+            unread_count: row.unread_count,
+            last_message: ticket.last_message.map(|message| LastMessage {
+                id: message.id,
+                body: message.body.clone(),
+                direction: message.direction,
+                created_at: timestamp(message.created_at),
+            }),
+            wrapup_type: named::wrapup_type(organization, row.wrapup_type_id),
+            wrapup_note: row.wrapup_note,
+            reopen_count: row.reopen_count,
+            opened_at: timestamp(row.opened_at),
+            first_response_at: row.first_response_at.map(timestamp),
+            closed_at: row.closed_at.map(timestamp),
+            created_at: timestamp(row.created_at),
+            updated_at: timestamp(row.updated_at),
+        }
+    }
+}
+
+/// An event as shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Event {
+    pub id: EventId,
+    #[serde(rename = "type")]
+    pub kind: EventType,
+    pub from: Option<Value>,
+    pub to: Option<Value>,
+    pub user: Option<EventUser>,
+    pub source: Source,
+    pub created_at: String,
+}
+
+/// Who caused an event, with the name they had then.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct EventUser {
+    pub id: UserId,
+    pub name: Option<String>,
+}
+
+impl From<EventRow> for Event {
+    fn from(row: EventRow) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind,
+            from: row.from,
+            to: row.to,
+            user: row.user_id.map(|id| EventUser { id, name: row.user_name }),
+            source: row.source,
+            created_at: timestamp(row.created_at),
+        }
+    }
+}

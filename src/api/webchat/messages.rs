@@ -1,0 +1,142 @@
+//! What is said in a visitor session.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use hotline_actors::tickets::MarkDelivered;
+use hotline_actors::webchat::{Say, Seen, ShowSession, chosen};
+use hotline_actors::{Engine, FieldError};
+use hotline_persistence::tables::messages::{self, Direction, MessageFilter, MessageRow, MessageStatus};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::{CompanyId, MessageId, SessionId, TicketId};
+use std::collections::HashMap;
+
+use crate::api::messages::Message;
+use crate::app::App;
+use crate::web::values::{ClientId, MessageBody, Name};
+use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, PageQuery, Params, PathId, data, listed};
+
+/// The body of `POST /webchat/sessions/{sessionId}/messages`.
+pub struct VisitorMessage {
+    said: Said,
+    client_id: Option<ClientId>,
+}
+
+enum Said {
+    Text(MessageBody),
+    Reply { message: MessageId, option: Name },
+}
+
+impl Input for VisitorMessage {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let client_id = fields.optional("clientId");
+        let reply = fields.object("reply", |fields| {
+            let message = fields.required("messageId");
+            let option = fields.required("id");
+            Some(Said::Reply { message: message?, option: option? })
+        });
+        let text: Option<MessageBody> = fields.optional("body");
+        match (fields.has("body"), fields.has("reply")) {
+            (false, false) => fields.refuse("body", "is required, or reply"),
+            (true, true) => fields.refuse("reply", "must not be given together with body"),
+            _ => {}
+        }
+        Some(Self { said: reply.or(text.map(Said::Text))?, client_id })
+    }
+}
+
+/// `POST /webchat/sessions/{sessionId}/messages`.
+pub async fn say(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<String>,
+    body: Body<VisitorMessage>,
+) -> Answer<HttpResponse> {
+    let id = SessionId(id.0);
+    let VisitorMessage { said, client_id } = body.0;
+    let (body, quoted) = match said {
+        Said::Text(body) => (body.0, None),
+        Said::Reply { message, option } => {
+            let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
+            (title_of(&caller, &app, &session, message, &option.0).await?, Some(message))
+        }
+    };
+    let say = Say { body, quoted, client_id: client_id.map(|id| id.0) };
+    let message = app.engine.ask_session(caller.company, &id, say).await?;
+    Ok(data(StatusCode::CREATED, Message::from(message)))
+}
+
+/// The title of the option a visitor chose.
+async fn title_of(
+    caller: &Caller,
+    app: &App,
+    session: &SessionRow,
+    message: MessageId,
+    option: &str,
+) -> Answer<String> {
+    let quoted = app.engine.reads().message(caller.company, message).await?;
+    let quoted = quoted.filter(|message| is_shown(session, message)).ok_or_else(ApiError::not_found)?;
+    quoted.interactive.as_ref().and_then(|interactive| chosen(interactive, option)).ok_or_else(|| {
+        let reason = "must be an option of the message".to_owned();
+        ApiError::validation(&[FieldError { field: "reply.id".to_owned(), reason }])
+    })
+}
+
+/// Whether the visitor of this session sees the message: said in this conversation, since the session began. What
+/// was said before stays with who was there: a visitor is who they say they are, and no more.
+fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
+    message.channel_id == session.channel_id
+        && message.contact_id == session.contact_id
+        && message.direction != Direction::Internal
+        && message.created_at >= session.created_at
+}
+
+/// `GET /webchat/sessions/{sessionId}/messages`. `after`: only what came after this message. What is listed counts as
+/// delivered.
+pub async fn list_messages(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<String>,
+    mut query: Params,
+) -> Answer<HttpResponse> {
+    let page = query.page();
+    let after = query.filter("after");
+    query.done()?;
+    let id = SessionId(id.0);
+    let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
+    let filter = MessageFilter {
+        contact_id: Some(session.contact_id),
+        channel_id: Some(session.channel_id),
+        created: (Some(session.created_at), None),
+        after,
+        visible_to_visitor: true,
+        ..MessageFilter::default()
+    };
+    let db = app.engine.reads().tables(caller.company).await?;
+    let rows = messages::list(db, caller.company, &filter, page).await?;
+    note_delivery(&app.engine, caller.company, id, &rows.rows);
+    Ok(listed(page, rows, Message::from))
+}
+
+/// Tells the tickets that their messages have arrived, and the session that its visitor is there. Nobody waits for
+/// it: while changes are refused, reads go on, and the next list tells again.
+fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, rows: &[MessageRow]) {
+    let mut arrived: HashMap<TicketId, MessageId> = HashMap::new();
+    for row in rows {
+        if row.direction == Direction::Outbound && matches!(row.status, MessageStatus::Queued | MessageStatus::Sent) {
+            let last = arrived.entry(row.ticket_id).or_insert(row.id);
+            *last = row.id.max(*last);
+        }
+    }
+    let engine = engine.clone();
+    actix_web::rt::spawn(async move {
+        for (ticket, up_to) in arrived {
+            if let Err(refusal) = engine.ask(company, ticket, MarkDelivered { up_to }).await {
+                tracing::debug!(%refusal, "a delivery is not noted now");
+            }
+        }
+        if let Err(refusal) = engine.ask_session(company, &session, Seen).await {
+            tracing::debug!(%refusal, "a visitor's presence is not noted now");
+        }
+    });
+}

@@ -1,0 +1,102 @@
+//! `POST /webchat/sessions`: finds or creates the visitor's contact, and begins a session.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use hotline_actors::webchat::NewSession;
+use hotline_actors::{FieldError, clock};
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::contacts::{self, ContactRow, Visitor};
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
+use hotline_persistence::{ChannelId, ContactId, SessionId, key};
+use serde_json::{Value, json};
+
+use super::Session;
+use crate::api::contacts::check_channel;
+use crate::app::App;
+use crate::web::values::{Email, Name, Number, Text};
+use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, data};
+
+/// The body of `POST /webchat/sessions`.
+pub struct OpenSession {
+    channel_id: ChannelId,
+    contact_id: Option<ContactId>,
+    visitor: Visitor,
+    page: Option<Value>,
+    utm: Option<Value>,
+}
+
+impl Input for OpenSession {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let channel_id = fields.required("channelId");
+        let contact_id = fields.optional("contactId");
+        let mut visitor = fields.object("visitor", read_visitor).unwrap_or_default();
+        let page = fields.object("page", |fields| {
+            let url = fields.optional::<Text>("url").map(|text| text.0);
+            let title = fields.optional::<Text>("title").map(|text| text.0);
+            let referrer = fields.optional::<Text>("referrer").map(|text| text.0);
+            Some((url.clone(), json!({"url": url, "title": title, "referrer": referrer})))
+        });
+        let utm = fields.object("utm", |fields| {
+            let mut part = |name| fields.optional::<Name>(name).map(|text| text.0);
+            Some([part("source"), part("medium"), part("campaign"), part("id")])
+        });
+        let (url, page) = page.unzip();
+        visitor.source_url = url.flatten();
+        let utm = utm.map(|[source, medium, campaign, id]| {
+            visitor.utm_source.clone_from(&source);
+            visitor.utm_medium.clone_from(&medium);
+            visitor.utm_campaign.clone_from(&campaign);
+            visitor.utm_id.clone_from(&id);
+            json!({"source": source, "medium": medium, "campaign": campaign, "id": id})
+        });
+        Some(Self { channel_id: channel_id?, contact_id, visitor, page, utm })
+    }
+}
+
+fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
+    Some(Visitor {
+        name: fields.optional::<Name>("name").map(|name| name.0),
+        email: fields.optional::<Email>("email").map(|email| email.0),
+        number: fields.optional::<Number>("number").map(|number| number.0),
+        external_id: fields.optional::<Name>("externalId").map(|id| id.0),
+        ..Visitor::default()
+    })
+}
+
+/// `POST /webchat/sessions`.
+pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>) -> Answer<HttpResponse> {
+    let new = body.0;
+    if check_channel(&caller, new.channel_id)?.kind != ChannelType::Webchat {
+        let reason = "must be a webchat".to_owned();
+        return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
+    }
+    let contact = contact_of(&caller, &app, &new).await?;
+    let token = key::new_key("vt_");
+    let now = clock::now();
+    let row = SessionRow {
+        company_id: caller.company,
+        id: SessionId(key::new_key("ws_")),
+        channel_id: new.channel_id,
+        contact_id: contact.id,
+        ticket_id: None,
+        status: SessionStatus::Active,
+        token_hash: key::hash(&token).to_vec(),
+        page: new.page,
+        utm: new.utm,
+        created_at: now,
+        last_seen_at: now,
+        ended_at: None,
+    };
+    app.engine.begin_session(NewSession { row: row.clone() }).await?;
+    Ok(data(StatusCode::CREATED, Session { token: Some(token), ..Session::of(row, contact) }))
+}
+
+async fn contact_of(caller: &Caller, app: &App, new: &OpenSession) -> Answer<ContactRow> {
+    let db = &app.engine.store().db;
+    let id = match new.contact_id {
+        Some(id) => id,
+        None => contacts::find_or_create_visitor(db, caller.company, &new.visitor).await?,
+    };
+    contacts::find(db, caller.company, id).await?.ok_or_else(ApiError::not_found)
+}

@@ -1,0 +1,186 @@
+//! The service as one piece, and the order of its life: database, recovery, actors, listener; and back.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::middleware::from_fn;
+use actix_web::web::Data;
+use actix_web::{App as Routes, HttpServer};
+use hotline_actors::{Directory, Engine, EngineOptions};
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::{Durability, Store, StoreOptions, journal};
+use sqlx::postgres::PgConnectOptions;
+use tokio::task::JoinHandle;
+
+use crate::routes;
+
+/// How long requests that are being served may take once the service stops.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What the handlers work with.
+pub struct App {
+    /// Every actor.
+    pub engine: Engine,
+    /// Whether the company's plan does not matter.
+    pub on_premise: bool,
+    stopping: AtomicBool,
+}
+
+impl App {
+    /// Whether the service is on its way down.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}
+
+/// How the service is run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where HTTP is served; port 0 takes any.
+    pub listen: SocketAddr,
+    /// Where the journal lies, and the private PostgreSQL.
+    pub data_dir: PathBuf,
+    /// Which database; none: a private one.
+    pub database: Option<PgConnectOptions>,
+    /// Where the PostgreSQL binaries are, when they are not found.
+    pub pg_bin: Option<PathBuf>,
+    /// When a change counts as kept.
+    pub durability: Durability,
+    /// Whether the company's plan does not matter.
+    pub on_premise: bool,
+    /// The journal's bounds.
+    pub journal: journal::Options,
+    /// The live half.
+    pub engine: EngineOptions,
+    /// Threads that serve HTTP.
+    pub workers: usize,
+}
+
+/// A running service.
+pub struct Service {
+    /// What the handlers work with.
+    pub app: Data<App>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    cluster: Option<Cluster>,
+    server: ServerHandle,
+    serving: JoinHandle<std::io::Result<()>>,
+    following: JoinHandle<()>,
+}
+
+/// Why the service could not start or stop.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The private PostgreSQL.
+    #[error(transparent)]
+    Cluster(#[from] hotline_persistence::postgres::ClusterError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] hotline_persistence::Error),
+    /// The listener.
+    #[error("listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: std::io::Error,
+    },
+}
+
+impl Service {
+    /// Starts everything, and answers when HTTP is served.
+    ///
+    /// # Errors
+    /// When a part cannot start; those before it are stopped again.
+    pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
+        let (cluster, database) = match settings.database.clone() {
+            Some(database) => (None, database),
+            None => {
+                let cluster = Cluster::start(cluster_options(&settings)).await?;
+                let database = cluster.connect_options();
+                (Some(cluster), database)
+            }
+        };
+        match Self::start_on(&settings, database).await {
+            Ok((app, address, server, serving, following)) => {
+                Ok(Self { app, address, cluster, server, serving, following })
+            }
+            Err(error) => {
+                if let Some(cluster) = cluster {
+                    cluster.stop().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn start_on(settings: &Settings, database: PgConnectOptions) -> Result<Started, ServiceError> {
+        let store = Store::open(
+            StoreOptions {
+                database,
+                journal_dir: settings.data_dir.join("journal"),
+                journal: settings.journal.clone(),
+                durability: settings.durability,
+            },
+            fail,
+        )
+        .await?;
+        let directory = Directory::load(&store.db).await?;
+        let following = tokio::spawn(directory.clone().follow(store.db.clone()));
+        let engine = Engine::new(store, directory, settings.engine.clone());
+        engine.start_sweeping();
+        let app = Data::new(App { engine, on_premise: settings.on_premise, stopping: AtomicBool::new(false) });
+
+        let shared = app.clone();
+        let listening = HttpServer::new(move || {
+            Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(shared.clone()))
+        })
+        .workers(settings.workers)
+        .shutdown_timeout(DRAIN_TIME_MAX.as_secs())
+        .disable_signals()
+        .bind(settings.listen)
+        .map_err(|error| ServiceError::Listen { address: settings.listen, error })?;
+        let address = listening.addrs().first().copied().unwrap_or(settings.listen);
+        let server = listening.run();
+        let handle = server.handle();
+        Ok((app, address, handle, tokio::spawn(server), following))
+    }
+
+    /// Stops accepting, finishes what is in flight, writes everything out, and stops PostgreSQL.
+    ///
+    /// # Errors
+    /// When the database does not take the last changes; the journal keeps them for the next start.
+    pub async fn stop(self) -> Result<(), ServiceError> {
+        self.app.stopping.store(true, Ordering::Release);
+        self.server.stop(true).await;
+        let _ = self.serving.await;
+        self.following.abort();
+        let flushed = self.app.engine.store().close().await;
+        self.app.engine.stop();
+        if let Some(cluster) = self.cluster {
+            cluster.stop().await?;
+        }
+        Ok(flushed?)
+    }
+
+    /// The private PostgreSQL, if there is one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+}
+
+type Started = (Data<App>, SocketAddr, ServerHandle, JoinHandle<std::io::Result<()>>, JoinHandle<()>);
+
+fn cluster_options(settings: &Settings) -> ClusterOptions {
+    ClusterOptions { binaries: settings.pg_bin.clone(), ..ClusterOptions::new(&settings.data_dir) }
+}
+
+/// Memory is ahead of disk, and only a recovery can mend that: the process ends at once, without answering those
+/// who wait.
+fn fail(reason: String) {
+    tracing::error!(reason, "nothing can be made durable any more; stopping");
+    std::process::exit(1);
+}

@@ -1,0 +1,186 @@
+//! `hotline demo`: the service with something in it.
+
+use std::time::Duration;
+
+use actix_web::web::Data;
+use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
+use hotline_persistence::tables::channels::{self, ChannelType, NewChannel};
+use hotline_persistence::tables::contacts::{self, Visitor};
+use hotline_persistence::tables::tokens::{self, NewToken};
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
+use hotline_persistence::tables::{companies, queues, users, wrapup_types};
+use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
+use serde_json::json;
+
+use super::{Failure, serve};
+use crate::app::App;
+use crate::config::ServeArgs;
+
+/// How long the seed waits for the running service to see the new company.
+const SEEN_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub async fn run(args: ServeArgs) -> Result<(), Failure> {
+    let service = serve::start(&args).await?;
+    let demo = seed(&service.app).await?;
+    let base = format!("http://{}", service.address);
+    println!("hotline is ready on {base}");
+    println!("{}", guide(&base, &demo));
+    serve::until_stopped(service).await
+}
+
+/// What the demo made.
+pub struct Demo {
+    /// The company.
+    pub company: CompanyId,
+    /// A token that may do everything.
+    pub key: String,
+    /// Its webchat.
+    pub webchat: ChannelId,
+    /// A wrap-up type of its queue.
+    pub wrapup_type: WrapupTypeId,
+}
+
+/// Makes a company with users, queues, wrap-up types, channels and some conversations.
+///
+/// # Errors
+/// When the database cannot be written.
+pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
+    let db = &app.engine.store().db;
+    let company = companies::insert(db, "Demo Ltd").await?.id;
+    let support = queues::insert(db, company, "Support", true).await?.id;
+    let sales = queues::insert(db, company, "Sales", false).await?.id;
+    let ana = users::insert(db, company, "Ana Souza", "ana@demo.example").await?.id;
+    let ben = users::insert(db, company, "Ben Carter", "ben@demo.example").await?.id;
+    for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
+        queues::add_user(db, company, queue, user).await?;
+    }
+    let solved = wrapup_types::insert(db, company, "Outcome", "Solved", &[support]).await?;
+    wrapup_types::insert(db, company, "Outcome", "Sold", &[sales]).await?;
+    let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
+    channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
+    let permissions = super::token::everything();
+    let (_, key) = tokens::insert(db, company, NewToken { name: "demo", permissions, ..NewToken::default() }).await?;
+    wait_until_seen(app, &key).await?;
+    converse(app, company, webchat, support, ana, solved).await?;
+    Ok(Demo { company, key, webchat, wrapup_type: solved })
+}
+
+async fn channel(
+    db: &PgPool,
+    company: CompanyId,
+    name: &str,
+    kind: ChannelType,
+    number: Option<&str>,
+    queue: QueueId,
+) -> Result<ChannelId, Failure> {
+    let settings = json!({"allowedOrigins": []});
+    let new = NewChannel { name, kind, number, queue_id: Some(queue), settings };
+    Ok(channels::insert(db, company, new).await?.id)
+}
+
+/// The directory hears of the company as of any other change made outside.
+async fn wait_until_seen(app: &Data<App>, key: &str) -> Result<(), Failure> {
+    let hash = key::hash(key);
+    let seen = async {
+        while app.engine.directory().token(&hash).is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(SEEN_TIME_MAX, seen).await.map_err(|_| "the new company was not seen in time")?;
+    Ok(())
+}
+
+/// Three conversations: one that waits, one in progress, one that is solved.
+async fn converse(
+    app: &Data<App>,
+    company: CompanyId,
+    webchat: ChannelId,
+    support: QueueId,
+    agent: UserId,
+    solved: WrapupTypeId,
+) -> Result<(), Failure> {
+    let engine = &app.engine;
+    let author = Author { user: Some((agent, "Ana Souza".to_owned())), ..Author::API };
+    for (name, email, question, answer) in [
+        ("Maria Lima", "maria@example.com", "Hello, where is my order?", None),
+        ("John Doe", "john@example.com", "Can I pay by card?", Some(("Yes, any card.", false))),
+        ("Lucía Gómez", "lucia@example.com", "My invoice is wrong.", Some(("Corrected, see your e-mail.", true))),
+    ] {
+        let visitor =
+            Visitor { name: Some(name.to_owned()), email: Some(email.to_owned()), ..Visitor::default() };
+        let contact = contacts::find_or_create_visitor(&engine.store().db, company, &visitor).await?;
+        let session = begin_session(app, company, webchat, contact).await?;
+        let receive = Receive { body: question.to_owned(), quoted: None, session: Some(session), client_id: None };
+        let said = engine.receive(company, webchat, contact, Do::from(receive)).await?;
+        let Some((answer, is_solved)) = answer else { continue };
+        let transfer = Transfer { queue: Some(support), user: Some(Some(agent)), author: author.clone() };
+        engine.ask(company, said.ticket_id, transfer).await?;
+        let send = Send {
+            body: answer.to_owned(),
+            reopen: false,
+            reachable: true,
+            after: Default::default(),
+            author: author.clone(),
+        };
+        engine.send(company, webchat, contact, Do::from(send)).await?;
+        if is_solved {
+            let close = Close { wrapup_type: Some(solved), wrapup_note: None, author: author.clone() };
+            engine.ask(company, said.ticket_id, close).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn begin_session(
+    app: &Data<App>,
+    company: CompanyId,
+    webchat: ChannelId,
+    contact: hotline_persistence::ContactId,
+) -> Result<SessionId, Failure> {
+    let now = hotline_actors::clock::now();
+    let row = SessionRow {
+        company_id: company,
+        id: SessionId(key::new_key("ws_")),
+        channel_id: webchat,
+        contact_id: contact,
+        ticket_id: None,
+        status: SessionStatus::Active,
+        token_hash: key::hash(&key::new_key("vt_")).to_vec(),
+        page: None,
+        utm: None,
+        created_at: now,
+        last_seen_at: now,
+        ended_at: None,
+    };
+    let id = row.id.clone();
+    app.engine.begin_session(hotline_actors::webchat::NewSession { row }).await?;
+    Ok(id)
+}
+
+/// Lines that work as pasted, one after the other.
+fn guide(base: &str, demo: &Demo) -> String {
+    let Demo { company, key, webchat, wrapup_type } = demo;
+    let api = format!("{base}/api/v1");
+    format!(
+        r#"
+company {company}, token {key}
+
+# what is open
+curl -s -H 'Authorization: Bearer {key}' '{api}/tickets?status=open'
+
+# a visitor opens a session, and says something
+session=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"channelId":{webchat},"visitor":{{"name":"Visitor One","externalId":"v1"}}}}' {api}/webchat/sessions | sed 's/.*"data":{{"id":"\([^"]*\)".*/\1/'); echo $session
+ticket=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"body":"Is anybody there?"}}' {api}/webchat/sessions/$session/messages | sed 's/.*"ticketId":\([0-9]*\).*/\1/'); echo $ticket
+
+# the company answers, the visitor reads it
+curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"ticketId":'$ticket',"type":"text","body":"Yes! How can I help?"}}' {api}/messages
+curl -s -H 'Authorization: Bearer {key}' {api}/webchat/sessions/$session/messages
+
+# solved
+curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"wrapupTypeId":{wrapup_type},"wrapupNote":"Answered."}}' {api}/tickets/$ticket/close
+curl -s -H 'Authorization: Bearer {key}' {api}/tickets/$ticket/events
+
+Kill this process with `kill -9` at any moment and start it again: whatever was answered is there.
+Stop it with Ctrl-C."#
+    )
+}

@@ -1,0 +1,99 @@
+//! Options of the command line; each is an environment variable as well.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use hotline_actors::EngineOptions;
+use hotline_persistence::{Durability, journal};
+use sqlx::postgres::PgConnectOptions;
+
+use crate::app::Settings;
+
+/// Which database, for every command.
+#[derive(Args, Clone, Debug)]
+pub struct DatabaseArgs {
+    /// Folder of the journal and the private PostgreSQL
+    #[arg(long, env = "HOTLINE_DATA_DIR", default_value = "./hotline-data", value_name = "FOLDER")]
+    pub data_dir: PathBuf,
+    /// A PostgreSQL server of your own (15 or newer); without it Hotline runs a private one under the data folder
+    #[arg(long, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// Folder of the PostgreSQL binaries, when they are not found
+    #[arg(long, env = "HOTLINE_PG_BIN", value_name = "FOLDER")]
+    pub pg_bin: Option<PathBuf>,
+}
+
+impl DatabaseArgs {
+    /// The database named by the URL, if one is.
+    ///
+    /// # Errors
+    /// When the URL is none.
+    pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
+        let parse = |url: &String| PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"));
+        self.database_url.as_ref().map(parse).transpose()
+    }
+}
+
+/// How the service is run.
+#[derive(Args, Clone, Debug)]
+pub struct ServeArgs {
+    /// Which database.
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// Address and port of HTTP
+    #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// When a change counts as kept: once the local journal has synced it (journal), once PostgreSQL has committed
+    /// it (database), or at once (memory, for benchmarks only)
+    #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database|memory")]
+    pub durability: Durability,
+    /// Serve companies whatever their plan says
+    #[arg(long, env = "HOTLINE_ON_PREMISE")]
+    pub on_premise: bool,
+    /// Most the journal may grow to while the database is away, in MiB
+    #[arg(long, env = "HOTLINE_JOURNAL_MAX_MIB", default_value_t = 4096, value_name = "MIB")]
+    pub journal_max_mib: u64,
+    /// Size of one segment of the journal, in KiB
+    #[arg(long, env = "HOTLINE_JOURNAL_SEGMENT_KIB", default_value_t = 65_536, value_name = "KIB")]
+    pub journal_segment_kib: u64,
+    /// Seconds an actor without work stays in memory
+    #[arg(long, env = "HOTLINE_IDLE_AFTER_S", default_value_t = 300, value_name = "SECONDS")]
+    pub idle_after_s: u64,
+    /// Seconds without its visitor after which a webchat session ends
+    #[arg(long, env = "HOTLINE_SESSION_IDLE_AFTER_S", default_value_t = 1800, value_name = "SECONDS")]
+    pub session_idle_after_s: u64,
+    /// Logs: `pretty` for people, `json` for machines. What is logged: RUST_LOG
+    #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
+    pub log: crate::telemetry::LogFormat,
+}
+
+impl ServeArgs {
+    /// As the service takes them.
+    ///
+    /// # Errors
+    /// When the database URL is none.
+    pub fn settings(&self) -> Result<Settings, String> {
+        Ok(Settings {
+            listen: self.listen,
+            data_dir: self.database.data_dir.clone(),
+            database: self.database.database()?,
+            pg_bin: self.database.pg_bin.clone(),
+            durability: self.durability,
+            on_premise: self.on_premise,
+            journal: journal::Options {
+                max_bytes: self.journal_max_mib * 1024 * 1024,
+                segment_bytes: self.journal_segment_kib * 1024,
+                ..journal::Options::default()
+            },
+            engine: EngineOptions {
+                idle_after: Duration::from_secs(self.idle_after_s),
+                session_idle_after: Duration::from_secs(self.session_idle_after_s),
+                ..EngineOptions::default()
+            },
+            workers: std::thread::available_parallelism().map_or(2, usize::from),
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! Logs. They never hold tokens, bodies or phone numbers.
+
+use std::str::FromStr;
+
+use tracing_subscriber::EnvFilter;
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "pretty" => Ok(Self::Pretty),
+            "json" => Ok(Self::Json),
+            _ => Err(format!("`{word}` is none of pretty, json")),
+        }
+    }
+}
+
+/// Starts logging to standard error: `info` and above, or what `RUST_LOG` says. Once; later calls change nothing.
+pub fn start(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match format {
+        LogFormat::Pretty => lines.try_init(),
+        LogFormat::Json => lines.json().try_init(),
+    };
+    // A test process starts many services and logs once.
+    drop(started);
+}

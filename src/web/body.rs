@@ -1,0 +1,65 @@
+//! The JSON body as an extractor: bounded, of the right kind, read field by field.
+
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use bytes::BytesMut;
+use futures_util::StreamExt;
+use serde_json::{Map, Value};
+
+use super::{ApiError, Fields, Input};
+
+/// Bytes of a JSON body.
+pub const JSON_BYTES_MAX: usize = 1024 * 1024;
+
+/// A JSON body that was accepted.
+pub struct Body<T>(pub T);
+
+impl<T: Input + 'static> FromRequest for Body<T> {
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let mut payload = payload.take();
+        Box::pin(async move {
+            let bytes = read(&request, &mut payload).await?;
+            if bytes.is_empty() && T::MAY_BE_EMPTY {
+                return Fields::parse(&Value::Object(Map::new())).map(Body);
+            }
+            let value: Value = serde_json::from_slice(&bytes)
+                .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
+            Fields::parse(&value).map(Body)
+        })
+    }
+}
+
+async fn read(request: &HttpRequest, payload: &mut Payload) -> Result<BytesMut, ApiError> {
+    // An empty body has no type, and is refused as no JSON.
+    if request.headers().contains_key(CONTENT_TYPE) && request.content_type() != "application/json" {
+        return Err(ApiError::unsupported_media_type());
+    }
+    let mut bytes = BytesMut::new();
+    let mut too_large = false;
+    // What is too large is read to its end and thrown away: a client that is still writing must be able to read
+    // the answer.
+    let mut left = JSON_BYTES_MAX * DRAINED_FACTOR;
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| ApiError::bad_request(format!("the body cannot be read: {error}")))?;
+        too_large |= bytes.len() + chunk.len() > JSON_BYTES_MAX;
+        if too_large {
+            left = left.saturating_sub(chunk.len());
+            if left == 0 {
+                break;
+            }
+        } else {
+            bytes.extend_from_slice(&chunk);
+        }
+    }
+    if too_large { Err(ApiError::payload_too_large(JSON_BYTES_MAX)) } else { Ok(bytes) }
+}
+
+/// How many times the limit is read at most before the connection is given up.
+const DRAINED_FACTOR: usize = 8;

@@ -1,0 +1,191 @@
+//! The one error of the API, and the one table from what went wrong to what is answered.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
+use actix_web::{HttpResponse, ResponseError};
+use hotline_actors::{FieldError, Refusal};
+use hotline_persistence::Error;
+use serde_json::{Value, json};
+
+/// What a handler answers.
+pub type Answer<T> = Result<T, ApiError>;
+
+/// Seconds after which a caller may try again when the store could not serve: about the time a restart takes.
+const RETRY_AFTER_S: u64 = 1;
+
+/// Why a request was not served as asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct ApiError {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Fixed identifier for programs.
+    pub code: &'static str,
+    /// For people.
+    pub message: String,
+    /// What programs may want besides.
+    pub details: Option<Value>,
+    /// Seconds after which to come back.
+    pub retry_after_s: Option<u64>,
+    /// The methods this path has.
+    pub allow: Option<String>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), details: None, retry_after_s: None, allow: None }
+    }
+
+    /// The token is missing or no good; the reason is never said.
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "the token is missing or invalid")
+    }
+
+    /// The company is not active.
+    pub fn company_inactive() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_COMPANY_INACTIVE", "the company is not active")
+    }
+
+    /// The company's plan has no API.
+    pub fn not_enabled() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_NOT_ENABLED", "the API is not enabled in the company's plan")
+    }
+
+    /// The token may not do this.
+    pub fn forbidden_scope(method: &str, module: &str) -> Self {
+        let message = format!("the token has no permission for {method} in the module {module}");
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// No such record or route, or another company's.
+    pub fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "record not found")
+    }
+
+    /// No contact with this id.
+    pub fn contact_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_CONTACT_NOT_FOUND", "contact not found")
+    }
+
+    /// Nothing in the send says whom it is for.
+    pub fn contact_not_identified(message: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "ERR_API_CONTACT_NOT_IDENTIFIED", message)
+    }
+
+    /// The path is served, this method is not.
+    pub fn method_not_allowed(allow: String) -> Self {
+        let mut error = Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "ERR_API_METHOD_NOT_ALLOWED",
+            format!("the method is not allowed here; allowed: {allow}"),
+        );
+        error.allow = Some(allow);
+        error
+    }
+
+    /// The request itself has no valid form.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "ERR_API_BAD_REQUEST", message)
+    }
+
+    /// The body is larger than is read.
+    pub fn payload_too_large(limit: usize) -> Self {
+        let message = format!("the body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_API_PAYLOAD_TOO_LARGE", message)
+    }
+
+    /// The body is of a kind the endpoint does not take.
+    pub fn unsupported_media_type() -> Self {
+        let message = "the body must be application/json";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "ERR_API_UNSUPPORTED_MEDIA_TYPE", message)
+    }
+
+    /// Fields that are missing or hold what is not accepted.
+    pub fn validation(fields: &[FieldError]) -> Self {
+        let named: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "ERR_API_VALIDATION", named.join("; "));
+        let details = fields.iter().map(|error| json!({"field": error.field, "reason": error.reason})).collect();
+        error.details = Some(Value::Array(details));
+        error
+    }
+
+    /// A defect. What happened goes to the log, never to the caller.
+    pub fn internal(defect: impl std::fmt::Display) -> Self {
+        tracing::error!(%defect, "a request met a defect");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", "internal error")
+    }
+
+    /// The store cannot serve now; nothing was changed.
+    pub fn unavailable() -> Self {
+        let mut error = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ERR_API_UNAVAILABLE",
+            "the service cannot take this now; try again",
+        );
+        error.retry_after_s = Some(RETRY_AFTER_S);
+        error
+    }
+
+    fn conflict(message: &str, details: Value) -> Self {
+        let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
+        error.details = Some(details);
+        error
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound => Self::not_found(),
+            Refusal::Invalid(fields) => Self::validation(&fields),
+            Refusal::TicketClosed(ticket) => {
+                let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");
+                error.details = Some(json!({"ticketId": ticket}));
+                error
+            }
+            Refusal::AlreadyOpen(ticket) => {
+                Self::conflict("the contact has an open ticket on this channel", json!({"ticketId": ticket}))
+            }
+            Refusal::Conflict(state) => Self::conflict(state, json!({"state": state})),
+            Refusal::ContactUnreachable => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "ERR_API_CONTACT_UNREACHABLE",
+                "the contact cannot receive on this channel",
+            ),
+            Refusal::ContactNotFound => Self::contact_not_found(),
+            Refusal::Unavailable(reason) => {
+                tracing::debug!(reason, "refused for now");
+                Self::unavailable()
+            }
+            Refusal::Gone => Self::unavailable(),
+            Refusal::Defect(defect) => Self::internal(defect),
+        }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        Refusal::from(error).into()
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        let mut response = HttpResponse::build(self.status).json(json!({"error": error}));
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(allow) = self.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {
+            response.headers_mut().insert(ALLOW, allow);
+        }
+        response
+    }
+}

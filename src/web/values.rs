@@ -1,0 +1,224 @@
+//! Values as the contract accepts them: what cannot be accepted cannot be held.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use hotline_persistence::{
+    ChannelId, ContactId, MessageId, QueueId, TagId, TicketId, UserId, WrapupTypeId,
+};
+use serde_json::Value;
+
+/// Characters of a name.
+const NAME_CHARACTERS_MAX: usize = 255;
+/// Characters of a free text.
+const TEXT_CHARACTERS_MAX: usize = 10_000;
+/// Bytes of a message's body.
+const BODY_BYTES_MAX: usize = 65_536;
+/// Digits of a phone number: E.164 allows 15; below 8 none is reachable from abroad.
+const NUMBER_DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
+
+/// A value read from JSON, or from the text of a query or form.
+pub trait Accepted: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong, as a phrase that follows the field's name.
+    fn from_json(value: &Value) -> Result<Self, String>;
+
+    /// Reads it from text. By default text is a JSON string.
+    ///
+    /// # Errors
+    /// As [`Accepted::from_json`].
+    fn from_text(text: &str) -> Result<Self, String> {
+        Self::from_json(&Value::String(text.to_owned()))
+    }
+}
+
+fn trimmed(value: &Value) -> Result<&str, String> {
+    let text = value.as_str().ok_or("must be a string")?.trim();
+    if text.contains('\0') { Err("must not contain U+0000".to_owned()) } else { Ok(text) }
+}
+
+fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
+    let text = trimmed(value)?;
+    if text.chars().count() > characters_max {
+        return Err(format!("must have at most {characters_max} characters"));
+    }
+    Ok(text.to_owned())
+}
+
+fn not_blank(text: String) -> Result<String, String> {
+    if text.is_empty() { Err("must not be blank".to_owned()) } else { Ok(text) }
+}
+
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident, $read:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(pub String);
+
+        impl Accepted for $name {
+            fn from_json(value: &Value) -> Result<Self, String> {
+                let read: fn(&Value) -> Result<String, String> = $read;
+                read(value).map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+text! {
+    /// A name: not blank, at most 255 characters.
+    Name, |value| not_blank(bounded(value, NAME_CHARACTERS_MAX)?)
+}
+
+text! {
+    /// A free text: at most 10,000 characters.
+    Text, |value| bounded(value, TEXT_CHARACTERS_MAX)
+}
+
+text! {
+    /// A search: like a name, but may be empty, which finds everything.
+    Search, |value| bounded(value, NAME_CHARACTERS_MAX)
+}
+
+text! {
+    /// What is said in a message: not blank, at most 65,536 bytes.
+    MessageBody, |value| {
+        let text = not_blank(trimmed(value)?.to_owned())?;
+        if text.len() > BODY_BYTES_MAX { Err(format!("must have at most {BODY_BYTES_MAX} bytes")) } else { Ok(text) }
+    }
+}
+
+text! {
+    /// A phone number: 8 to 15 digits, once the usual formatting characters are gone.
+    Number, |value| {
+        let text = trimmed(value)?;
+        let digits: String = text.chars().filter(|character| !matches!(character, '+' | '(' | ')' | '-' | '.' | ' ')).collect();
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) && NUMBER_DIGITS.contains(&digits.len()) {
+            Ok(digits)
+        } else {
+            Err("must be a phone number of 8 to 15 digits".to_owned())
+        }
+    }
+}
+
+text! {
+    /// An e-mail address: something, one `@`, something, no blanks.
+    Email, |value| {
+        let text = bounded(value, NAME_CHARACTERS_MAX)?;
+        let is_address = text.split_once('@').is_some_and(|(name, host)| {
+            !name.is_empty() && !host.is_empty() && !host.contains('@') && !text.contains(char::is_whitespace)
+        });
+        if is_address { Ok(text) } else { Err("must be an e-mail address".to_owned()) }
+    }
+}
+
+text! {
+    /// A visitor's id for a message: 1 to 64 characters.
+    ClientId, |value| not_blank(bounded(value, 64)?)
+}
+
+impl Accepted for bool {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        value.as_bool().ok_or_else(|| "must be true or false".to_owned())
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "must be true or false".to_owned())
+    }
+}
+
+impl Accepted for DateTime<Utc> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or("must be a date-time string")?;
+        let time = DateTime::parse_from_rfc3339(text.trim()).map_err(|_| "must be an RFC 3339 date-time")?.to_utc();
+        // PostgreSQL holds far more years than anybody means; a typo should not reach it.
+        let is_sane = (1970..=9999).contains(&chrono::Datelike::year(&time));
+        if is_sane { Ok(time) } else { Err("must be between the years 1970 and 9999".to_owned()) }
+    }
+}
+
+macro_rules! ids {
+    ($($id:ident)+) => {$(
+        impl Accepted for $id {
+            fn from_json(value: &Value) -> Result<Self, String> {
+                value.as_i64().map($id).ok_or_else(|| "must be an integer".to_owned())
+            }
+
+            fn from_text(text: &str) -> Result<Self, String> {
+                text.trim().parse().map($id).map_err(|_| "must be an integer".to_owned())
+            }
+        }
+    )+};
+}
+
+ids! { ChannelId ContactId MessageId QueueId TagId TicketId UserId WrapupTypeId }
+
+macro_rules! words {
+    ($($word:path)+) => {$(
+        impl Accepted for $word {
+            fn from_json(value: &Value) -> Result<Self, String> {
+                value.as_str().and_then(|word| word.trim().parse().ok()).ok_or_else(|| {
+                    let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();
+                    format!("must be one of {}", words.join(", "))
+                })
+            }
+        }
+    )+};
+}
+
+words! {
+    hotline_persistence::tables::tickets::TicketStatus
+    hotline_persistence::tables::messages::Direction
+    hotline_persistence::tables::messages::MessageType
+    hotline_persistence::tables::messages::MessageStatus
+    hotline_persistence::tables::channels::ChannelType
+    hotline_persistence::tables::channels::ChannelStatus
+}
+
+/// A time as the API writes it: UTC, milliseconds, `Z`.
+pub fn timestamp(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_loses_its_formatting_and_keeps_its_digits() {
+        assert_eq!(Number::from_json(&json!("+55 (11) 98765-4321")), Ok(Number("5511987654321".to_owned())));
+        for bad in ["1234567", "1234567890123456", "12345678a", "٣٤٥٦٧٨٩٠١"] {
+            assert!(Number::from_json(&json!(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn text_postgres_cannot_store_is_refused() {
+        assert!(Name::from_json(&json!("a\0b")).is_err());
+        assert!(MessageBody::from_json(&json!("\0")).is_err());
+    }
+
+    #[test]
+    fn an_id_is_an_integer_that_fits() {
+        assert_eq!(TicketId::from_json(&json!(7)), Ok(TicketId(7)));
+        for bad in [json!("7"), json!(7.5), json!(9_223_372_036_854_775_808_u64), json!(null), json!([7])] {
+            assert!(TicketId::from_json(&bad).is_err(), "{bad}");
+        }
+        assert!(TicketId::from_text("99999999999999999999").is_err());
+    }
+
+    #[test]
+    fn a_body_is_measured_in_bytes() {
+        assert!(MessageBody::from_json(&json!("é".repeat(32_768))).is_ok());
+        assert!(MessageBody::from_json(&json!("é".repeat(32_769))).is_err());
+    }
+}
