@@ -1,5 +1,6 @@
 //! Logs. They never hold tokens, bodies or phone numbers.
 
+use std::io::IsTerminal;
 use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
@@ -27,7 +28,7 @@ impl FromStr for LogFormat {
 /// Starts logging to standard error: `info` and above, or what `RUST_LOG` says. Once; later calls change nothing.
 pub fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     let started = match format {
         LogFormat::Pretty => lines.try_init(),
         LogFormat::Json => lines.json().try_init(),

@@ -84,7 +84,9 @@ impl Arbiters {
     }
 
     fn stop(&self) {
-        self.0.iter().for_each(|arbiter| drop(arbiter.stop()));
+        for arbiter in &self.0 {
+            arbiter.stop();
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 pub use demo::seed as seed_demo;
+pub use token::everything;
 
 /// A customer-service and CRM API: every conversation is an actor, every answer is durable before it leaves.
 #[derive(Parser)]

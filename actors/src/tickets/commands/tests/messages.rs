@@ -6,12 +6,12 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType, ReachedUpTo};
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::tables::tickets::Source;
-use hotline_persistence::{Change, ContactId, MessageId, SessionId};
+use hotline_persistence::{Change, ChannelId, ContactId, MessageId, SessionId};
 use serde_json::json;
 
 use super::fixture::*;
 use crate::Refusal;
-use crate::tickets::{AddNote, AfterSend, Close, MarkDelivered, MarkRead, Receive, Send, Show, Transfer};
+use crate::tickets::{AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Send, Show, Transfer};
 
 fn send() -> Send {
     Send { body: "hello".to_owned(), reopen: false, reachable: false, after: AfterSend::default(), author: ana() }
@@ -30,9 +30,9 @@ fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
 }
 
 /// A ticket whose contact has no number and is not known to have talked on the channel.
-fn unreached(channel: hotline_persistence::ChannelId) -> Desk {
+fn unreached(channel: ChannelId) -> Desk {
     let contact = Arc::new(ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number: None });
-    let opening = crate::tickets::Open { contact, reachable: false, ..open(channel) };
+    let opening = Open { contact, reachable: false, ..open(channel) };
     Desk::opened(opening).expect("the ticket opens").0
 }
 
@@ -325,11 +325,9 @@ fn showing_a_ticket_records_nothing() {
 #[test]
 fn an_event_names_things_as_they_were_called_then() {
     let mut desk = Desk::on(PHONE);
-    desk.does(Transfer { queue: None, user: Some(Some(BEN)), author: ana() });
-    if let Some(user) = desk.organization.users.get_mut(&BEN) {
-        user.name = "Benjamin".to_owned();
-    }
-    let done = desk.does(Transfer { queue: None, user: Some(None), author: ana() });
-    let from = json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": {"id": 2, "name": "Benjamin"}});
-    assert_eq!(done.event().from, Some(from));
+    let ben = |name: &str| json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": {"id": 2, "name": name}});
+    let came = desk.does(Transfer { queue: None, user: Some(Some(BEN)), author: ana() });
+    desk.organization.users.get_mut(&BEN).expect("Ben").name = "Benjamin".to_owned();
+    let went = desk.does(Transfer { queue: None, user: Some(None), author: ana() });
+    assert_eq!((came.event().to.clone(), went.event().from.clone()), (Some(ben("Ben")), Some(ben("Benjamin"))));
 }

@@ -4,5 +4,6 @@
 
 mod fixture;
 mod messages;
+mod model;
 mod random;
 mod table;

@@ -1,0 +1,51 @@
+# `make demo` runs Hotline with something in it, `make test` proves it. Both install PostgreSQL when it is missing.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: demo test check bench fmt postgres nextest
+
+# Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
+demo: postgres
+	cargo build --bin hotline
+	$(TARGET)/debug/hotline demo $(ARGS)
+
+# Options of nextest go into ARGS. The PostgreSQL that the tests share is stopped whatever came of them.
+test: postgres nextest
+	@status=0; \
+	cargo nextest run --workspace $(ARGS) || status=$$?; \
+	if [ $$status -eq 0 ]; then cargo test --doc --workspace || status=$$?; fi; \
+	cargo run -q --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
+	exit $$status
+
+# What must hold before a commit.
+check:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+	$(MAKE) test
+
+bench:
+	cargo bench $(ARGS)
+
+fmt:
+	cargo fmt --all
+
+# Debian's `postgresql` brings the server, its tools and the contrib modules. Where there is no apt-get, Hotline
+# looks in more places than this and says how to install it.
+postgres:
+	@bin=$$(pg_config --bindir 2>/dev/null || true); \
+	if [ -n "$$HOTLINE_PG_BIN" ] || command -v postgres >/dev/null 2>&1 \
+		|| { [ -n "$$bin" ] && [ -x "$$bin/postgres" ]; } \
+		|| ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then \
+		exit 0; \
+	fi; \
+	if ! command -v apt-get >/dev/null 2>&1; then \
+		echo "PostgreSQL is not found, and there is no apt-get to install it with" >&2; \
+		exit 0; \
+	fi; \
+	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+	$$sudo apt-get update && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql
+
+nextest:
+	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked

@@ -1,0 +1,169 @@
+//! What the benches share: a PostgreSQL of their own, a company in it, and the store above.
+//!
+//! Everything lies in one temporary folder, so `TMPDIR` chooses the disk.
+
+// Each bench uses a part of it.
+#![allow(dead_code)]
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hotline_persistence::postgres::Cluster;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelType, NewChannel};
+use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::{companies, queues, users, wrapup_types};
+use hotline_persistence::{
+    ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Store, StoreOptions, UserId, WrapupTypeId, journal,
+    pool,
+};
+use mimalloc::MiMalloc;
+use sqlx::postgres::PgConnectOptions;
+use tempfile::TempDir;
+
+/// As in the service.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Whether to measure: cargo says so. Without it every target is merely tried out, and a bench has nothing to try.
+pub fn is_bench() -> bool {
+    std::env::args().any(|argument| argument == "--bench")
+}
+
+/// A size from the environment, or the usual one.
+pub fn size(variable: &str, usual: usize) -> usize {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not `{text}`")),
+        Err(_) => usual,
+    }
+}
+
+/// A running PostgreSQL of this bench alone, gone with its folder when dropped.
+pub struct Postgres {
+    root: TempDir,
+    cluster: Cluster,
+}
+
+impl Postgres {
+    pub async fn start() -> Self {
+        let root = TempDir::new().expect("make a folder");
+        // The server may run as a user of its own, who must get through.
+        std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).expect("open the folder");
+        let cluster = Cluster::shared(root.path().join("cluster")).await.expect("start PostgreSQL");
+        Self { root, cluster }
+    }
+
+    /// A new and empty database: a store is the only writer of its own.
+    pub async fn database(&self, name: &str) -> PgConnectOptions {
+        let server = pool::connect_one(self.cluster.connect_options());
+        let sql = sqlx::AssertSqlSafe(format!("create database {name}"));
+        sqlx::query(sql).execute(&server).await.expect("create a database");
+        server.close().await;
+        self.cluster.connect_options().database(name)
+    }
+
+    /// Where the journal of a database lies.
+    pub fn journal_dir(&self, database: &str) -> PathBuf {
+        self.root.path().join(format!("journal-{database}"))
+    }
+
+    /// How the service opens its store, over this database.
+    pub fn store_options(&self, database: PgConnectOptions, durability: Durability) -> StoreOptions {
+        let journal_dir = self.journal_dir(database.get_database().expect("a database is named"));
+        StoreOptions { database, journal_dir, journal: journal::Options::default(), durability }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let data_dir = self.cluster.data_dir().to_owned();
+        // A thread of its own: this one may be running futures.
+        let stopping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            if let Err(error) = runtime.block_on(Cluster::stop_shared(data_dir)) {
+                eprintln!("PostgreSQL is left running: {error}");
+            }
+        });
+        drop(stopping.join());
+    }
+}
+
+/// Opens a store whose failure ends the bench.
+pub async fn open(options: StoreOptions) -> Arc<Store> {
+    let failed = |reason: String| {
+        eprintln!("nothing can be made durable any more: {reason}");
+        std::process::abort();
+    };
+    Store::open(options, failed).await.expect("open the store")
+}
+
+/// Waits until everything appended is in the tables, however long that takes.
+pub async fn drain(log: &ChangeLog) {
+    let last = log.appended();
+    while log.reached(last).await.is_err() {
+        assert!(log.queue().is_up(), "the database has gone");
+    }
+}
+
+/// A company whose contacts write over a phone channel: a send needs no message from them before.
+pub struct Company {
+    pub id: CompanyId,
+    pub channel: ChannelId,
+    /// The channel's queue, and another one.
+    pub queues: [QueueId; 2],
+    /// An agent of both.
+    pub user: UserId,
+    /// Linked to both.
+    pub wrapup_type: WrapupTypeId,
+    pub contacts: Vec<Arc<ContactRef>>,
+}
+
+impl Company {
+    /// Creates it in a migrated database.
+    pub async fn create(db: &PgPool, contacts: usize) -> Self {
+        let id = companies::insert(db, "Acme").await.expect("a company").id;
+        let mut two = Vec::new();
+        for name in ["Support", "Sales"] {
+            two.push(queues::insert(db, id, name, true).await.expect("a queue").id);
+        }
+        let queues = [two[0], two[1]];
+        let user = users::insert(db, id, "Ana", "ana@example.com").await.expect("a user").id;
+        for queue in queues {
+            queues::add_user(db, id, queue, user).await.expect("an agent");
+        }
+        let wrapup_type = wrapup_types::insert(db, id, "Outcome", "Solved", &queues).await.expect("a wrap-up type");
+        let channel = new_channel(db, id, Some(queues[0])).await.id;
+        let contacts = Self::create_contacts(db, id, contacts).await;
+        Self { id, channel, queues, user, wrapup_type, contacts }
+    }
+
+    async fn create_contacts(db: &PgPool, company: CompanyId, count: usize) -> Vec<Arc<ContactRef>> {
+        let created: Vec<ContactRef> = sqlx::query_as(
+            "insert into contacts (company_id, name, number)
+             select $1, 'Contact ' || i, (5511900000000 + i)::text from generate_series(1, $2) i
+             returning id, name, number",
+        )
+        .bind(company)
+        .bind(i64::try_from(count).expect("a count"))
+        .fetch_all(db)
+        .await
+        .expect("create contacts");
+        created.into_iter().map(Arc::new).collect()
+    }
+}
+
+/// A phone channel.
+pub async fn new_channel(db: &PgPool, company: CompanyId, queue_id: Option<QueueId>) -> ChannelRow {
+    let new =
+        NewChannel { name: "Phone", kind: ChannelType::Whatsapp, number: None, queue_id, settings: serde_json::json!({}) };
+    channels::insert(db, company, new).await.expect("a channel")
+}
+
+/// How long something takes.
+pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let started = Instant::now();
+    let outcome = work.await;
+    (outcome, started.elapsed())
+}

@@ -1,0 +1,149 @@
+//! Many clients at once on the same conversations.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::support::TestApp;
+
+const CLIENTS: usize = 64;
+const ROUNDS: usize = 12;
+const CONTACTS: usize = 8;
+
+#[actix_web::test]
+async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_message() {
+    let app = TestApp::start().await;
+    let phone = app.company.phone;
+    let numbers: Vec<String> = (0..CONTACTS).map(|contact| format!("55119000010{contact:02}")).collect();
+    let clients = (0..CLIENTS).map(|client| {
+        let api = app.api.clone();
+        let numbers = numbers.clone();
+        async move {
+            let mut said = Vec::new();
+            for round in 0..ROUNDS {
+                let number = &numbers[(client + round) % CONTACTS];
+                let body = format!("{client}/{round}");
+                let reply = api
+                    .post(
+                        "/messages",
+                        json!({
+                            "channelId": phone, "number": number, "type": "text", "body": body,
+                            "reopenTicket": (client + round) % 3 == 0,
+                        }),
+                    )
+                    .await;
+                let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
+                said.push((body, job.clone()));
+                // Some close the ticket they wrote in, some reopen it: the next sends meet every state.
+                if (client * 7 + round * 3) % 5 == 0 {
+                    let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
+                    let closed = api.post(&format!("/tickets/{ticket}/close"), json!({})).await;
+                    assert!([200, 409].contains(&closed.status.as_u16()), "{}", closed.body);
+                    if round % 2 == 0 {
+                        let reopened = api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await;
+                        assert!([200, 409].contains(&reopened.status.as_u16()), "{}", reopened.body);
+                    }
+                }
+            }
+            said
+        }
+    });
+    let said: HashMap<String, String> = join_all(clients).await.into_iter().flatten().collect();
+    assert_eq!(said.len(), CLIENTS * ROUNDS);
+
+    let tickets = app.api.all("/tickets").await;
+    let mut open: HashSet<i64> = HashSet::new();
+    for ticket in &tickets {
+        if ticket["status"] == "open" {
+            assert!(open.insert(ticket["contact"]["id"].as_i64().expect("id")), "two open tickets: {ticket}");
+        }
+    }
+    assert!(tickets.len() > CONTACTS, "nothing was ever closed: the test proves nothing");
+
+    // Every message once, under the job that was answered, in its ticket's order of acceptance.
+    let messages = app.api.all("/messages").await;
+    let stored: HashMap<String, String> =
+        messages.iter().map(|message| (text(message, "body"), text(message, "jobId"))).collect();
+    assert_eq!(messages.len(), said.len(), "messages were lost or doubled");
+    assert_eq!(stored, said);
+    let mut by_ticket: BTreeMap<i64, Vec<(i64, String)>> = BTreeMap::new();
+    for message in &messages {
+        let ticket = message["ticketId"].as_i64().expect("ticket");
+        by_ticket.entry(ticket).or_default().push((message["id"].as_i64().expect("id"), text(message, "createdAt")));
+    }
+    for (ticket, said) in by_ticket {
+        assert!(said.is_sorted_by_key(|(_, at)| at.clone()), "ticket {ticket} is out of order: {said:?}");
+    }
+    // What the history says happened is what is there.
+    for ticket in &tickets {
+        let events = app.api.all(&format!("/tickets/{}/events", ticket["id"])).await;
+        check_history(ticket, &events);
+    }
+    app.stop().await;
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
+}
+
+/// Openings and closings alternate, beginning with the opening, and end in the ticket's state.
+fn check_history(ticket: &Value, events: &[Value]) {
+    let mut is_open = false;
+    let mut reopened = 0;
+    for event in events {
+        match event["type"].as_str().expect("type") {
+            "opened" | "reopened" => {
+                assert!(!is_open, "opened twice: {events:?}");
+                is_open = true;
+                reopened += i64::from(event["type"] == "reopened");
+            }
+            "closed" => {
+                assert!(is_open, "closed twice: {events:?}");
+                is_open = false;
+            }
+            other => panic!("unexpected {other}"),
+        }
+    }
+    assert_eq!(is_open, ticket["status"] == "open", "{ticket} after {events:?}");
+    assert_eq!(reopened, ticket["reopenCount"], "{ticket}");
+}
+
+#[actix_web::test]
+async fn a_list_right_after_an_acknowledged_change_always_shows_it() {
+    let app = TestApp::start().await;
+    let checked = Arc::new(AtomicUsize::new(0));
+    let clients = (0..24).map(|client| {
+        let api = app.api.clone();
+        let checked = checked.clone();
+        let phone = app.company.phone;
+        async move {
+            let number = format!("55119000020{client:02}");
+            for round in 0..15 {
+                let body = format!("{client}-{round}");
+                let sent = json!({"channelId": phone, "number": number, "type": "text", "body": body});
+                let reply = api.post("/messages", sent).await;
+                let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
+                let job = api.get(&format!("/messages/jobs/{job}")).await;
+                let ticket = job.data(200)["ticketId"].clone();
+                let messages = api.get(&format!("/messages?ticketId={ticket}&order=desc&perPage=1")).await;
+                assert_eq!(messages.data(200)[0]["body"], body);
+                if round % 4 == 3 {
+                    api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
+                    let closed = api.get(&format!("/tickets?status=closed&order=desc&search={number}")).await;
+                    assert_eq!(closed.data(200)[0]["id"], ticket);
+                } else {
+                    let open = api.get(&format!("/tickets?status=open&search={number}")).await;
+                    assert_eq!(open.data(200)[0]["id"], ticket);
+                    assert_eq!(open.data(200)[0]["lastMessage"]["body"], body);
+                }
+                checked.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    join_all(clients).await;
+    assert_eq!(checked.load(Ordering::Relaxed), 24 * 15);
+    app.stop().await;
+}

@@ -1,0 +1,9 @@
+//! The API, over HTTP, on a service in this process.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod concurrency;
+mod front_door;
+mod model;
+mod panics;

@@ -1,0 +1,41 @@
+//! A defect in one command is that command's alone.
+
+use serde_json::json;
+
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
+    let app = TestApp::start().await;
+    let ticket = app.ticket("5511900000001").await;
+    let other = app.ticket("5511900000002").await;
+    let send = |ticket, body: &str| json!({"ticketId": ticket, "type": "text", "body": body});
+    app.api.post("/messages", send(ticket, "before")).await.data(202);
+
+    fail::cfg("ticket_decided", "1*panic(a defect)").expect("failpoint");
+    let broken = app.api.post(&format!("/tickets/{ticket}/transfer"), json!({"queueId": app.company.sales})).await;
+    broken.error(500, "ERR_API_INTERNAL");
+    assert!(!broken.body.to_string().contains("a defect"), "the defect shows: {}", broken.body);
+
+    // The next call finds the last durable state: the message is there, the transfer is not.
+    let shown = app.api.get(&format!("/tickets/{ticket}")).await;
+    assert_eq!(shown.data(200)["lastMessage"]["body"], "before");
+    assert!(shown.data(200)["queue"].is_null(), "{}", shown.body);
+    app.api.post("/messages", send(ticket, "after")).await.data(202);
+    app.api.post(&format!("/tickets/{ticket}/transfer"), json!({"queueId": app.company.sales})).await.data(200);
+    app.api.post("/messages", send(other, "untouched")).await.data(202);
+    assert_eq!(app.api.all(&format!("/tickets/{ticket}/messages")).await.len(), 2);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_panic_while_a_ticket_opens_leaves_the_contact_free() {
+    let app = TestApp::start().await;
+    let contact = app.contact("5511900000003").await;
+    let open = json!({"channelId": app.company.phone, "contactId": contact});
+    fail::cfg("ticket_opened", "1*panic(a defect)").expect("failpoint");
+    app.api.post("/tickets", open.clone()).await.error(500, "ERR_API_INTERNAL");
+    app.api.post("/tickets", open.clone()).await.data(201);
+    app.api.post("/tickets", open).await.error(409, "ERR_API_CONFLICT");
+    app.stop().await;
+}

@@ -1,0 +1,128 @@
+//! A client of the API.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+
+/// Speaks to a service with one token.
+#[derive(Clone)]
+pub struct Api {
+    client: Client,
+    base: String,
+    key: String,
+}
+
+/// What the service answered.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Api {
+    pub fn new(address: std::net::SocketAddr, key: &str) -> Self {
+        let client = Client::builder().timeout(Duration::from_secs(60)).pool_max_idle_per_host(128).build();
+        Self { client: client.expect("client"), base: format!("http://{address}"), key: key.to_owned() }
+    }
+
+    pub fn with_key(&self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..self.clone() }
+    }
+
+    /// A request to a path under `/api/v1`.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key)
+    }
+
+    /// A request to any path, without a token.
+    pub fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base))
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        Reply::of(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        Reply::of(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Reply {
+        Reply::of(self.request(Method::PUT, path).json(&body)).await
+    }
+
+    /// What was answered, or none when the service was not there to answer.
+    pub async fn try_post(&self, path: &str, body: &Value) -> Option<Reply> {
+        Reply::try_of(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub async fn try_get(&self, path: &str) -> Option<Reply> {
+        Reply::try_of(self.request(Method::GET, path)).await
+    }
+
+    /// Every row of a list, over all its pages.
+    pub async fn all(&self, path: &str) -> Vec<Value> {
+        let mut rows = Vec::new();
+        let separator = if path.contains('?') { '&' } else { '?' };
+        for page in 1.. {
+            let mut reply = self.get(&format!("{path}{separator}page={page}")).await;
+            assert_eq!(reply.status, StatusCode::OK, "{path}: {}", reply.body);
+            rows.extend(reply.body["data"].as_array_mut().expect("data is a list").drain(..));
+            if reply.body["meta"]["hasMore"] == false {
+                break;
+            }
+        }
+        rows
+    }
+}
+
+impl Reply {
+    pub async fn of(request: RequestBuilder) -> Self {
+        Self::try_of(request).await.expect("the service answers")
+    }
+
+    pub async fn try_of(request: RequestBuilder) -> Option<Self> {
+        let response = request.send().await.ok()?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await.ok()?;
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes)
+                .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&bytes)))
+        };
+        Some(Self { status, headers, body })
+    }
+
+    /// The resource, after the status was checked.
+    #[track_caller]
+    pub fn data(&self, status: u16) -> &Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        &self.body["data"]
+    }
+
+    /// The details of an error, after status and code were checked.
+    #[track_caller]
+    pub fn error(&self, status: u16, code: &str) -> &Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        assert_eq!(self.body["error"]["code"], code, "{}", self.body);
+        assert!(self.body["error"]["message"].is_string(), "{}", self.body);
+        &self.body["error"]["details"]
+    }
+
+    /// The fields a 422 names.
+    #[track_caller]
+    pub fn invalid_fields(&self) -> Vec<String> {
+        let details = self.error(422, "ERR_API_VALIDATION").as_array().expect("details are a list");
+        details
+            .iter()
+            .map(|detail| {
+                assert!(detail["reason"].is_string(), "{detail}");
+                detail["field"].as_str().expect("a field is named").to_owned()
+            })
+            .collect()
+    }
+}

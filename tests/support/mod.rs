@@ -1,0 +1,27 @@
+//! What every test of the running service needs: a database of its own, the service, and clients that speak to it
+//! as companies do.
+#![allow(dead_code)] // Each test binary uses its own part.
+
+pub mod client;
+pub mod database;
+pub mod seed;
+pub mod service;
+
+use std::time::{Duration, Instant};
+
+pub use client::{Api, Reply};
+pub use database::TestDatabase;
+pub use seed::Company;
+pub use service::TestApp;
+
+/// How long a condition may take to come true before the test fails.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until `condition` holds.
+pub async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -1,0 +1,126 @@
+//! The service in the test's own process, on a free port.
+
+use std::time::Duration;
+
+use hotline::app::{Service, Settings};
+use hotline_actors::EngineOptions;
+use hotline_persistence::tables::contacts;
+use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::{ContactId, Durability, SessionId, TicketId, journal};
+use serde_json::json;
+use sqlx::postgres::PgConnectOptions;
+use tempfile::TempDir;
+
+use super::{Api, Company, TestDatabase};
+
+/// How a test runs its service.
+#[derive(Clone)]
+pub struct TestOptions {
+    pub durability: Durability,
+    pub journal: journal::Options,
+    pub engine: EngineOptions,
+}
+
+impl Default for TestOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Journal,
+            // Small segments: tests start many services, and each prepares one by writing zeros.
+            journal: journal::Options { segment_bytes: 1 << 20, max_bytes: 256 << 20, ..journal::Options::default() },
+            engine: EngineOptions { sweep_every: Duration::from_millis(200), ..EngineOptions::default() },
+        }
+    }
+}
+
+impl TestOptions {
+    pub fn settings(&self, folder: &TempDir, database: PgConnectOptions) -> Settings {
+        Settings {
+            listen: "127.0.0.1:0".parse().expect("address"),
+            data_dir: folder.path().to_owned(),
+            database: Some(database),
+            pg_bin: None,
+            durability: self.durability,
+            on_premise: false,
+            journal: self.journal.clone(),
+            engine: self.engine.clone(),
+            workers: 2,
+        }
+    }
+}
+
+/// A running service with one company.
+pub struct TestApp {
+    pub service: Service,
+    pub database: TestDatabase,
+    pub folder: TempDir,
+    pub company: Company,
+    /// Speaks for the company.
+    pub api: Api,
+}
+
+impl TestApp {
+    pub async fn start() -> Self {
+        Self::start_with(TestOptions::default()).await
+    }
+
+    pub async fn start_with(options: TestOptions) -> Self {
+        hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty);
+        let database = TestDatabase::create().await;
+        hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+        let company = Company::create(&database.db, "Acme").await;
+        let folder = TempDir::new().expect("folder");
+        let service =
+            Service::start(options.settings(&folder, database.options.clone())).await.expect("the service starts");
+        let api = Api::new(service.address, &company.key);
+        Self { service, database, folder, company, api }
+    }
+
+    /// Another company in the same service, and a client for it.
+    pub async fn another_company(&self) -> (Company, Api) {
+        let company = Company::create(&self.database.db, "Other").await;
+        let api = self.api.with_key(&company.key);
+        super::eventually("the new company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        // The token is the last thing the directory learns of, but each table has news of its own.
+        super::eventually("its directory is whole", || async {
+            self.service.app.engine.directory().company(company.id).is_some_and(|seen| {
+                seen.queues.len() == 2 && seen.wrapup_types.len() == 2 && seen.channels.len() == 2
+            })
+        })
+        .await;
+        (company, api)
+    }
+
+    /// A contact with a number.
+    pub async fn contact(&self, number: &str) -> ContactId {
+        let db = &self.database.db;
+        contacts::find_or_create_by_number(db, self.company.id, number, None, Source::Api).await.expect("contact").id
+    }
+
+    /// An open ticket on the phone channel, with a contact of its own.
+    pub async fn ticket(&self, number: &str) -> TicketId {
+        let contact = self.contact(number).await;
+        let body = json!({"channelId": self.company.phone, "contactId": contact});
+        let reply = self.api.post("/tickets", body).await;
+        TicketId(reply.data(201)["id"].as_i64().expect("id"))
+    }
+
+    /// A webchat session of a visitor with this external id.
+    pub async fn session(&self, external_id: &str) -> (SessionId, ContactId) {
+        let body = json!({"channelId": self.company.webchat, "visitor": {"name": external_id, "externalId": external_id}});
+        let reply = self.api.post("/webchat/sessions", body).await;
+        let session = reply.data(201);
+        let id = session["id"].as_str().expect("id").to_owned();
+        (SessionId(id), ContactId(session["contact"]["id"].as_i64().expect("contact")))
+    }
+
+    /// Stops the service; fails if anything was left unflushed or PostgreSQL refused a row.
+    pub async fn stop(self) {
+        let log = self.service.app.engine.store().log.clone();
+        self.service.stop().await.expect("the service stops cleanly");
+        assert_eq!(log.flushed(), log.appended(), "changes were left unflushed");
+        let rejected: i64 =
+            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(&self.database.db).await.expect("count");
+        assert_eq!(rejected, 0, "PostgreSQL refused rows");
+        self.database.drop().await;
+    }
+}
