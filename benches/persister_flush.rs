@@ -10,7 +10,7 @@
 //! Aim: at least 0.7 of the bare insert.
 
 // A bench that cannot be set up has nothing to go on with.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
@@ -23,9 +23,9 @@ use hotline_persistence::persister::BATCH_CHANGES_MAX;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{Source, TicketRow, TicketStatus};
-use hotline_persistence::{Change, ChannelId, Durability, Store, pool};
+use hotline_persistence::{Change, ChannelId, Durability, Store};
 use serde_json::{Value, json};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Connection, PgConnection};
 use support::{Company, Postgres};
 
 /// Entries in one round: some ten transactions, and fewer changes than are kept in memory.
@@ -45,7 +45,7 @@ fn main() {
     }
     let system = actix::System::new();
     let postgres = system.block_on(Postgres::start());
-    let bench = system.block_on(Bench::start(&postgres));
+    let mut bench = system.block_on(Bench::start(&postgres));
 
     let mut criterion = Criterion::default()
         .sample_size(10)
@@ -79,8 +79,8 @@ fn main() {
 struct Bench {
     store: Arc<Store>,
     company: Company,
-    /// The bare side's one connection.
-    bare: PgPool,
+    /// The bare side's connection.
+    bare: PgConnection,
 }
 
 impl Bench {
@@ -88,14 +88,15 @@ impl Bench {
         let database = postgres.database("persister_flush").await;
         let store = support::open(postgres.store_options(database.clone(), Durability::Memory)).await;
         let company = Company::create(&store.db, ENTRIES).await;
-        Self { store, company, bare: pool::connect_one(database) }
+        Self { store, company, bare: PgConnection::connect_with(&database).await.expect("connect") }
     }
 
-    async fn stop(&self) {
-        let written: i64 = sqlx::query_scalar("select count(*) from messages").fetch_one(&self.bare).await.expect("count");
+    async fn stop(mut self) {
+        let written: i64 =
+            sqlx::query_scalar("select count(*) from messages").fetch_one(&mut self.bare).await.expect("count");
         assert_eq!(written % ENTRIES as i64, 0, "every round was written whole");
         assert_eq!(hotline_persistence::persister::rejected(), 0, "no row was refused");
-        self.bare.close().await;
+        self.bare.close().await.expect("disconnect");
         self.store.close().await.expect("close the store");
     }
 
@@ -112,7 +113,7 @@ impl Bench {
     }
 
     /// The time of the same rows in bare statements.
-    async fn insert(&self) -> Duration {
+    async fn insert(&mut self) -> Duration {
         let rows = self.rows().await;
         let batches: Vec<Columns> = rows.chunks(ENTRIES_A_BATCH).map(Columns::of).collect();
         let started = Instant::now();
@@ -163,7 +164,9 @@ impl Bench {
             ticket_id,
             kind: EventType::Opened,
             from: None,
-            to: Some(json!({"status": "open", "queue": {"id": company.queues[0], "name": "Support"}, "assignedTo": null})),
+            to: Some(
+                json!({"status": "open", "queue": {"id": company.queues[0], "name": "Support"}, "assignedTo": null}),
+            ),
             user_id: None,
             user_name: None,
             source: Source::Api,

@@ -14,7 +14,7 @@
 //! read from the page cache.
 
 // A bench that cannot be set up has nothing to go on with.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
@@ -91,7 +91,7 @@ async fn with_open_tickets(postgres: &Postgres, tickets: usize) {
 }
 
 async fn migrated(options: &StoreOptions) -> PgPool {
-    let db = pool::connect_one(options.database.clone());
+    let db = pool::connect(options.database.clone());
     pool::migrate(&db).await.expect("migrate");
     db
 }

@@ -14,7 +14,7 @@
 //! Aim, for the cycle over 10,000 tickets: `memory` at least 0.5 of the bare mailboxes, `journal` at least 0.3.
 
 // A bench that cannot be set up has nothing to go on with.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
@@ -238,19 +238,24 @@ impl Side {
 
     /// Tickets of these contacts, brought to where the case begins: callers begin at different commands of the cycle.
     async fn live(case: &Case, live: &Arc<Live>, contacts: std::ops::Range<usize>, callers: &Callers) -> Self {
-        let mut slots = Vec::new();
-        for contact in &live.company.contacts[contacts] {
-            let mut slot = Slot { contact: contact.clone(), ticket: None, next: 0 };
-            for kind in case.prepare {
-                live.ask(&mut slot, *kind).await;
+        let slot = |contact: &Arc<ContactRef>| Slot { contact: contact.clone(), ticket: None, next: 0 };
+        let slots: Vec<Slot> = live.company.contacts[contacts].iter().map(slot).collect();
+        let unprepared = slots.chunks(case.tickets.div_ceil(IN_FLIGHT)).map(<[Slot]>::to_vec).collect();
+        let (prepare, for_callers) = (case.prepare, live.clone());
+        let prepared = callers.walk(unprepared, move |mut lane: Vec<Slot>| async move {
+            for slot in &mut lane {
+                for kind in prepare {
+                    for_callers.ask(slot, *kind).await;
+                }
             }
-            slots.push(slot);
-        }
+            lane
+        });
+        let slots: Vec<Slot> = prepared.await.into_iter().flatten().collect();
+
         let lane = |lane: Vec<usize>| lane.into_iter().map(|ticket| slots[ticket].clone()).collect();
         let lanes: Vec<Vec<Slot>> = case.lanes().into_iter().map(lane).collect();
         let numbered = lanes.into_iter().enumerate().collect();
-        let cycle = case.cycle;
-        let for_callers = live.clone();
+        let (cycle, for_callers) = (case.cycle, live.clone());
         let lanes = callers.walk(numbered, move |(caller, mut lane): (usize, Vec<Slot>)| async move {
             for slot in &mut lane {
                 for kind in &cycle[..caller % cycle.len()] {
@@ -272,11 +277,15 @@ impl Side {
         }
     }
 
-    fn bench(&mut self, group: &mut BenchmarkGroup<'_, WallTime>, case: &Case, system: &SystemRunner, callers: &Callers) {
+    fn bench(
+        &mut self,
+        group: &mut BenchmarkGroup<'_, WallTime>,
+        case: &Case,
+        system: &SystemRunner,
+        callers: &Callers,
+    ) {
         group.bench_function(BenchmarkId::new(self.name(), case.tickets), |bencher| {
-            bencher.iter_custom(|rounds| {
-                (0..rounds).map(|_| system.block_on(self.round(case, callers))).sum()
-            });
+            bencher.iter_custom(|rounds| (0..rounds).map(|_| system.block_on(self.round(case, callers))).sum());
         });
     }
 
@@ -369,7 +378,7 @@ impl Live {
     async fn start(postgres: &Postgres, durability: Durability) -> Self {
         let name = if durability == Durability::Journal { "journal" } else { "memory" };
         let database = postgres.database(name).await;
-        let db = pool::connect_one(database.clone());
+        let db = pool::connect(database.clone());
         pool::migrate(&db).await.expect("migrate");
         let contacts = CASES.iter().map(|case| case.tickets).sum();
         let company = Company::create(&db, contacts).await;

@@ -321,7 +321,7 @@ impl Engine {
         let row = new.row;
         let place = self.core.store.log.reserve()?;
         let (seq, durable) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
-        let hot = VisitorSession::start_with(&self.core, row.clone(), Vec::new());
+        let hot = VisitorSession::start_with(&self.core, row.clone(), &[]);
         hot.life.appended(seq);
         self.core.sessions.insert((row.company_id, row.id), hot);
         durable.reached().await?;
@@ -391,8 +391,8 @@ impl Engine {
     async fn load_session(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
         let db = self.reads().tables(company).await?;
         let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
-        let sent = messages::with_client_id(db, company, id, crate::webchat::CLIENT_IDS_MAX as i64).await?;
-        Ok(VisitorSession::start_with(&self.core, row, sent))
+        let used = messages::client_ids(db, company, id, crate::webchat::CLIENT_IDS_MAX as i64).await?;
+        Ok(VisitorSession::start_with(&self.core, row, &used))
     }
 
     /// Whether a channel without phone reaches a contact: on a webchat a session of theirs, elsewhere a message

@@ -47,6 +47,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Whether it says something of a conversation's state, which must be durable before it is said.
+    pub(crate) fn tells_of_the_ticket(&self) -> bool {
+        matches!(self, Self::TicketClosed(_) | Self::AlreadyOpen(_) | Self::Conflict(_))
+    }
+
     /// One field that is not accepted.
     pub fn invalid(field: &str, reason: &str) -> Self {
         Self::Invalid(vec![FieldError { field: field.to_owned(), reason: reason.to_owned() }])

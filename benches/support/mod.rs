@@ -57,7 +57,7 @@ impl Postgres {
 
     /// A new and empty database: a store is the only writer of its own.
     pub async fn database(&self, name: &str) -> PgConnectOptions {
-        let server = pool::connect_one(self.cluster.connect_options());
+        let server = pool::connect(self.cluster.connect_options());
         let sql = sqlx::AssertSqlSafe(format!("create database {name}"));
         sqlx::query(sql).execute(&server).await.expect("create a database");
         server.close().await;
@@ -156,8 +156,13 @@ impl Company {
 
 /// A phone channel.
 pub async fn new_channel(db: &PgPool, company: CompanyId, queue_id: Option<QueueId>) -> ChannelRow {
-    let new =
-        NewChannel { name: "Phone", kind: ChannelType::Whatsapp, number: None, queue_id, settings: serde_json::json!({}) };
+    let new = NewChannel {
+        name: "Phone",
+        kind: ChannelType::Whatsapp,
+        number: None,
+        queue_id,
+        settings: serde_json::json!({}),
+    };
     channels::insert(db, company, new).await.expect("a channel")
 }
 

@@ -4,6 +4,8 @@
 create table journal_watermark (
     journal    text        primary key,
     seq        bigint      not null,
+    -- The epoch under which this journal last fed the database.
+    epoch      bigint      not null,
     updated_at timestamptz not null default now()
 );
 

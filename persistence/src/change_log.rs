@@ -117,7 +117,11 @@ impl ChangeLog {
     /// # Errors
     /// [`Error::Unavailable`] when the log stops before.
     pub async fn synced(&self, seq: Seq) -> Result<()> {
-        if self.durable() >= seq { Ok(()) } else { self.inner.queue.wait_synced(seq).await }
+        match &self.inner.way {
+            _ if self.durable() >= seq => Ok(()),
+            Way::Direct { durability: Durability::Database, .. } => self.inner.queue.wait_committed(seq).await,
+            _ => self.inner.queue.wait_synced(seq).await,
+        }
     }
 
     /// Waits until everything up to `seq` is in the tables: what a list owes to those who were answered before.

@@ -16,6 +16,7 @@ const BLOCK: i64 = 50_000_000;
 #[derive(Clone, Debug)]
 pub struct IdBlocks {
     inner: Arc<[Block; 3]>,
+    epoch: i64,
 }
 
 #[derive(Debug)]
@@ -28,12 +29,12 @@ struct Block {
 impl IdBlocks {
     /// Reserves a block of each kind.
     ///
-    /// Only the database's one writer may call it, after recovery: what an earlier process reserved and did not
+    /// Only the database's one writer, under its `epoch`, may call it, after recovery: what an earlier process reserved and did not
     /// use is taken back.
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn reserve(db: &PgPool) -> Result<Self> {
+    pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
         for (kind, highest) in [
             ("ticket", Some("select max(x.id) from companies c, lateral (select id from tickets where company_id = c.id order by id desc limit 1) x")),
@@ -64,7 +65,7 @@ impl IdBlocks {
             blocks.push(Block { kind, next: AtomicI64::new(next - BLOCK), end: AtomicI64::new(next) });
         }
         match <[Block; 3]>::try_from(blocks) {
-            Ok(blocks) => Ok(Self { inner: Arc::new(blocks) }),
+            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), epoch }),
             Err(_) => Err(Error::Unavailable("id blocks are missing".to_owned())),
         }
     }
@@ -72,7 +73,7 @@ impl IdBlocks {
     /// Blocks that need no database, for benchmarks and unit tests of what stands above.
     pub fn unbacked() -> Self {
         let block = |kind| Block { kind, next: AtomicI64::new(1), end: AtomicI64::new(i64::MAX) };
-        Self { inner: Arc::new([block("ticket"), block("message"), block("event")]) }
+        Self { inner: Arc::new([block("ticket"), block("message"), block("event")]), epoch: 0 }
     }
 
     /// A ticket id nobody has.
@@ -128,9 +129,11 @@ impl IdBlocks {
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
         for block in self.inner.iter() {
             within(
-                sqlx::query("update id_blocks set next = $2 where kind = $1")
+                // A later owner has blocks of its own.
+                sqlx::query("update id_blocks set next = $2 from ownership where kind = $1 and epoch = $3")
                     .bind(block.kind)
                     .bind(block.next.load(Ordering::Acquire))
+                    .bind(self.epoch)
                     .execute(db),
             )
             .await?;

@@ -1,8 +1,10 @@
 //! Connections to PostgreSQL and the migrations every database gets at start.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
+use sqlx::{ConnectOptions, PgConnection};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 use crate::Result;
@@ -21,9 +23,58 @@ pub fn connect(options: PgConnectOptions) -> PgPool {
         .connect_lazy_with(named(options))
 }
 
-/// A pool of one connection: the persister's own.
-pub fn connect_one(options: PgConnectOptions) -> PgPool {
-    PgPoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIME_MAX).connect_lazy_with(named(options))
+/// The advisory lock of a database's one writer: "hotline" in ASCII.
+const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
+
+/// This process's claim to be the database's one writer.
+#[derive(Debug, Default)]
+pub struct WriterClaim {
+    /// The epoch taken at the start; 0 before.
+    epoch: AtomicI64,
+    superseded: AtomicBool,
+}
+
+impl WriterClaim {
+    /// Notes the epoch this process has taken.
+    pub fn hold(&self, epoch: i64) {
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// Whether another process was seen to have taken a later epoch.
+    pub fn is_superseded(&self) -> bool {
+        self.superseded.load(Ordering::Acquire)
+    }
+}
+
+/// A pool of one connection: the persister's own. It holds the writer's lock for as long as it lives, so that a
+/// second Hotline on the same database cannot connect one of its own.
+pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIME_MAX)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_connect(move |connection, _| {
+            let claim = claim.clone();
+            Box::pin(async move { lock_for_writing(connection, &claim).await })
+        })
+        .connect_lazy_with(named(options))
+}
+
+async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) -> std::result::Result<(), sqlx::Error> {
+    let locked: bool =
+        sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(WRITER_LOCK).fetch_one(&mut *connection).await?;
+    if locked {
+        return Ok(());
+    }
+    // Either the server has not yet noticed that a connection of ours, or of a killed process, has gone; the pool
+    // tries again until its time is up. Or another process has taken over while we were cut off.
+    let held = claim.epoch.load(Ordering::Acquire);
+    if held != 0 {
+        let epoch: i64 = sqlx::query_scalar("select epoch from ownership").fetch_one(connection).await?;
+        claim.superseded.store(epoch != held, Ordering::Release);
+    }
+    Err(sqlx::Error::Protocol("another Hotline is the writer".to_owned()))
 }
 
 fn named(options: PgConnectOptions) -> PgConnectOptions {

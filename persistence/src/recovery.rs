@@ -1,9 +1,12 @@
 //! What happens before anything is served: the journal's entries above the watermark go into the tables.
 
+use std::sync::Arc;
+
 use sqlx::PgPool;
 
 use crate::change::decode;
 use crate::journal::{Recovered, Seq};
+use crate::pool::WriterClaim;
 use crate::persister::{BATCH_CHANGES_MAX, Batch, Mark, Writer};
 use crate::{Error, Result};
 
@@ -19,20 +22,25 @@ pub struct Report {
 /// Takes the database for this process: every flush of an earlier owner fails from here on.
 ///
 /// # Errors
-/// When the database cannot answer.
-pub async fn take_ownership(db: &PgPool) -> Result<i64> {
-    Ok(sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch").fetch_one(db).await?)
+/// [`Error::NotOwner`] when another process is the writer and alive; else when the database cannot answer.
+pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
+    let taken = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch").fetch_one(writes).await;
+    taken.map_err(|error| match error {
+        // The database has just answered the migrations: what keeps us out is the other one's lock.
+        sqlx::Error::PoolTimedOut => Error::NotOwner,
+        error => error.into(),
+    })
 }
 
 /// Replays the journal above the watermark.
 ///
 /// # Errors
-/// [`Error::ForeignJournal`] when the journal has fed another database, [`Error::Entry`] when a record cannot
-/// be read, or whatever the database says.
-pub async fn replay(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Report> {
-    let id = journal.id().to_owned();
-    let watermark = find_watermark(db, journal).await?;
-    let writer = Writer::new(db.clone(), Mark { epoch, journal: Some(id) });
+/// [`Error::ForeignJournal`] when the journal has fed another database, [`Error::Superseded`] when another process
+/// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
+pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &Recovered, epoch: i64) -> Result<Report> {
+    let watermark = find_watermark(db, journal, epoch).await?;
+    let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
+    let writer = Writer::new(db.clone(), claim.clone(), mark);
     let mut report = Report { watermark, replayed: 0 };
     let mut chunk = Vec::new();
     for record in journal.read_from(watermark + 1)? {
@@ -48,23 +56,37 @@ pub async fn replay(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Repo
     if !chunk.is_empty() {
         writer.write(&Batch::of(chunk.iter()), report.watermark).await?;
     }
+    sqlx::query("update journal_watermark set epoch = $2 where journal = $1")
+        .bind(journal.id())
+        .bind(epoch)
+        .execute(db)
+        .await?;
     Ok(report)
 }
 
-async fn find_watermark(db: &PgPool, journal: &Recovered) -> Result<Seq> {
-    let known: Option<i64> = sqlx::query_scalar("select seq from journal_watermark where journal = $1")
+/// How far the tables are, for this journal. `epoch` is the one this process has just taken.
+async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Seq> {
+    let known: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
         .bind(journal.id())
         .fetch_optional(db)
         .await?;
-    match known {
-        Some(seq) => Ok(u64::try_from(seq).unwrap_or(0)),
-        None if journal.last().is_some() => Err(Error::ForeignJournal { journal: journal.id().to_owned() }),
-        None => {
-            sqlx::query("insert into journal_watermark (journal, seq) values ($1, 0)")
-                .bind(journal.id())
-                .execute(db)
-                .await?;
-            Ok(0)
+    let Some((seq, fed_in)) = known else {
+        if journal.last().is_some() {
+            return Err(Error::ForeignJournal { journal: journal.id().to_owned() });
         }
+        sqlx::query("insert into journal_watermark (journal, seq, epoch) values ($1, 0, $2)")
+            .bind(journal.id())
+            .bind(epoch)
+            .execute(db)
+            .await?;
+        return Ok(0);
+    };
+    let watermark = u64::try_from(seq).unwrap_or(0);
+    let has_more = journal.last().is_some_and(|last| last > watermark);
+    // A start that fails after it took its epoch writes nothing live: only epochs that fed the database count.
+    let latest: i64 = sqlx::query_scalar("select coalesce(max(epoch), 0) from journal_watermark").fetch_one(db).await?;
+    if has_more && latest != fed_in {
+        return Err(Error::Superseded { journal: journal.id().to_owned() });
     }
+    Ok(watermark)
 }

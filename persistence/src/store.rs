@@ -1,6 +1,6 @@
 //! The durable half as one piece: opened once, used by every actor and handler, closed last.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use tokio::task::JoinHandle;
 
 use crate::change_log::pass_on;
 use crate::id_blocks::IdBlocks;
+use crate::journal::Recovered;
+use crate::pool::WriterClaim;
 use crate::persister::{self, FlushQueue, Mark, Writer};
 use crate::{ChangeLog, Durability, Error, Result, journal, pool, recovery};
 
@@ -55,20 +57,26 @@ impl Store {
     pub async fn open(options: StoreOptions, on_failure: impl Fn(String) + Clone + Send + 'static) -> Result<Arc<Self>> {
         let db = pool::connect(options.database.clone());
         pool::migrate(&db).await?;
-        let epoch = recovery::take_ownership(&db).await?;
-        let writes = pool::connect_one(options.database);
+        let claim = Arc::new(WriterClaim::default());
+        let writes = pool::connect_writer(options.database, claim.clone());
+        let epoch = recovery::take_ownership(&writes).await?;
 
-        let (log, mark, recovered) = if options.durability == Durability::Journal {
-            let on_poisoned = on_failure.clone();
-            open_journal(&options.journal_dir, options.journal, &writes, epoch, on_poisoned).await?
-        } else {
-            let log = ChangeLog::direct(options.durability, Arc::new(FlushQueue::new(0, false)));
-            let recovered = recovery::Report { watermark: 0, replayed: 0 };
-            (log, Mark { epoch, journal: None }, recovered)
+        // Whatever the setting is now: what an earlier run left in the journal was answered.
+        let journal = recover(&options.journal_dir, options.journal).await?;
+        let recovered = recovery::replay(&writes, &claim, &journal, epoch).await?;
+        let ids = IdBlocks::reserve(&db, epoch).await?;
+        let (log, mark) = match options.durability {
+            Durability::Journal => {
+                let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
+                (start_journal(journal, recovered.watermark, on_failure.clone())?, mark)
+            }
+            durability => {
+                let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
+                (log, Mark { epoch, journal: None })
+            }
         };
-        let ids = IdBlocks::reserve(&db).await?;
-        let persister = persister::start(log.clone(), Writer::new(writes, mark), move || {
-            on_failure("another process writes to this database".to_owned());
+        let persister = persister::start(log.clone(), Writer::new(writes, claim, mark), move |error| {
+            on_failure(format!("the persister cannot go on: {error}"));
         });
         let refiller = tokio::spawn(keep_refilled(ids.clone(), db.clone()));
         Ok(Arc::new(Self { db, log, ids, recovered, persister: Mutex::new(Some(persister)), refiller }))
@@ -100,13 +108,7 @@ impl Store {
 /// How long a stop waits for the database. What is not flushed by then is in the journal.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
-async fn open_journal(
-    dir: &std::path::Path,
-    options: journal::Options,
-    db: &PgPool,
-    epoch: i64,
-    on_failure: impl Fn(String) + Send + 'static,
-) -> Result<(ChangeLog, Mark, recovery::Report)> {
+async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
     let dir = dir.to_owned();
     let recovered = tokio::task::spawn_blocking(move || journal::open(&dir, options))
         .await
@@ -114,16 +116,22 @@ async fn open_journal(
     if let Some(cut) = recovered.cut() {
         tracing::warn!(?cut, "the journal's last write was torn by a crash; it had not been answered, and is cut");
     }
-    let report = recovery::replay(db, &recovered, epoch).await?;
-    let mark = Mark { epoch, journal: Some(recovered.id().to_owned()) };
-    let queue = Arc::new(FlushQueue::new(report.watermark, true));
+    Ok(recovered)
+}
+
+fn start_journal(
+    journal: Recovered,
+    watermark: journal::Seq,
+    on_failure: impl Fn(String) + Send + 'static,
+) -> Result<ChangeLog> {
+    let queue = Arc::new(FlushQueue::new(watermark, true));
     let sink = queue.clone();
-    let journal = recovered.start(
-        report.watermark,
+    let journal = journal.start(
+        watermark,
         move |synced| pass_on(&sink, synced),
         move |error| on_failure(format!("the journal cannot be written: {error}")),
     )?;
-    Ok((ChangeLog::through_journal(journal, queue), mark, report))
+    Ok(ChangeLog::through_journal(journal, queue))
 }
 
 async fn keep_refilled(ids: IdBlocks, db: PgPool) {

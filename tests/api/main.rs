@@ -6,4 +6,5 @@ mod support;
 mod concurrency;
 mod front_door;
 mod model;
+#[cfg(feature = "failpoints")]
 mod panics;

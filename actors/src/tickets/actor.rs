@@ -79,13 +79,23 @@ impl<C: Command> Handler<Do<C>> for TicketActor {
         let core = self.core.clone();
         let last_seq = self.life.last_seq();
         Box::pin(async move {
-            let (reply, durable) = appended?;
-            match durable {
-                Some(durable) => durable.reached().await?,
+            match appended {
+                Ok((reply, Some(durable))) => {
+                    durable.reached().await?;
+                    Ok(reply)
+                }
                 // Nothing of its own to wait for, but what it saw must be durable before anyone hears of it.
-                None => core.store.log.synced(last_seq).await?,
+                Ok((reply, None)) => {
+                    core.store.log.synced(last_seq).await?;
+                    Ok(reply)
+                }
+                Err(refusal) => {
+                    if refusal.tells_of_the_ticket() {
+                        core.store.log.synced(last_seq).await?;
+                    }
+                    Err(refusal)
+                }
             }
-            Ok(reply)
         })
     }
 }
@@ -154,15 +164,13 @@ impl TicketActor {
         open_elsewhere: Option<TicketId>,
     ) -> Result<(C::Reply, Option<Durable>), Refusal> {
         // A full log refuses before anything changes.
-        let place = self.core.store.log.reserve()?;
+        let place = if C::ONLY_LOOKS { None } else { Some(self.core.store.log.reserve()?) };
         let organization = self.core.directory.company(self.ticket.row.company_id).ok_or(Refusal::NotFound)?;
         let mut cx = Context::new(now(), &organization, &self.core.store.ids);
         cx.open_elsewhere = open_elsewhere;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
         fail::fail_point!("ticket_decided");
-        if changes.is_empty() {
-            return Ok((reply, None));
-        }
+        let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
         if let Some(rider) = what.rider {
             changes.extend(rider(&reply));
         }

@@ -17,6 +17,9 @@ pub trait Command: Clone + Send + Sync + 'static {
     /// What the caller is answered.
     type Reply: Send + 'static;
 
+    /// Whether this command only looks: it then needs no place in the log, and is served when that is full.
+    const ONLY_LOOKS: bool = false;
+
     /// Whether this command would open the ticket if it is closed: the contact's slot is locked for it then.
     fn opens(&self) -> bool {
         false

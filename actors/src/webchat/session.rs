@@ -1,6 +1,7 @@
 //! The actor of one visitor's session: what the visitor says passes here one at a time, in order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use actix::{
@@ -9,7 +10,7 @@ use actix::{
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::{Change, CompanyId, Durable, MessageId, SessionId};
+use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 
 use crate::clock::now;
 use crate::engine::{Core, Engine};
@@ -17,8 +18,12 @@ use crate::registry::{Hot, Life};
 use crate::tickets::{Do, Receive, Retire, Rider};
 use crate::Refusal;
 
-/// Ids of the visitor's own messages a session remembers; older ones are looked up in the table.
-pub(crate) const CLIENT_IDS_MAX: usize = 256;
+/// Messages a session keeps to answer a re-send with; older ones are read from the table.
+const RESENDS_MAX: usize = 32;
+
+/// Ids of the visitor's own messages a session can tell from new ones without asking the database: more than anybody
+/// says. Beyond, every id is looked up.
+pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
 /// How exact `lastSeenAt` is while a visitor only reads: polling must not fill the journal.
 const SEEN_STEP: TimeDelta = TimeDelta::seconds(30);
@@ -36,30 +41,54 @@ impl Actor for VisitorSession {
     type Context = ActorContext<Self>;
 }
 
-/// Messages by the id the visitor's side gave them: a re-send answers the first.
+/// What the visitor has said under ids of their own: a re-send answers the first.
 #[derive(Default)]
 struct SentByClient {
-    by_id: HashMap<String, MessageRow>,
-    order: VecDeque<String>,
+    /// Hashes of every id used, 8 bytes each.
+    used: HashSet<u64>,
+    /// The newest messages, for re-sends right after a break.
+    newest: VecDeque<MessageRow>,
+}
+
+/// What is known of an id.
+enum Known {
+    New,
+    First(Box<MessageRow>),
+    Perhaps,
 }
 
 impl SentByClient {
+    fn of(used: &[String]) -> Self {
+        Self { used: used.iter().map(|id| hash(id)).collect(), newest: VecDeque::new() }
+    }
+
     fn remember(&mut self, message: &MessageRow) {
         let Some(id) = &message.client_id else { return };
-        if self.by_id.insert(id.clone(), message.clone()).is_none() {
-            self.order.push_back(id.clone());
+        if self.used.len() < CLIENT_IDS_MAX {
+            self.used.insert(hash(id));
         }
-        if self.order.len() > CLIENT_IDS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.by_id.remove(&oldest);
+        if !self.newest.iter().any(|kept| kept.id == message.id) {
+            self.newest.push_back(message.clone());
+        }
+        if self.newest.len() > RESENDS_MAX {
+            self.newest.pop_front();
         }
     }
 
-    /// Whether an id that is not remembered may still have been used.
-    fn has_forgotten(&self) -> bool {
-        self.order.len() >= CLIENT_IDS_MAX
+    fn look_up(&self, id: Option<&str>) -> Known {
+        let Some(id) = id else { return Known::New };
+        if let Some(first) = self.newest.iter().find(|message| message.client_id.as_deref() == Some(id)) {
+            return Known::First(Box::new(first.clone()));
+        }
+        let is_new = !self.used.contains(&hash(id)) && self.used.len() < CLIENT_IDS_MAX;
+        if is_new { Known::New } else { Known::Perhaps }
     }
+}
+
+fn hash(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A session about to begin.
@@ -101,12 +130,11 @@ pub struct ShowSession;
 
 impl VisitorSession {
     /// Starts the actor of a session that is in the tables, or will be.
-    pub(crate) fn start_with(core: &Arc<Core>, row: SessionRow, sent: Vec<MessageRow>) -> Hot<Self> {
+    pub(crate) fn start_with(core: &Arc<Core>, row: SessionRow, used_client_ids: &[String]) -> Hot<Self> {
         let life = Arc::new(Life::default());
         let arbiter = core.arbiters.of(row.contact_id.0);
-        let mut remembered = SentByClient::default();
-        sent.iter().rev().for_each(|message| remembered.remember(message));
-        let actor = Self { core: core.clone(), row, sent: remembered, life: life.clone(), retired: false };
+        let sent = SentByClient::of(used_client_ids);
+        let actor = Self { core: core.clone(), row, sent, life: life.clone(), retired: false };
         Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
     }
 
@@ -122,12 +150,12 @@ impl VisitorSession {
     }
 
     /// Makes `row` the session's, in an entry of its own.
-    fn append(&mut self, row: SessionRow) -> Result<Durable, Refusal> {
+    fn append(&mut self, row: SessionRow) -> Result<(), Refusal> {
         let place = self.core.store.log.reserve()?;
-        let (seq, durable) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
+        let (seq, _) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
         self.row = row;
         self.life.appended(seq);
-        Ok(durable)
+        Ok(())
     }
 }
 
@@ -138,18 +166,16 @@ impl Handler<Say> for VisitorSession {
         self.life.used();
         let core = self.core.clone();
         let row = self.row.clone();
-        let known = say.client_id.as_ref().and_then(|id| self.sent.by_id.get(id)).cloned();
-        let has_forgotten = self.sent.has_forgotten();
+        let known = self.sent.look_up(say.client_id.as_deref());
         let checked = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
         let said = async move {
             // A re-send is answered even after the session has ended: the first was taken.
-            match known {
-                Some(message) => Ok((message, None)),
-                None => {
-                    checked?;
-                    said(core, row, say, has_forgotten).await
-                }
-            }
+            let look_up = match known {
+                Known::First(message) => return Ok((*message, None)),
+                Known::Perhaps => true,
+                Known::New => false,
+            };
+            said(core, row, say, look_up, checked).await
         };
         AtomicResponse::new(Box::pin(said.into_actor(self).map(|said, session, _| {
             let (message, row) = said?;
@@ -169,6 +195,7 @@ async fn said(
     row: SessionRow,
     say: Say,
     look_up: bool,
+    checked: Result<(), Refusal>,
 ) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
     let engine = Engine::of(core);
     if look_up
@@ -177,6 +204,7 @@ async fn said(
     {
         return Ok((first, None));
     }
+    checked?;
     let mut seen = row;
     seen.last_seen_at = now();
     let rider: Rider<MessageRow> = {
@@ -198,28 +226,29 @@ impl Handler<End> for VisitorSession {
     fn handle(&mut self, end: End, _: &mut Self::Context) -> Self::Result {
         let ended = self.end(end);
         let row = self.row.clone();
+        let core = self.core.clone();
+        let last_seq = self.life.last_seq();
         Box::pin(async move {
-            if let Some(durable) = ended? {
-                durable.reached().await?;
-            }
+            ended?;
+            core.store.log.synced(last_seq).await?;
             Ok(row)
         })
     }
 }
 
 impl VisitorSession {
-    fn end(&mut self, end: End) -> Result<Option<Durable>, Refusal> {
+    fn end(&mut self, end: End) -> Result<(), Refusal> {
         if self.retired {
             return Err(Refusal::Gone);
         }
         let is_idle = end.idle_since.is_none_or(|since| self.row.last_seen_at < since);
         if self.row.status == SessionStatus::Ended || !is_idle {
-            return Ok(None);
+            return Ok(());
         }
         let mut row = self.row.clone();
         row.status = SessionStatus::Ended;
         row.ended_at = Some(now());
-        self.append(row).map(Some)
+        self.append(row)
     }
 }
 

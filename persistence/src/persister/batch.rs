@@ -37,8 +37,8 @@ impl<'a> Batch<'a> {
                 Change::Ticket(row) => drop(tickets.insert(row.id, row)),
                 Change::Event(row) => batch.events.push(row),
                 Change::Message(row) => batch.messages.push(row),
-                Change::Delivered(mark) => drop(delivered.insert(mark.ticket_id, mark)),
-                Change::Read(mark) => drop(read.insert(mark.ticket_id, mark)),
+                Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
+                Change::Read(mark) => keep_furthest(&mut read, mark),
                 Change::Session(row) => drop(sessions.insert(&row.id, row)),
                 Change::ContactChannel(change) => {
                     contact_channels.insert((change.company_id, change.contact_id), change);
@@ -53,5 +53,13 @@ impl<'a> Batch<'a> {
         batch.sessions = sessions.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
         batch
+    }
+}
+
+/// A mark never moves back, in whichever order the marks came.
+fn keep_furthest<'a>(marks: &mut HashMap<TicketId, &'a ReachedUpTo>, mark: &'a ReachedUpTo) {
+    let kept = marks.entry(mark.ticket_id).or_insert(mark);
+    if mark.up_to > kept.up_to {
+        *kept = mark;
     }
 }

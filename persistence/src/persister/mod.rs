@@ -29,14 +29,13 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Starts the persister. It ends when the queue is closed and empty.
 ///
-/// `on_deposed` is called when another process has become the database's writer: nothing can be flushed from
-/// here any more.
-pub fn start(log: ChangeLog, writer: Writer, on_deposed: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+/// `on_failure` is called when nothing can be flushed from here any more: another process has become the database's
+/// writer, or the journal cannot be read back.
+pub fn start(log: ChangeLog, writer: Writer, on_failure: impl FnOnce(Error) + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut persister = Persister { log, writer };
         if let Err(error) = persister.run().await {
-            tracing::error!(%error, "the persister stops");
-            on_deposed();
+            on_failure(error);
         }
     })
 }

@@ -238,6 +238,10 @@ impl FlushQueue {
         if !self.is_up() {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
+        self.wait_committed(seq).await
+    }
+
+    pub(crate) async fn wait_committed(&self, seq: Seq) -> Result<()> {
         self.wanted.fetch_max(seq, Ordering::AcqRel);
         self.arrived.notify_one();
         let mut flushed = self.flushed.subscribe();

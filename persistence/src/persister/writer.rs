@@ -1,5 +1,7 @@
 //! One transaction: the watermark, then the rows. A row PostgreSQL refuses is set aside, never the batch.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, PgPool};
@@ -8,6 +10,7 @@ use super::Batch;
 use crate::change::ContactChannel;
 use crate::error::is_refusal;
 use crate::journal::Seq;
+use crate::pool::WriterClaim;
 use crate::tables::messages::{MessageRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
@@ -27,13 +30,15 @@ pub struct Mark {
 /// Writes batches into PostgreSQL.
 pub struct Writer {
     db: PgPool,
+    claim: Arc<WriterClaim>,
     mark: Mark,
 }
 
 impl Writer {
     /// A writer on connections of its own, so that requests cannot keep it waiting.
-    pub fn new(db: PgPool, mark: Mark) -> Self {
-        Self { db, mark }
+    pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: Mark) -> Self {
+        claim.hold(mark.epoch);
+        Self { db, claim, mark }
     }
 
     /// Writes the batch and moves the watermark to `last`, together. Doing it twice changes nothing.
@@ -43,6 +48,7 @@ impl Writer {
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
         match self.attempt(batch, last, false).await {
             Err(Error::Database(error)) if is_refusal(&error) => self.attempt(batch, last, true).await,
+            Err(_) if self.claim.is_superseded() => Err(Error::NotOwner),
             outcome => outcome,
         }
     }

@@ -201,20 +201,15 @@ pub async fn find(db: &PgPool, company: CompanyId, id: MessageId) -> Result<Opti
     .await
 }
 
-/// The messages a visitor has sent with an id of their own, newest first.
+/// The ids a visitor has given to messages of a session.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn with_client_id(
-    db: &PgPool,
-    company: CompanyId,
-    session: &SessionId,
-    limit: i64,
-) -> Result<Vec<MessageRow>> {
+pub async fn client_ids(db: &PgPool, company: CompanyId, session: &SessionId, limit: i64) -> Result<Vec<String>> {
     within(
-        sqlx::query_as(
-            "select * from messages where company_id = $1 and session_id = $2 and client_id is not null
-             order by id desc limit $3",
+        sqlx::query_scalar(
+            "select client_id from messages where company_id = $1 and session_id = $2 and client_id is not null
+             limit $3",
         )
         .bind(company)
         .bind(session)

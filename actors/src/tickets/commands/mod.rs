@@ -76,6 +76,8 @@ fn check_wrapup_type(organization: &Organization, id: WrapupTypeId, queue: Optio
     if !kind.active {
         return Err(Refusal::invalid("wrapupTypeId", "must be an active wrap-up type"));
     }
+    // A queue that was deleted since is none.
+    let queue = queue.filter(|queue| organization.queues.contains_key(queue));
     if queue.is_none_or(|queue| kind.queues.contains(&queue)) {
         Ok(())
     } else {

@@ -1,0 +1,78 @@
+//! Small steps many tests take.
+
+use chrono::DateTime;
+use serde_json::{Value, json};
+
+use crate::support::{Api, TestApp, eventually};
+
+/// An id nobody has.
+pub const NOBODY: i64 = 999_999_999;
+
+/// The id of a resource.
+#[track_caller]
+pub fn id(resource: &Value) -> i64 {
+    resource["id"].as_i64().unwrap_or_else(|| panic!("no id: {resource}"))
+}
+
+/// The ids of a list's rows, in its order.
+#[track_caller]
+pub fn ids(rows: &[Value]) -> Vec<i64> {
+    rows.iter().map(id).collect()
+}
+
+/// The ids of everything a list holds.
+pub async fn listed(api: &Api, path: &str) -> Vec<i64> {
+    ids(&api.all(path).await)
+}
+
+/// RFC 3339 in UTC with milliseconds and `Z`.
+#[track_caller]
+pub fn assert_timestamp(value: &Value) {
+    let text = value.as_str().unwrap_or_else(|| panic!("no timestamp: {value}"));
+    assert!(DateTime::parse_from_rfc3339(text).is_ok(), "no timestamp: {text}");
+    assert!(text.len() == "2026-01-31T12:00:00.000Z".len() && text.ends_with('Z'), "not as the contract has it: {text}");
+}
+
+/// Sends a text and answers the message.
+pub async fn sent(api: &Api, body: Value) -> Value {
+    let reply = api.post("/messages", body).await;
+    assert_eq!(reply.data(202)["status"], "queued");
+    let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
+    let job = api.get(&format!("/messages/jobs/{job}")).await;
+    let message = job.data(200)["messageId"].clone();
+    api.get(&format!("/messages/{message}")).await.data(200).clone()
+}
+
+/// The ticket as it is.
+pub async fn ticket(api: &Api, id: i64) -> Value {
+    api.get(&format!("/tickets/{id}")).await.data(200).clone()
+}
+
+/// What happened in a ticket: type, from, to.
+pub async fn history(api: &Api, ticket: i64) -> Vec<(String, Value, Value)> {
+    let events = api.all(&format!("/tickets/{ticket}/events")).await;
+    let event = |event: &Value| (event["type"].as_str().expect("type").to_owned(), event["from"].clone(), event["to"].clone());
+    events.iter().map(event).collect()
+}
+
+/// Closes a ticket whose queue asks for no wrap-up.
+pub async fn close(api: &Api, ticket: i64) {
+    api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
+}
+
+/// Runs a statement beside the service.
+pub async fn sql(app: &TestApp, statement: &'static str, id: i64) {
+    sqlx::query(statement).bind(id).execute(&app.database.db).await.expect(statement);
+}
+
+/// Another channel, once the service knows it.
+pub async fn channel(app: &TestApp, name: &str, kind: hotline_persistence::tables::channels::ChannelType) -> i64 {
+    let company = app.company.id;
+    let id = crate::support::seed::channel(&app.database.db, company, name, kind, None).await;
+    let directory = app.service.app.engine.directory();
+    eventually("the new channel is seen", || async {
+        directory.company(company).is_some_and(|seen| seen.channels.contains_key(&id))
+    })
+    .await;
+    id.0
+}

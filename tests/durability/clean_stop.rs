@@ -1,0 +1,95 @@
+//! Stopping, starting, and refusing to start.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use futures_util::future::{join, join_all};
+
+use crate::load::Conversation;
+use crate::process::{Process, data_folder, run, with_database};
+use crate::support::{Api, Company, eventually};
+
+#[actix_web::test]
+async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothing() {
+    let folder = data_folder();
+    let mut process = Process::serve(folder.path());
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let api = Api::new(process.address, &company.key);
+    eventually("the company is seen", || async {
+        api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2)
+    })
+    .await;
+    let mut conversations = Vec::new();
+    for number in 0..6 {
+        conversations.push(Conversation::begin(&api, &company, &format!("visitor-{number}")).await);
+    }
+    let going = conversations.iter_mut().map(|conversation| {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (api, company) = (&api, &company);
+        async move { conversation.go_on(api, company, stop).await }
+    });
+    let stopped = async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        process.terminate();
+    };
+    join(stopped, join_all(going)).await;
+    assert_eq!(process.wait().code(), Some(0));
+
+    let process = Process::serve(folder.path());
+    assert_eq!(process.replayed(), 0, "something was left in the journal");
+    let api = Api::new(process.address, &company.key);
+    for conversation in &conversations {
+        conversation.check(&api).await;
+    }
+    process.kill();
+}
+
+#[actix_web::test]
+async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
+    let folder = data_folder();
+    let process = Process::serve(folder.path());
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let api = Api::new(process.address, &company.key);
+    eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    for number in 0..5 {
+        Conversation::begin(&api, &company, &format!("visitor-{number}")).await;
+    }
+    process.kill();
+
+    let segment = std::fs::read_dir(folder.path().join("journal"))
+        .expect("journal")
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "journal"))
+        .min()
+        .expect("a segment");
+    let mut bytes = std::fs::read(&segment).expect("segment");
+    // In the first group, behind the segment's header; groups follow that were synced after it.
+    let place = 200;
+    bytes[place] ^= 0x01;
+    std::fs::write(&segment, &bytes).expect("segment");
+
+    let output = run(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert!(!output.status.success(), "it started on a damaged journal");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let file = segment.file_name().and_then(|name| name.to_str()).expect("name");
+    assert!(said.contains(file), "the file is not named: {said}");
+    assert!(said.contains("offset") || said.contains("byte"), "the offset is not named: {said}");
+    assert_eq!(std::fs::read(&segment).expect("segment"), bytes, "the damaged file was changed");
+}
+
+#[actix_web::test]
+async fn a_second_service_on_the_same_database_refuses_to_start() {
+    let (folder, other) = (data_folder(), data_folder());
+    let process = Process::serve(folder.path());
+    let url = with_database(folder.path(), async |db| {
+        let options = db.connect_options();
+        let socket = options.get_socket().expect("a socket").display().to_string();
+        format!("postgres:///hotline?host={socket}&user=hotline")
+    })
+    .await;
+    let refused = Process::try_serve(other.path(), &["--database-url", &url]).err().expect("it started");
+    let said = run(other.path(), &["serve", "--listen", "127.0.0.1:0", "--database-url", &url]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned() + &refused;
+    assert!(said.contains("another Hotline serves this database"), "{said}");
+    process.kill();
+}

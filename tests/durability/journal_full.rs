@@ -1,0 +1,60 @@
+//! The journal has bounds, and says so.
+
+use hotline::app::Service;
+use hotline_persistence::journal;
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use serde_json::json;
+
+use crate::process::data_folder;
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, eventually};
+
+#[actix_web::test]
+async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
+    let folder = data_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    hotline_persistence::pool::migrate(&db).await.expect("migrate");
+    let company = Company::create(&db, "Acme").await;
+    let options = TestOptions {
+        journal: journal::Options { segment_bytes: 64 << 10, max_bytes: 512 << 10, ..journal::Options::default() },
+        ..TestOptions::default()
+    };
+    let service = Service::start(options.settings(&folder, cluster.connect_options())).await.expect("start");
+    let api = Api::new(service.address, &company.key);
+    let send = |body: &str| json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": body});
+    let job = api.post("/messages", send("0")).await.data(202)["jobId"].as_str().expect("job").to_owned();
+    let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    let filler = "x".repeat(4000);
+    let mut accepted = vec!["0".to_owned()];
+    let refused = loop {
+        let body = format!("{} {filler}", accepted.len());
+        let reply = api.post("/messages", send(&body)).await;
+        if reply.status != 202 {
+            break reply;
+        }
+        accepted.push(body);
+        assert!(accepted.len() < 1000, "512 KiB took more than 4 MB");
+    };
+    refused.error(503, "ERR_API_UNAVAILABLE");
+    assert!(refused.headers.contains_key("retry-after"));
+    api.post(&format!("/tickets/{ticket}/close"), json!({})).await.error(503, "ERR_API_UNAVAILABLE");
+    // Reads go on, and show that nothing was changed.
+    let shown = api.get(&format!("/tickets/{ticket}")).await;
+    assert_eq!(shown.data(200)["status"], "open");
+    assert_eq!(shown.data(200)["lastMessage"]["body"].as_str(), accepted.last().map(String::as_str));
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    eventually("changes are taken again", || async {
+        api.post(&format!("/tickets/{ticket}/transfer"), json!({"queueId": company.sales})).await.status == 200
+    })
+    .await;
+    let stored = api.all(&format!("/tickets/{ticket}/messages")).await;
+    let bodies: Vec<&str> = stored.iter().map(|message| message["body"].as_str().expect("body")).collect();
+    assert_eq!(bodies, accepted);
+    service.stop().await.expect("a clean stop");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}

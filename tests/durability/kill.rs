@@ -1,0 +1,70 @@
+//! `kill -9` in the middle of load, again and again.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::load::Conversation;
+use crate::process::{Process, data_folder, with_database};
+use crate::support::{Api, Company};
+
+/// Times the process is killed, and conversations that go on meanwhile.
+const KILLS: usize = 20;
+const CONVERSATIONS: usize = 12;
+
+#[actix_web::test]
+async fn what_was_answered_survives_twenty_kills_at_random_moments() {
+    let folder = data_folder();
+    let mut process = Process::serve(folder.path());
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let mut api = Api::new(process.address, &company.key);
+    let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
+    crate::support::eventually("the company is seen", ready).await;
+    let beginnings = (0..CONVERSATIONS).map(|number| {
+        let (api, company) = (api.clone(), company.clone());
+        async move { Conversation::begin(&api, &company, &format!("visitor-{number}")).await }
+    });
+    let mut conversations = join_all(beginnings).await;
+
+    for round in 0..KILLS {
+        let stop = Arc::new(AtomicBool::new(false));
+        let going = conversations.iter_mut().map(|conversation| conversation.go_on(&api, &company, stop.clone()));
+        // The moment differs from round to round and from run to run: that is what is tested.
+        let moment = Duration::from_millis(rand::random_range(20..400));
+        let killed = async {
+            tokio::time::sleep(moment).await;
+            process.kill();
+        };
+        let ((), _) = futures_util::future::join(killed, join_all(going)).await;
+        process = Process::serve(folder.path());
+        api = Api::new(process.address, &company.key);
+        for conversation in &conversations {
+            conversation.check(&api).await;
+        }
+        let lost: usize = conversations.iter().map(|conversation| conversation.unknown.len()).sum();
+        println!("kill {round} after {moment:?}: {} entries replayed, {lost} requests unanswered so far", process.replayed());
+    }
+
+    let answered: usize = conversations.iter().map(|conversation| conversation.kept.len()).sum();
+    assert!(answered > KILLS * CONVERSATIONS, "hardly anything was said: {answered}");
+    process.terminate();
+    assert!(process.wait().success(), "the last stop was not clean: {}", process.log());
+    // And the same from the tables, with no service between.
+    with_database(folder.path(), async |db| {
+        for conversation in &conversations {
+            let stored: Vec<(String, i64)> =
+                sqlx::query_as("select body, id from messages where company_id = $1 and contact_id = $2")
+                    .bind(company.id)
+                    .bind(conversation.contact())
+                    .fetch_all(db)
+                    .await
+                    .expect("messages");
+            conversation.check_messages(&stored);
+        }
+        let rejected: i64 = sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
+        assert_eq!(rejected, 0);
+    })
+    .await;
+}

@@ -1,0 +1,119 @@
+//! The database goes away for a while.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all};
+use hotline::app::Service;
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use serde_json::json;
+
+use crate::load::Conversation;
+use crate::process::data_folder;
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, eventually};
+
+/// How long PostgreSQL is stopped.
+const OUTAGE: Duration = Duration::from_secs(20);
+const CONVERSATIONS: usize = 8;
+
+#[actix_web::test]
+async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost() {
+    let folder = data_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    hotline_persistence::pool::migrate(&db).await.expect("migrate");
+    let company = Company::create(&db, "Acme").await;
+    let settings = TestOptions::default().settings(&folder, cluster.connect_options());
+    let service = Service::start(settings).await.expect("the service starts");
+    let api = Api::new(service.address, &company.key);
+    let mut conversations = Vec::new();
+    for number in 0..CONVERSATIONS {
+        conversations.push(Conversation::begin(&api, &company, &format!("visitor-{number}")).await);
+    }
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let going = conversations.iter_mut().map(|conversation| conversation.go_on(&api, &company, stop.clone()));
+    let outage = async {
+        cluster.stop().await.expect("PostgreSQL stops");
+        let stopped = Instant::now();
+        let mut lists_refused = 0;
+        while stopped.elapsed() < OUTAGE {
+            for list in ["/tickets", "/messages", "/contacts", "/channels"] {
+                let reply = api.get(list).await;
+                reply.error(503, "ERR_API_UNAVAILABLE");
+                assert!(reply.headers.contains_key("retry-after"), "{list}: no Retry-After");
+                lists_refused += 1;
+            }
+            // A hot ticket is asked, not looked up.
+            let ready = api.anonymous(reqwest::Method::GET, "/health/ready");
+            let ready = crate::support::Reply::of(ready).await;
+            assert_eq!(ready.status, 503);
+            assert_eq!(ready.body["parts"]["database"], "not ready", "{}", ready.body);
+            assert_eq!(ready.body["parts"]["journal"], "ready", "{}", ready.body);
+        }
+        assert!(lists_refused > 0);
+        let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+        eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
+        stop.store(true, Ordering::Release);
+        cluster
+    };
+    let (cluster, _) = join(outage, join_all(going)).await;
+
+    for conversation in &conversations {
+        assert!(conversation.unknown.is_empty(), "not answered: {:?}", conversation.unknown);
+        conversation.check(&api).await;
+    }
+    let said: usize = conversations.iter().map(|conversation| conversation.kept.len()).sum();
+    let closed: usize = conversations.iter().map(|conversation| conversation.changed.closed).sum();
+    println!("{said} messages and {closed} closings were answered around an outage of {OUTAGE:?}");
+    assert!(closed > CONVERSATIONS, "the conversations stood still");
+    let log = service.app.engine.store().log.clone();
+    service.stop().await.expect("a clean stop");
+    assert_eq!(log.flushed(), log.appended());
+    for conversation in &conversations {
+        let stored: Vec<(String, i64)> =
+            sqlx::query_as("select body, id from messages where company_id = $1 and contact_id = $2")
+                .bind(company.id)
+                .bind(conversation.contact())
+                .fetch_all(&db)
+                .await
+                .expect("messages");
+        conversation.check_messages(&stored);
+    }
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
+#[actix_web::test]
+async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_begins() {
+    let folder = data_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    hotline_persistence::pool::migrate(&db).await.expect("migrate");
+    let company = Company::create(&db, "Acme").await;
+    let service = Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
+    let api = Api::new(service.address, &company.key);
+    let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
+    let job = api.post("/messages", send.clone()).await.data(202)["jobId"].as_str().expect("job").to_owned();
+    let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    // Closed while the database is away; the next send opens another one, without asking it.
+    api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
+    api.post("/messages", send).await.data(202);
+    assert_eq!(api.get(&format!("/tickets/{ticket}")).await.data(200)["status"], "closed");
+    // A number nobody remembers needs the database; nothing is changed.
+    let stranger = json!({"channelId": company.phone, "number": "5511900000009", "type": "text", "body": "hello"});
+    api.post("/messages", stranger).await.error(503, "ERR_API_UNAVAILABLE");
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
+    let tickets = api.all("/tickets").await;
+    let states: Vec<&str> = tickets.iter().map(|ticket| ticket["status"].as_str().expect("status")).collect();
+    assert_eq!(states, ["closed", "open"]);
+    service.stop().await.expect("a clean stop");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}

@@ -1,0 +1,115 @@
+//! The `hotline` binary as its users run it.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use hotline_persistence::PgPool;
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// A process that serves.
+pub struct Process {
+    child: Child,
+    pub address: SocketAddr,
+    log: PathBuf,
+}
+
+/// Longest a start may take.
+const START_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A folder the PostgreSQL user may enter as well.
+pub fn data_folder() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::TempDir::new().expect("folder");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).expect("mode");
+    folder
+}
+
+/// A command of the binary, on this data folder.
+pub fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
+    command.args(arguments).arg("--data-dir").arg(folder).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that ends.
+pub fn run(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("hotline runs")
+}
+
+impl Process {
+    pub fn serve(folder: &Path) -> Self {
+        Self::try_serve(folder, &[]).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
+    }
+
+    /// Starts, or answers what was logged by a process that ended instead.
+    pub fn try_serve(folder: &Path, options: &[&str]) -> Result<Self, String> {
+        let log = folder.join("service.log");
+        let stderr = std::fs::File::create(&log).expect("log");
+        let mut command = command(folder, &["serve", "--listen", "127.0.0.1:0", "--log", "json"]);
+        let mut child = command.args(options).stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
+        let started = Instant::now();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
+        assert!(started.elapsed() < START_TIME_MAX, "the start took {:?}", started.elapsed());
+        match line.trim().strip_prefix("hotline is ready on http://") {
+            Some(address) => Ok(Self { child, address: address.parse().expect("address"), log }),
+            None => {
+                let status = child.wait().expect("status");
+                assert!(!status.success(), "it ended well without serving");
+                Err(std::fs::read_to_string(&log).expect("log"))
+            }
+        }
+    }
+
+    pub fn kill(mut self) {
+        self.child.kill().expect("kill -9");
+        self.child.wait().expect("status");
+    }
+
+    pub fn terminate(&self) {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).expect("SIGTERM");
+    }
+
+    /// Waits for the end, which must come.
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + START_TIME_MAX;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("status") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the process does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What the process has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("log")
+    }
+
+    /// Entries the start found in the journal and wrote again.
+    pub fn replayed(&self) -> u64 {
+        let log = std::fs::read_to_string(&self.log).expect("log");
+        let recovered = log
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .find(|line| line["fields"]["message"] == "recovered")
+            .expect("the start says what it recovered");
+        recovered["fields"]["replayed"].as_u64().expect("a number")
+    }
+}
+
+/// Does something with the private database of a folder, beside the service that runs on it, or instead of it.
+pub async fn with_database<T>(folder: &Path, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
+    let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let done = work(&db).await;
+    db.close().await;
+    cluster.stop().await.expect("the private PostgreSQL stops");
+    done
+}
