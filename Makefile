@@ -12,15 +12,15 @@ demo: postgres
 # Options of nextest go into ARGS. The PostgreSQL that the tests share is stopped whatever came of them.
 test: postgres nextest
 	@status=0; \
-	cargo nextest run --workspace $(ARGS) || status=$$?; \
-	if [ $$status -eq 0 ]; then cargo test --doc --workspace || status=$$?; fi; \
-	cargo run -q --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
+	cargo nextest run --workspace --all-features $(ARGS) || status=$$?; \
+	if [ $$status -eq 0 ]; then cargo test --doc --workspace --all-features || status=$$?; fi; \
+	cargo run -q --all-features --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
 	exit $$status
 
 # What must hold before a commit.
 check:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 	$(MAKE) test
 

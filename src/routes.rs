@@ -24,13 +24,15 @@ pub fn configure(app: Data<App>) -> impl FnOnce(&mut ServiceConfig) {
     }
 }
 
-fn api() -> Scope<impl actix_web::dev::ServiceFactory<
-    actix_web::dev::ServiceRequest,
-    Config = (),
-    Response = actix_web::dev::ServiceResponse<impl actix_web::body::MessageBody>,
-    Error = actix_web::Error,
-    InitError = (),
->> {
+fn api() -> Scope<
+    impl actix_web::dev::ServiceFactory<
+        actix_web::dev::ServiceRequest,
+        Config = (),
+        Response = actix_web::dev::ServiceResponse<impl actix_web::body::MessageBody>,
+        Error = actix_web::Error,
+        InitError = (),
+    >,
+> {
     web::scope(API)
         .wrap(from_fn(permit))
         .wrap(from_fn(authenticate))
@@ -53,12 +55,7 @@ fn api() -> Scope<impl actix_web::dev::ServiceFactory<
         .service(at("/channels/{channelId}").get(channels::show).resource())
         .service(at("/webchat/sessions").post(webchat::open).resource())
         .service(at("/webchat/sessions/{sessionId}").get(webchat::show).resource())
-        .service(
-            at("/webchat/sessions/{sessionId}/messages")
-                .get(webchat::list_messages)
-                .post(webchat::say)
-                .resource(),
-        )
+        .service(at("/webchat/sessions/{sessionId}/messages").get(webchat::list_messages).post(webchat::say).resource())
         .service(at("/webchat/sessions/{sessionId}/end").post(webchat::end).resource())
         .default_service(web::to(not_found))
 }
@@ -90,8 +87,23 @@ pub fn module_of(path: &str) -> Option<&'static str> {
 
 /// Every module, in the order of the contract.
 pub const MODULES: &[&str] = &[
-    "contacts", "tickets", "messages", "channels", "webchat", "tags", "queues", "wrapupTypes", "users", "profiles",
-    "schedules", "quickMessages", "campaigns", "crm", "products", "customFields", "reports",
+    "contacts",
+    "tickets",
+    "messages",
+    "channels",
+    "webchat",
+    "tags",
+    "queues",
+    "wrapupTypes",
+    "users",
+    "profiles",
+    "schedules",
+    "quickMessages",
+    "campaigns",
+    "crm",
+    "products",
+    "customFields",
+    "reports",
 ];
 
 /// A path and its methods; any other method is told which there are.
@@ -147,7 +159,9 @@ mod tests {
 
     #[test]
     fn every_module_of_a_path_is_one_a_token_can_name() {
-        for noun in ["contacts", "wrapup-categories", "contact-lists", "product-categories", "global-variables", "dashboards"] {
+        for noun in
+            ["contacts", "wrapup-categories", "contact-lists", "product-categories", "global-variables", "dashboards"]
+        {
             let module = module_of(&format!("/api/v1/{noun}/7"));
             assert!(module.is_some_and(|module| MODULES.contains(&module)), "{noun}");
         }

@@ -28,7 +28,10 @@ impl FromStr for LogFormat {
 /// Starts logging to standard error: `info` and above, or what `RUST_LOG` says. Once; later calls change nothing.
 pub fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     let started = match format {
         LogFormat::Pretty => lines.try_init(),
         LogFormat::Json => lines.json().try_init(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dashmap::DashMap;
-pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::key::KeyHash;
+use hotline_persistence::news::News;
+pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization};
-use hotline_persistence::news::News;
 use hotline_persistence::{CompanyId, PgPool, Result};
 
 /// How often everything is loaded anew, should a notification have been lost without the connection breaking.

@@ -46,4 +46,3 @@ impl<'a> Reads<'a> {
         Ok(messages::by_client_id(self.tables(company).await?, company, session, client_id).await?)
     }
 }
-

@@ -40,7 +40,9 @@ pub enum Error {
     NotOwner,
     /// The journal holds changes that were answered, and another process has written to the database since: their
     /// ids may have been given out again, so they cannot be written any more without looking at them.
-    #[error("the journal {journal} holds changes that are not in the database, which another Hotline has written to since; keep the folder and look at it before anything else")]
+    #[error(
+        "the journal {journal} holds changes that are not in the database, which another Hotline has written to since; keep the folder and look at it before anything else"
+    )]
     Superseded {
         /// The journal's id.
         journal: String,

@@ -37,8 +37,18 @@ impl IdBlocks {
     pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
         for (kind, highest) in [
-            ("ticket", Some("select max(x.id) from companies c, lateral (select id from tickets where company_id = c.id order by id desc limit 1) x")),
-            ("message", Some("select max(x.id) from companies c, lateral (select id from messages where company_id = c.id order by id desc limit 1) x")),
+            (
+                "ticket",
+                Some(
+                    "select max(x.id) from companies c, lateral (select id from tickets where company_id = c.id order by id desc limit 1) x",
+                ),
+            ),
+            (
+                "message",
+                Some(
+                    "select max(x.id) from companies c, lateral (select id from messages where company_id = c.id order by id desc limit 1) x",
+                ),
+            ),
             // Nobody counts events; finding the highest would read them all.
             ("event", None),
         ] {
@@ -109,13 +119,16 @@ impl IdBlocks {
             let end = block.end.load(Ordering::Acquire);
             if end - block.next.load(Ordering::Acquire) < BLOCK / 2 {
                 // The one writer's blocks follow one another, so the new one begins where this one ends.
-                let end: i64 =
-                    within(sqlx::query_scalar("update id_blocks set next = greatest(next, $2) + $3 where kind = $1 returning next")
-                        .bind(block.kind)
-                        .bind(end)
-                        .bind(BLOCK)
-                        .fetch_one(db))
-                    .await?;
+                let end: i64 = within(
+                    sqlx::query_scalar(
+                        "update id_blocks set next = greatest(next, $2) + $3 where kind = $1 returning next",
+                    )
+                    .bind(block.kind)
+                    .bind(end)
+                    .bind(BLOCK)
+                    .fetch_one(db),
+                )
+                .await?;
                 block.end.store(end, Ordering::Release);
             }
         }

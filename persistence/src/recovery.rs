@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use sqlx::PgPool;
+use tokio::sync::mpsc;
 
-use crate::change::decode;
-use crate::journal::{Recovered, Seq};
+use crate::change::{Change, decode};
+use crate::journal::{JournalError, Records, Recovered, Seq};
+use crate::persister::{Batch, Mark, Writer};
 use crate::pool::WriterClaim;
-use crate::persister::{BATCH_CHANGES_MAX, Batch, Mark, Writer};
 use crate::{Error, Result};
 
 /// What recovery found and did.
@@ -42,19 +43,12 @@ pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &Recovered, 
     let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
     let writer = Writer::new(db.clone(), claim.clone(), mark);
     let mut report = Report { watermark, replayed: 0 };
-    let mut chunk = Vec::new();
-    for record in journal.read_from(watermark + 1)? {
-        let (seq, bytes) = record?;
-        chunk.extend(decode(seq, &bytes)?);
-        report.watermark = seq;
-        report.replayed += 1;
-        if chunk.len() >= BATCH_CHANGES_MAX {
-            writer.write(&Batch::of(chunk.iter()), seq).await?;
-            chunk.clear();
-        }
-    }
-    if !chunk.is_empty() {
-        writer.write(&Batch::of(chunk.iter()), report.watermark).await?;
+    let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
+    while let Some(chunk) = chunks.recv().await {
+        let Chunk { changes, last, records } = chunk?;
+        writer.write(&Batch::of(changes.iter()), last).await?;
+        report.watermark = last;
+        report.replayed += records;
     }
     sqlx::query("update journal_watermark set epoch = $2 where journal = $1")
         .bind(journal.id())
@@ -62,6 +56,46 @@ pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &Recovered, 
         .execute(db)
         .await?;
     Ok(report)
+}
+
+/// Changes of a transaction of the replay. Nobody waits for a list yet, and of a ticket that changed a hundred times
+/// the last version is written once.
+const CHUNK_CHANGES_MAX: usize = 100_000;
+
+struct Chunk {
+    changes: Vec<Change>,
+    last: Seq,
+    records: u64,
+}
+
+/// Reads and decodes the next chunk while the one before is written.
+fn read_ahead(records: Records) -> mpsc::Receiver<Result<Chunk>> {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::task::spawn_blocking(move || {
+        let mut records = records.peekable();
+        while records.peek().is_some() {
+            let chunk = next_chunk(&mut records);
+            let is_last = chunk.is_err();
+            if sender.blocking_send(chunk).is_err() || is_last {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u8>), JournalError>>) -> Result<Chunk> {
+    let mut chunk = Chunk { changes: Vec::new(), last: 0, records: 0 };
+    for record in records {
+        let (seq, bytes) = record?;
+        chunk.changes.extend(decode(seq, &bytes)?);
+        chunk.last = seq;
+        chunk.records += 1;
+        if chunk.changes.len() >= CHUNK_CHANGES_MAX {
+            break;
+        }
+    }
+    Ok(chunk)
 }
 
 /// How far the tables are, for this journal. `epoch` is the one this process has just taken.

@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use crate::change_log::pass_on;
 use crate::id_blocks::IdBlocks;
 use crate::journal::Recovered;
-use crate::pool::WriterClaim;
 use crate::persister::{self, FlushQueue, Mark, Writer};
+use crate::pool::WriterClaim;
 use crate::{ChangeLog, Durability, Error, Result, journal, pool, recovery};
 
 /// How the store is opened.
@@ -54,7 +54,10 @@ impl Store {
     ///
     /// # Errors
     /// When the database or the journal cannot be opened or do not belong together.
-    pub async fn open(options: StoreOptions, on_failure: impl Fn(String) + Clone + Send + 'static) -> Result<Arc<Self>> {
+    pub async fn open(
+        options: StoreOptions,
+        on_failure: impl Fn(String) + Clone + Send + 'static,
+    ) -> Result<Arc<Self>> {
         let db = pool::connect(options.database.clone());
         pool::migrate(&db).await?;
         let claim = Arc::new(WriterClaim::default());

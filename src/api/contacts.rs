@@ -4,7 +4,9 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_persistence::tables::channels;
-use hotline_persistence::tables::contacts::{self, ContactFilter, ContactRow, ContactTag, CustomFieldValue, LastChannel};
+use hotline_persistence::tables::contacts::{
+    self, ContactFilter, ContactRow, ContactTag, CustomFieldValue, LastChannel,
+};
 use hotline_persistence::{ChannelId, ContactId};
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! How records refer to one another: by id and name.
 
 use hotline_actors::Organization;
-use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId};
 use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId};
 use serde::Serialize;
 
 /// `{id, name}`.

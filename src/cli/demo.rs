@@ -16,6 +16,12 @@ use super::{Failure, serve};
 use crate::app::App;
 use crate::config::ServeArgs;
 
+/// What the demo's company is called.
+const NAME: &str = "Demo Ltd";
+
+/// What closes its conversations.
+const SOLVED: &str = "Solved";
+
 /// How long the seed waits for the running service to see the new company.
 const SEEN_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -40,13 +46,17 @@ pub struct Demo {
     pub wrapup_type: WrapupTypeId,
 }
 
-/// Makes a company with users, queues, wrap-up types, channels and some conversations.
+/// Makes a company with users, queues, wrap-up types, channels and some conversations, or finds the one an earlier
+/// demo made.
 ///
 /// # Errors
 /// When the database cannot be written.
 pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     let db = &app.engine.store().db;
-    let company = companies::insert(db, "Demo Ltd").await?.id;
+    if let Some(known) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
+        return again(app, known.id).await;
+    }
+    let company = companies::insert(db, NAME).await?.id;
     let support = queues::insert(db, company, "Support", true).await?.id;
     let sales = queues::insert(db, company, "Sales", false).await?.id;
     let ana = users::insert(db, company, "Ana Souza", "ana@demo.example").await?.id;
@@ -54,15 +64,35 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
         queues::add_user(db, company, queue, user).await?;
     }
-    let solved = wrapup_types::insert(db, company, "Outcome", "Solved", &[support]).await?;
+    let solved = wrapup_types::insert(db, company, "Outcome", SOLVED, &[support]).await?;
     wrapup_types::insert(db, company, "Outcome", "Sold", &[sales]).await?;
     let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
     channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
-    let permissions = super::token::everything();
-    let (_, key) = tokens::insert(db, company, NewToken { name: "demo", permissions, ..NewToken::default() }).await?;
+    let key = new_token(db, company).await?;
     wait_until_seen(app, &key).await?;
     converse(app, company, webchat, support, ana, solved).await?;
     Ok(Demo { company, key, webchat, wrapup_type: solved })
+}
+
+/// The company of an earlier demo, with its conversations as they were left, and a new token.
+async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
+    let key = new_token(&app.engine.store().db, company).await?;
+    wait_until_seen(app, &key).await?;
+    let organization = app.engine.directory().company(company).ok_or("the demo company is gone")?;
+    let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
+    let solved = organization.wrapup_types.iter().find(|(_, kind)| kind.name == SOLVED);
+    Ok(Demo {
+        company,
+        key,
+        webchat: webchat.ok_or("the demo company has no webchat any more")?.id,
+        wrapup_type: *solved.ok_or("the demo company's wrap-up type is gone")?.0,
+    })
+}
+
+async fn new_token(db: &PgPool, company: CompanyId) -> Result<String, Failure> {
+    let permissions = super::token::everything();
+    let new = NewToken { name: "demo", permissions, ..NewToken::default() };
+    Ok(tokens::insert(db, company, new).await?.1)
 }
 
 async fn channel(
@@ -106,8 +136,7 @@ async fn converse(
         ("John Doe", "john@example.com", "Can I pay by card?", Some(("Yes, any card.", false))),
         ("Lucía Gómez", "lucia@example.com", "My invoice is wrong.", Some(("Corrected, see your e-mail.", true))),
     ] {
-        let visitor =
-            Visitor { name: Some(name.to_owned()), email: Some(email.to_owned()), ..Visitor::default() };
+        let visitor = Visitor { name: Some(name.to_owned()), email: Some(email.to_owned()), ..Visitor::default() };
         let contact = contacts::find_or_create_visitor(&engine.store().db, company, &visitor).await?;
         let session = begin_session(app, company, webchat, contact).await?;
         let receive = Receive { body: question.to_owned(), quoted: None, session: Some(session), client_id: None };

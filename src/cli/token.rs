@@ -84,7 +84,8 @@ impl Create {
         };
         let company = CompanyId(self.company);
         let (row, key) = with_database(&self.database, async |db| Ok(tokens::insert(db, company, new).await?)).await?;
-        self.output.one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
+        self.output
+            .one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
     }
 }
 
@@ -97,7 +98,8 @@ pub fn everything() -> Permissions {
 fn permissions(named: &[String]) -> Result<Permissions, Failure> {
     let mut permissions = Permissions::new();
     for permission in named {
-        let (module, methods) = permission.split_once(':').ok_or_else(|| format!("`{permission}` is not MODULE:METHODS"))?;
+        let (module, methods) =
+            permission.split_once(':').ok_or_else(|| format!("`{permission}` is not MODULE:METHODS"))?;
         if !MODULES.contains(&module) {
             return Err(format!("`{module}` is none of {}", MODULES.join(", ")).into());
         }

@@ -98,9 +98,9 @@ fn is_good(token: &TokenRow, peer: Option<IpAddr>) -> bool {
 fn is_allowed(allowed: &[String], peer: IpAddr) -> bool {
     // A socket that listens on both families shows an IPv4 peer as a mapped IPv6 address.
     let peer = peer.to_canonical();
-    allowed.iter().any(|entry| {
-        entry.parse::<IpNet>().map_or_else(|_| entry.parse() == Ok(peer), |range| range.contains(&peer))
-    })
+    allowed
+        .iter()
+        .any(|entry| entry.parse::<IpNet>().map_or_else(|_| entry.parse() == Ok(peer), |range| range.contains(&peer)))
 }
 
 /// Lets through what the token permits. A path outside every module is left to the router, which has nothing there.
@@ -113,7 +113,8 @@ pub async fn permit<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let refused = crate::routes::module_of(request.path()).and_then(|module| {
         let caller = request.extensions().get::<Caller>().cloned();
-        let permitted = caller.map_or_else(|| Err(ApiError::unauthorized()), |caller| caller.may(request.method().as_str(), module));
+        let permitted = caller
+            .map_or_else(|| Err(ApiError::unauthorized()), |caller| caller.may(request.method().as_str(), module));
         permitted.err()
     });
     match refused {

@@ -16,4 +16,4 @@ pub use envelope::{data, listed};
 pub use error::{Answer, ApiError};
 pub use fields::{Fields, Input, Patch};
 pub use page::PageQuery;
-pub use params::{PathId, Params};
+pub use params::{Params, PathId};

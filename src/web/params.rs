@@ -34,7 +34,10 @@ impl FromRequest for Params {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self { pairs: form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect(), errors: Vec::new() }))
+        ready(Ok(Self {
+            pairs: form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect(),
+            errors: Vec::new(),
+        }))
     }
 }
 

@@ -22,10 +22,7 @@ pub struct RequestId(pub String);
 ///
 /// # Errors
 /// Whatever stands behind says.
-pub async fn name_request<B: MessageBody>(
-    request: ServiceRequest,
-    next: Next<B>,
-) -> Result<ServiceResponse<B>, Error> {
+pub async fn name_request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
     let id = request
         .headers()
         .get(X_REQUEST_ID)

@@ -3,9 +3,7 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use hotline_persistence::{
-    ChannelId, ContactId, MessageId, QueueId, TagId, TicketId, UserId, WrapupTypeId,
-};
+use hotline_persistence::{ChannelId, ContactId, MessageId, QueueId, TagId, TicketId, UserId, WrapupTypeId};
 use serde_json::Value;
 
 /// Characters of a name.

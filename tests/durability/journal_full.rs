@@ -22,7 +22,8 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
     };
     let service = Service::start(options.settings(&folder, cluster.connect_options())).await.expect("start");
     let api = Api::new(service.address, &company.key);
-    let send = |body: &str| json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": body});
+    let send =
+        |body: &str| json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": body});
     let job = api.post("/messages", send("0")).await.data(202)["jobId"].as_str().expect("job").to_owned();
     let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
 

@@ -44,7 +44,10 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
             conversation.check(&api).await;
         }
         let lost: usize = conversations.iter().map(|conversation| conversation.unknown.len()).sum();
-        println!("kill {round} after {moment:?}: {} entries replayed, {lost} requests unanswered so far", process.replayed());
+        println!(
+            "kill {round} after {moment:?}: {} entries replayed, {lost} requests unanswered so far",
+            process.replayed()
+        );
     }
 
     let answered: usize = conversations.iter().map(|conversation| conversation.kept.len()).sum();
@@ -63,7 +66,8 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
                     .expect("messages");
             conversation.check_messages(&stored);
         }
-        let rejected: i64 = sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
+        let rejected: i64 =
+            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
         assert_eq!(rejected, 0);
     })
     .await;

@@ -42,7 +42,8 @@ impl Conversation {
         let opened = api.post("/webchat/sessions", visitor).await;
         let session = opened.data(201)["id"].as_str().expect("id").to_owned();
         let contact = opened.data(201)["contact"]["id"].as_i64().expect("contact");
-        let said = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": format!("{name}/hello")})).await;
+        let said =
+            api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": format!("{name}/hello")})).await;
         let message = said.data(201);
         let mut kept = HashMap::new();
         kept.insert(format!("{name}/hello"), message["id"].as_i64().expect("id"));

@@ -4,6 +4,7 @@
 mod support;
 
 mod clean_stop;
+mod command_line;
 mod journal_full;
 mod kill;
 mod load;

@@ -93,7 +93,8 @@ async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
-    let service = Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
+    let service =
+        Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
     let api = Api::new(service.address, &company.key);
     let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
     let job = api.post("/messages", send.clone()).await.data(202)["jobId"].as_str().expect("job").to_owned();

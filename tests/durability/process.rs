@@ -46,6 +46,27 @@ impl Process {
         Self::try_serve(folder, &[]).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
+    /// Runs the demo, and answers what it printed.
+    pub fn demo(folder: &Path) -> (Self, String) {
+        let log = folder.join("service.log");
+        let stderr = std::fs::File::create(&log).expect("log");
+        let mut command = command(folder, &["demo", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
+        let mut printed = String::new();
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        // The last line says how to stop it.
+        for line in lines.by_ref().map_while(Result::ok) {
+            printed.push_str(&line);
+            printed.push('\n');
+            if line.contains("Ctrl-C") {
+                break;
+            }
+        }
+        let address = printed.lines().find_map(|line| line.strip_prefix("hotline is ready on http://"));
+        let address = address.and_then(|address| address.parse().ok());
+        (Self { child, address: address.expect("the demo is ready"), log }, printed)
+    }
+
     /// Starts, or answers what was logged by a process that ended instead.
     pub fn try_serve(folder: &Path, options: &[&str]) -> Result<Self, String> {
         let log = folder.join("service.log");

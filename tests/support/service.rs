@@ -82,9 +82,12 @@ impl TestApp {
         super::eventually("the new company is seen", || async { api.get("/channels").await.status == 200 }).await;
         // The token is the last thing the directory learns of, but each table has news of its own.
         super::eventually("its directory is whole", || async {
-            self.service.app.engine.directory().company(company.id).is_some_and(|seen| {
-                seen.queues.len() == 2 && seen.wrapup_types.len() == 2 && seen.channels.len() == 2
-            })
+            self.service
+                .app
+                .engine
+                .directory()
+                .company(company.id)
+                .is_some_and(|seen| seen.queues.len() == 2 && seen.wrapup_types.len() == 2 && seen.channels.len() == 2)
         })
         .await;
         (company, api)
@@ -106,7 +109,8 @@ impl TestApp {
 
     /// A webchat session of a visitor with this external id.
     pub async fn session(&self, external_id: &str) -> (SessionId, ContactId) {
-        let body = json!({"channelId": self.company.webchat, "visitor": {"name": external_id, "externalId": external_id}});
+        let body =
+            json!({"channelId": self.company.webchat, "visitor": {"name": external_id, "externalId": external_id}});
         let reply = self.api.post("/webchat/sessions", body).await;
         let session = reply.data(201);
         let id = session["id"].as_str().expect("id").to_owned();
@@ -118,8 +122,10 @@ impl TestApp {
         let log = self.service.app.engine.store().log.clone();
         self.service.stop().await.expect("the service stops cleanly");
         assert_eq!(log.flushed(), log.appended(), "changes were left unflushed");
-        let rejected: i64 =
-            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(&self.database.db).await.expect("count");
+        let rejected: i64 = sqlx::query_scalar("select count(*) from rejected_changes")
+            .fetch_one(&self.database.db)
+            .await
+            .expect("count");
         assert_eq!(rejected, 0, "PostgreSQL refused rows");
         self.database.drop().await;
     }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use actix::{Actor, Context as ActorContext, Handler, Message, ResponseFuture};
 use hotline_persistence::Durable;
 
+use crate::Refusal;
 use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::engine::Core;
 use crate::registry::{Hot, Life};
 use crate::tickets::{Command, Context, Decided, Do, Open, TicketActor, apply};
-use crate::Refusal;
 
 /// Openings that wait for one channel before its callers have to wait themselves.
 const MAILBOX: usize = 1024;

@@ -8,11 +8,11 @@ use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 
 use super::command::{Command, Context, Decided, apply};
 use super::state::Ticket;
+use crate::Refusal;
 use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::engine::Core;
 use crate::registry::{Hot, Life};
-use crate::Refusal;
 
 /// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
 /// sees, and little enough that a stuck one is felt at the door.
@@ -114,8 +114,7 @@ impl TicketActor {
     /// Starts an actor for a ticket in this state.
     pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
         let life = Arc::new(Life::default());
-        let actor =
-            Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false };
+        let actor = Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false };
         let arbiter = core.arbiters.of(actor.ticket.row.id.0);
         Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
     }

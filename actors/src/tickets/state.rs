@@ -44,17 +44,15 @@ impl Ticket {
 
     /// From the tables.
     pub fn loaded(loaded: LoadedTicket, reachable: bool) -> Self {
-        let last_message = match (loaded.ticket.last_message_id, loaded.last_message_direction, loaded.last_message_created_at) {
-            (Some(id), Some(direction), Some(created_at)) => {
-                Some(Arc::new(LastMessage { id, body: loaded.last_message_body, direction, created_at }))
-            }
-            _ => None,
-        };
-        let contact = ContactRef {
-            id: loaded.ticket.contact_id,
-            name: loaded.contact_name,
-            number: loaded.contact_number,
-        };
+        let last_message =
+            match (loaded.ticket.last_message_id, loaded.last_message_direction, loaded.last_message_created_at) {
+                (Some(id), Some(direction), Some(created_at)) => {
+                    Some(Arc::new(LastMessage { id, body: loaded.last_message_body, direction, created_at }))
+                }
+                _ => None,
+            };
+        let contact =
+            ContactRef { id: loaded.ticket.contact_id, name: loaded.contact_name, number: loaded.contact_number };
         Self { row: loaded.ticket, contact: Arc::new(contact), last_message, reachable }
     }
 }

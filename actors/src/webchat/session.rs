@@ -12,11 +12,11 @@ use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 
+use crate::Refusal;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
 use crate::registry::{Hot, Life};
 use crate::tickets::{Do, Receive, Retire, Rider};
-use crate::Refusal;
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
 const RESENDS_MAX: usize = 32;
@@ -213,7 +213,8 @@ async fn said(
             vec![Change::Session(Box::new(SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() }))]
         })
     };
-    let receive = Receive { body: say.body, quoted: say.quoted, session: Some(seen.id.clone()), client_id: say.client_id };
+    let receive =
+        Receive { body: say.body, quoted: say.quoted, session: Some(seen.id.clone()), client_id: say.client_id };
     let what = Do { command: receive, rider: Some(rider) };
     let message = engine.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
     seen.ticket_id = Some(message.ticket_id);

@@ -77,11 +77,12 @@ impl Writer {
             return Err(Error::NotOwner);
         }
         let Some(journal) = &self.mark.journal else { return Ok(true) };
-        let moved = sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
-            .bind(journal)
-            .bind(i64::try_from(last).unwrap_or(i64::MAX))
-            .execute(db)
-            .await?;
+        let moved =
+            sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
+                .bind(journal)
+                .bind(i64::try_from(last).unwrap_or(i64::MAX))
+                .execute(db)
+                .await?;
         Ok(moved.rows_affected() == 1)
     }
 }
@@ -142,14 +143,16 @@ impl Rows<'_> {
         let reason = error.to_string();
         tracing::error!(kind = K::NAME, company.id = %K::company(row), row.id = K::id(row), reason, "the database refused a row; it is kept in rejected_changes");
         crate::persister::count_rejected();
-        sqlx::query("insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)")
-            .bind(K::company(row))
-            .bind(K::NAME)
-            .bind(K::id(row))
-            .bind(storable(serde_json::to_value(row).unwrap_or_default()))
-            .bind(reason)
-            .execute(&mut *self.db)
-            .await?;
+        sqlx::query(
+            "insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)",
+        )
+        .bind(K::company(row))
+        .bind(K::NAME)
+        .bind(K::id(row))
+        .bind(storable(serde_json::to_value(row).unwrap_or_default()))
+        .bind(reason)
+        .execute(&mut *self.db)
+        .await?;
         Ok(())
     }
 }
@@ -193,4 +196,10 @@ kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), mess
 kind!(Delivered, ReachedUpTo, "delivered", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::deliver);
 kind!(Read, ReachedUpTo, "read", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::read);
 kind!(SessionRow, SessionRow, "session", |_: &SessionRow| None, webchat_sessions::upsert);
-kind!(ContactChannel, ContactChannel, "contact_channel", |row: &ContactChannel| Some(row.contact_id.0), contacts::set_last_channel);
+kind!(
+    ContactChannel,
+    ContactChannel,
+    "contact_channel",
+    |row: &ContactChannel| Some(row.contact_id.0),
+    contacts::set_last_channel
+);

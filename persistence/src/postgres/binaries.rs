@@ -39,11 +39,9 @@ impl Binaries {
         cluster: Option<(&Path, u32)>,
         user: &OsUser,
     ) -> Result<Self, ClusterError> {
-        let named = named.map(Path::to_owned).or_else(|| {
-            std::env::var_os(BINARIES_VARIABLE)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        });
+        let named = named
+            .map(Path::to_owned)
+            .or_else(|| std::env::var_os(BINARIES_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from));
         match named {
             Some(directory) => {
                 let usable = resolved(&directory).ok_or_else(|| ClusterError::BadBinaries {
@@ -79,15 +77,9 @@ pub(super) async fn choose(
         }
         let problem = match (version(&directory, user).await, cluster) {
             (Err(problem), _) => problem,
-            (Ok(version), _) if version < OLDEST_SUPPORTED => {
-                ClusterError::TooOld { directory, version }
-            }
+            (Ok(version), _) if version < OLDEST_SUPPORTED => ClusterError::TooOld { directory, version },
             (Ok(version), Some((path, wanted))) if version != wanted => {
-                ClusterError::OtherVersion {
-                    cluster: path.to_owned(),
-                    cluster_version: wanted,
-                    found: version,
-                }
+                ClusterError::OtherVersion { cluster: path.to_owned(), cluster_version: wanted, found: version }
             }
             (Ok(_), _) => return Ok(Binaries { directory }),
         };
@@ -121,10 +113,7 @@ fn resolved(directory: &Path) -> Option<PathBuf> {
 async fn from_pg_config() -> Option<PathBuf> {
     let mut command = tokio::process::Command::new("pg_config");
     command.arg("--bindir").kill_on_drop(true);
-    let output = tokio::time::timeout(VERSION_TIMEOUT, command.output())
-        .await
-        .ok()?
-        .ok()?;
+    let output = tokio::time::timeout(VERSION_TIMEOUT, command.output()).await.ok()?.ok()?;
     resolved(Path::new(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
@@ -146,19 +135,14 @@ fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
 
 /// Asks as the user who will run it, so that a folder they cannot reach is noticed here.
 async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
-    let bad = |reason: String| ClusterError::BadBinaries {
-        directory: directory.to_owned(),
-        reason,
-    };
+    let bad = |reason: String| ClusterError::BadBinaries { directory: directory.to_owned(), reason };
     let mut command = user.command(&directory.join("postgres"));
     command.arg("--version").kill_on_drop(true);
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output())
         .await
         .map_err(|_| bad("`postgres --version` does not end".to_owned()))?
         .map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => {
-                bad(format!("the user `{}` may not run `postgres`", user.name))
-            }
+            ErrorKind::PermissionDenied => bad(format!("the user `{}` may not run `postgres`", user.name)),
             _ => bad(format!("`postgres` cannot be run: {error}")),
         })?;
     let printed = String::from_utf8_lossy(&output.stdout);

@@ -66,11 +66,7 @@ impl Cluster {
                 return Ok(guest);
             }
             if began.elapsed() > PASSING_PATIENCE {
-                return Err(ClusterError::NotServed {
-                    pid: holder(&data_dir).0,
-                    data_dir,
-                    waited: PASSING_PATIENCE,
-                });
+                return Err(ClusterError::NotServed { pid: holder(&data_dir).0, data_dir, waited: PASSING_PATIENCE });
             }
             sleep(OPEN_INTERVAL).await;
         }
@@ -85,10 +81,7 @@ impl Cluster {
         let (home, binaries) = Self::ready_to_launch(&options, &data_dir).await?;
         launch::launch(&home, &binaries, &options).await?;
         drop(lock);
-        Ok(Self {
-            home,
-            hold: Hold::Shared,
-        })
+        Ok(Self { home, hold: Hold::Shared })
     }
 
     /// Stops the cluster of `path` if it runs and nobody owns it.
@@ -163,26 +156,15 @@ impl Cluster {
         supervisor.stop(&self.home).await
     }
 
-    async fn own(
-        options: ClusterOptions,
-        data_dir: &Path,
-        lock: OwnerLock,
-        role: Role,
-    ) -> Result<Self, ClusterError> {
+    async fn own(options: ClusterOptions, data_dir: &Path, lock: OwnerLock, role: Role) -> Result<Self, ClusterError> {
         let (home, binaries) = Self::ready_to_launch(&options, data_dir).await?;
         let postmaster = launch::launch(&home, &binaries, &options).await?;
         let supervisor = Supervisor::start(postmaster, home.clone(), binaries, options, lock);
-        Ok(Self {
-            home,
-            hold: Hold::Owner { supervisor, role },
-        })
+        Ok(Self { home, hold: Hold::Owner { supervisor, role } })
     }
 
     /// The cluster's place with a complete cluster in it, and binaries that fit.
-    async fn ready_to_launch(
-        options: &ClusterOptions,
-        data_dir: &Path,
-    ) -> Result<(Home, Binaries), ClusterError> {
+    async fn ready_to_launch(options: &ClusterOptions, data_dir: &Path) -> Result<(Home, Binaries), ClusterError> {
         let home = Home::prepare(data_dir)?;
         let version = initdb::version(&home)?;
         let made_by = version.map(|version| (home.cluster.as_path(), version));
@@ -195,13 +177,9 @@ impl Cluster {
     }
 
     async fn visit(data_dir: &Path) -> Result<Option<Self>, ClusterError> {
-        let (Some(lock), Some(home)) = (GuestLock::try_enter(data_dir)?, Home::locate(data_dir))
-        else {
+        let (Some(lock), Some(home)) = (GuestLock::try_enter(data_dir)?, Home::locate(data_dir)) else {
             return Ok(None);
         };
-        Ok(launch::answers(&home).await?.then_some(Self {
-            home,
-            hold: Hold::Guest { _lock: lock },
-        }))
+        Ok(launch::answers(&home).await?.then_some(Self { home, hold: Hold::Guest { _lock: lock } }))
     }
 }

@@ -59,9 +59,7 @@ pub enum ClusterError {
     },
 
     /// Running as root, and there is nobody to run PostgreSQL as.
-    #[error(
-        "PostgreSQL does not run as root, and there is neither a user `postgres` nor a user `nobody` to run it as"
-    )]
+    #[error("PostgreSQL does not run as root, and there is neither a user `postgres` nor a user `nobody` to run it as")]
     NoUser,
 
     /// The cluster is another user's.
@@ -233,11 +231,7 @@ pub enum ClusterError {
 impl ClusterError {
     /// For `map_err`: names what was tried on which path.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+        move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
     /// For `map_err`: names what was asked of PostgreSQL.
@@ -247,15 +241,9 @@ impl ClusterError {
 }
 
 fn process(pid: Option<u32>) -> String {
-    pid.map_or_else(
-        || "another process".to_owned(),
-        |pid| format!("process {pid}"),
-    )
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
 
 fn ended(status: Option<ExitStatus>) -> String {
-    status.map_or_else(
-        || "its status is unknown".to_owned(),
-        |status| status.to_string(),
-    )
+    status.map_or_else(|| "its status is unknown".to_owned(), |status| status.to_string())
 }

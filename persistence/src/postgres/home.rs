@@ -93,9 +93,7 @@ impl Home {
     }
 
     fn linked(data_dir: &Path, link: PathBuf) -> Result<Self, ClusterError> {
-        let target = link
-            .read_link()
-            .map_err(ClusterError::io("read the link", &link))?;
+        let target = link.read_link().map_err(ClusterError::io("read the link", &link))?;
         let target = data_dir.join(target);
         if !target.exists() {
             if !unfinished(&target).join("PG_VERSION").exists() {
@@ -103,12 +101,8 @@ impl Home {
             }
             rename(&unfinished(&target), &target)?;
         }
-        let cluster = target
-            .canonicalize()
-            .map_err(ClusterError::io("find", &target))?;
-        let found = cluster
-            .metadata()
-            .map_err(ClusterError::io("read", &cluster))?;
+        let cluster = target.canonicalize().map_err(ClusterError::io("find", &target))?;
+        let found = cluster.metadata().map_err(ClusterError::io("read", &cluster))?;
         let user = OsUser::choose(Some((&cluster, &found)))?;
         Self::new(data_dir, cluster, None, user).reachable()
     }
@@ -123,10 +117,7 @@ impl Home {
         let cluster = elsewhere.join(socket::hash(data_dir));
         // Left by a data folder of this name that was removed: never reused, never deleted.
         if cluster.exists() {
-            return Err(ClusterError::Unlinked {
-                link: entry,
-                target: cluster,
-            });
+            return Err(ClusterError::Unlinked { link: entry, target: cluster });
         }
         Self::new(data_dir, cluster, Some(entry), user).reachable()
     }
@@ -134,10 +125,7 @@ impl Home {
     fn reachable(self) -> Result<Self, ClusterError> {
         let parent = self.cluster.parent().unwrap_or(&self.cluster);
         match self.user.stopped_at(parent)? {
-            Some(path) => Err(ClusterError::Unreachable {
-                user: self.user.name,
-                path,
-            }),
+            Some(path) => Err(ClusterError::Unreachable { user: self.user.name, path }),
             None => Ok(self),
         }
     }
@@ -154,9 +142,7 @@ pub(super) fn data_dir(path: &Path) -> Result<PathBuf, ClusterError> {
 /// Makes sure that a new name survives a crash of the machine.
 fn sync_parent(path: &Path) -> Result<(), ClusterError> {
     let parent = path.parent().unwrap_or(path);
-    std::fs::File::open(parent)
-        .and_then(|folder| folder.sync_all())
-        .map_err(ClusterError::io("sync", parent))
+    std::fs::File::open(parent).and_then(|folder| folder.sync_all()).map_err(ClusterError::io("sync", parent))
 }
 
 fn unfinished(cluster: &Path) -> PathBuf {
@@ -169,11 +155,7 @@ fn create_folders(path: &Path) -> Result<(), ClusterError> {
     if path.is_dir() {
         return Ok(());
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(PASS_ONLY)
-        .create(path)
-        .map_err(ClusterError::io("create", path))?;
+    DirBuilder::new().recursive(true).mode(PASS_ONLY).create(path).map_err(ClusterError::io("create", path))?;
     // Again, since the umask may have taken bits away.
     std::fs::set_permissions(path, Permissions::from_mode(PASS_ONLY))
         .map_err(ClusterError::io("set the permissions of", path))

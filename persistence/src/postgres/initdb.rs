@@ -40,31 +40,20 @@ pub(super) fn version(home: &Home) -> Result<Option<u32>, ClusterError> {
                 Ok(mut entries) => entries.next().is_some(),
                 Err(error) => error.kind() != ErrorKind::NotFound,
             };
-            if occupied {
-                Err(not_a_cluster(home))
-            } else {
-                Ok(None)
-            }
+            if occupied { Err(not_a_cluster(home)) } else { Ok(None) }
         }
         Err(error) => Err(ClusterError::io("read", &path)(error)),
     }
 }
 
 /// Creates the cluster beside its place and moves it there when it is complete.
-pub(super) async fn create(
-    home: &Home,
-    binaries: &Binaries,
-    fsync: bool,
-) -> Result<(), ClusterError> {
+pub(super) async fn create(home: &Home, binaries: &Binaries, fsync: bool) -> Result<(), ClusterError> {
     let began = Instant::now();
     let new = home.unfinished();
     let mut problem = String::new();
     for locale in LOCALES {
         remove_leftover(&new).await?;
-        DirBuilder::new()
-            .mode(PRIVATE)
-            .create(&new)
-            .map_err(ClusterError::io("create", &new))?;
+        DirBuilder::new().mode(PRIVATE).create(&new).map_err(ClusterError::io("create", &new))?;
         home.user.give_tree(&new)?;
         match run(home, binaries, &new, locale, fsync).await? {
             Ok(()) => {
@@ -80,18 +69,12 @@ pub(super) async fn create(
         }
     }
     remove_leftover(&new).await?;
-    Err(ClusterError::InitFailed {
-        path: home.cluster.clone(),
-        output: problem,
-    })
+    Err(ClusterError::InitFailed { path: home.cluster.clone(), output: problem })
 }
 
 /// Gives a cluster that root put there, say from a backup, to the user PostgreSQL runs as.
 pub(super) fn hand_over(home: &Home) -> Result<(), ClusterError> {
-    let found = home
-        .cluster
-        .metadata()
-        .map_err(ClusterError::io("read", &home.cluster))?;
+    let found = home.cluster.metadata().map_err(ClusterError::io("read", &home.cluster))?;
     if found.uid() == home.user.uid() {
         return Ok(());
     }
@@ -151,7 +134,5 @@ async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
 }
 
 fn not_a_cluster(home: &Home) -> ClusterError {
-    ClusterError::NotACluster {
-        path: home.cluster.clone(),
-    }
+    ClusterError::NotACluster { path: home.cluster.clone() }
 }

@@ -161,10 +161,7 @@ async fn replace(
     // The server forgets the connection either way.
     let _ = connection.close().await;
     if unsafe_commits {
-        tracing::warn!(
-            pid = postmaster.pid,
-            "restarting PostgreSQL, which ran without fsync"
-        );
+        tracing::warn!(pid = postmaster.pid, "restarting PostgreSQL, which ran without fsync");
         postmaster.shut_down(home).await?;
     }
     Ok(unsafe_commits)
@@ -204,17 +201,12 @@ async fn create_database(options: &PgConnectOptions) -> Result<(), ClusterError>
     let mut connection = PgConnection::connect_with(&options.clone().database("postgres"))
         .await
         .map_err(ClusterError::database("connect"))?;
-    let created = sqlx::raw_sql(sqlx::AssertSqlSafe(format!("create database {DATABASE}")))
-        .execute(&mut connection)
-        .await;
+    let created =
+        sqlx::raw_sql(sqlx::AssertSqlSafe(format!("create database {DATABASE}"))).execute(&mut connection).await;
     let _ = connection.close().await;
     match created {
         Ok(_) => Ok(()),
-        Err(sqlx::Error::Database(answer))
-            if answer.code().as_deref() == Some(DUPLICATE_DATABASE) =>
-        {
-            Ok(())
-        }
+        Err(sqlx::Error::Database(answer)) if answer.code().as_deref() == Some(DUPLICATE_DATABASE) => Ok(()),
         Err(error) => Err(ClusterError::database("create the database")(error)),
     }
 }

@@ -56,11 +56,7 @@ impl OwnerLock {
     }
 
     /// Takes the lock, waiting for a passing holder but not for a service.
-    pub(super) async fn take(
-        data_dir: &Path,
-        role: Role,
-        patience: Duration,
-    ) -> Result<Self, ClusterError> {
+    pub(super) async fn take(data_dir: &Path, role: Role, patience: Duration) -> Result<Self, ClusterError> {
         let began = Instant::now();
         loop {
             if let Some(lock) = Self::try_take(data_dir, role)? {
@@ -72,10 +68,7 @@ impl OwnerLock {
                 _ => patience,
             };
             if began.elapsed() > limit {
-                return Err(ClusterError::InUse {
-                    data_dir: data_dir.to_owned(),
-                    pid,
-                });
+                return Err(ClusterError::InUse { data_dir: data_dir.to_owned(), pid });
             }
             sleep(RETRY_INTERVAL).await;
         }
@@ -109,10 +102,7 @@ impl GuestLock {
     }
 
     /// Waits until no guest is left and keeps new ones out. None when they stayed too long.
-    pub(super) async fn wait_empty(
-        data_dir: &Path,
-        patience: Duration,
-    ) -> Result<Option<Self>, ClusterError> {
+    pub(super) async fn wait_empty(data_dir: &Path, patience: Duration) -> Result<Option<Self>, ClusterError> {
         let path = data_dir.join(GUESTS_FILE);
         let file = open(&path)?;
         let began = Instant::now();

@@ -76,10 +76,6 @@ impl ClusterOptions {
 
     /// A cluster for tests and benches of everything but durability: no fsync, and room for many processes.
     pub fn for_tests(data_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            fsync: false,
-            max_connections: SHARED_MAX_CONNECTIONS,
-            ..Self::new(data_dir)
-        }
+        Self { fsync: false, max_connections: SHARED_MAX_CONNECTIONS, ..Self::new(data_dir) }
     }
 }

@@ -41,42 +41,21 @@ impl OsUser {
         let me = geteuid();
         match cluster {
             Some((path, found)) if !me.is_root() && found.uid() != me.as_raw() => {
-                Err(ClusterError::OtherOwner {
-                    path: path.to_owned(),
-                    uid: found.uid(),
-                })
+                Err(ClusterError::OtherOwner { path: path.to_owned(), uid: found.uid() })
             }
-            Some((_, found)) if me.is_root() && found.uid() != 0 => {
-                Ok(Self::somebody(found.uid(), found.gid()))
-            }
+            Some((_, found)) if me.is_root() && found.uid() != 0 => Ok(Self::somebody(found.uid(), found.gid())),
             _ if me.is_root() => PREFERRED
                 .iter()
                 .find_map(|name| User::from_name(name).ok().flatten())
-                .map(|user| Self {
-                    uid: user.uid.as_raw(),
-                    gid: user.gid.as_raw(),
-                    name: user.name,
-                    switch: true,
-                })
+                .map(|user| Self { uid: user.uid.as_raw(), gid: user.gid.as_raw(), name: user.name, switch: true })
                 .ok_or(ClusterError::NoUser),
-            _ => Ok(Self {
-                switch: false,
-                ..Self::somebody(me.as_raw(), getegid().as_raw())
-            }),
+            _ => Ok(Self { switch: false, ..Self::somebody(me.as_raw(), getegid().as_raw()) }),
         }
     }
 
     fn somebody(uid: u32, gid: u32) -> Self {
-        let name = User::from_uid(Uid::from_raw(uid))
-            .ok()
-            .flatten()
-            .map_or_else(|| uid.to_string(), |user| user.name);
-        Self {
-            uid,
-            gid,
-            name,
-            switch: true,
-        }
+        let name = User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
+        Self { uid, gid, name, switch: true }
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -88,11 +67,7 @@ impl OsUser {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .envs(
-                PASSED_ON
-                    .iter()
-                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
-            )
+            .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             // Messages in English, so that a log reads alike everywhere; on macOS the server does not start without.
             .env("LC_ALL", "C")
             .current_dir("/")
@@ -109,8 +84,7 @@ impl OsUser {
         if !self.switch {
             return Ok(());
         }
-        fchown(file, Some(self.uid), Some(self.gid))
-            .map_err(ClusterError::io("change the owner of", path))
+        fchown(file, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
     /// Makes `path` and everything below this user's, without following links.
@@ -118,16 +92,13 @@ impl OsUser {
         if !self.switch {
             return Ok(());
         }
-        let kind = path
-            .symlink_metadata()
-            .map_err(ClusterError::io("read", path))?;
+        let kind = path.symlink_metadata().map_err(ClusterError::io("read", path))?;
         if kind.is_dir() {
             for entry in path.read_dir().map_err(ClusterError::io("list", path))? {
                 self.give_tree(&entry.map_err(ClusterError::io("list", path))?.path())?;
             }
         }
-        lchown(path, Some(self.uid), Some(self.gid))
-            .map_err(ClusterError::io("change the owner of", path))
+        lchown(path, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
     /// The first folder on the way to `path`, itself included, that this user may not enter.
@@ -138,9 +109,7 @@ impl OsUser {
         let mut folders: Vec<&Path> = path.ancestors().collect();
         folders.reverse();
         for folder in folders {
-            let found = folder
-                .metadata()
-                .map_err(ClusterError::io("read", folder))?;
+            let found = folder.metadata().map_err(ClusterError::io("read", folder))?;
             if !self.may_enter(&found) {
                 return Ok(Some(folder.to_owned()));
             }

@@ -22,11 +22,7 @@ pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
         Err(error) => return Err(ClusterError::io("read", &path)(error)),
     };
     // Negative for PostgreSQL in single-user mode.
-    let pid = text
-        .lines()
-        .next()
-        .and_then(|line| line.trim().parse().ok())
-        .map(i32::unsigned_abs);
+    let pid = text.lines().next().and_then(|line| line.trim().parse().ok()).map(i32::unsigned_abs);
     if let Some(pid) = pid {
         if is_postmaster_of(pid, cluster) {
             return Ok(Some(pid));
@@ -60,10 +56,7 @@ pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
     let process = Path::new("/proc").join(pid.to_string());
     // `<pid> (<program>) <state> …`, where the program's name may itself hold parentheses.
     let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
-    let Some((program, state)) = stat
-        .split_once('(')
-        .and_then(|(_, rest)| rest.rsplit_once(") "))
-    else {
+    let Some((program, state)) = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(") ")) else {
         return false;
     };
     if state.starts_with(['Z', 'X']) || !matches!(program, "postgres" | "postmaster") {
@@ -81,10 +74,8 @@ pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
 /// Whether the process lives and is a postmaster of the cluster.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_postmaster_of(pid: u32, cluster: &Path) -> bool {
-    let Ok(output) = std::process::Command::new("ps")
-        .args(["-ww", "-o", "stat=,command=", "-p"])
-        .arg(pid.to_string())
-        .output()
+    let Ok(output) =
+        std::process::Command::new("ps").args(["-ww", "-o", "stat=,command=", "-p"]).arg(pid.to_string()).output()
     else {
         return exists(pid);
     };

@@ -48,24 +48,14 @@ pub(super) struct Postmaster {
 impl Postmaster {
     /// The one that already runs on the cluster.
     pub(super) fn find(home: &Home) -> Result<Option<Self>, ClusterError> {
-        Ok(pid_file::running(&home.cluster)?.map(|pid| Self {
-            pid,
-            child: None,
-            log_begins_at: 0,
-        }))
+        Ok(pid_file::running(&home.cluster)?.map(|pid| Self { pid, child: None, log_begins_at: 0 }))
     }
 
     /// Starts one; it accepts connections some time later. Needs the owner lock, and none may run yet.
-    pub(super) fn spawn(
-        home: &Home,
-        binaries: &Binaries,
-        options: &ClusterOptions,
-    ) -> Result<Self, ClusterError> {
+    pub(super) fn spawn(home: &Home, binaries: &Binaries, options: &ClusterOptions) -> Result<Self, ClusterError> {
         socket::prepare(&home.socket_dir, &home.user)?;
         let (log, log_begins_at) = open_log(&home.log_file)?;
-        let also_log = log
-            .try_clone()
-            .map_err(ClusterError::io("open", &home.log_file))?;
+        let also_log = log.try_clone().map_err(ClusterError::io("open", &home.log_file))?;
         let program = binaries.postgres();
         let mut command = home.user.command(&program);
         command.arg("-D").arg(&home.cluster);
@@ -104,10 +94,7 @@ impl Postmaster {
 
     /// Stops it: fast, or immediately when that takes too long.
     pub(super) async fn shut_down(&mut self, home: &Home) -> Result<(), ClusterError> {
-        let steps = [
-            (Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT),
-            (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT),
-        ];
+        let steps = [(Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT), (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT)];
         for (signal, limit) in steps {
             self.signal(signal, home)?;
             if timeout(limit, self.ended(home)).await.is_ok() {
@@ -120,10 +107,7 @@ impl Postmaster {
                 "PostgreSQL does not stop"
             );
         }
-        Err(ClusterError::StillRunning {
-            pid: self.pid,
-            log_file: home.log_file.clone(),
-        })
+        Err(ClusterError::StillRunning { pid: self.pid, log_file: home.log_file.clone() })
     }
 
     /// The last lines it logged, on one line.
@@ -146,9 +130,7 @@ impl Postmaster {
         };
         match kill(Pid::from_raw(pid), signal) {
             Ok(()) | Err(Errno::ESRCH) => Ok(()),
-            Err(errno) => Err(ClusterError::io("signal the postmaster of", &home.cluster)(
-                errno.into(),
-            )),
+            Err(errno) => Err(ClusterError::io("signal the postmaster of", &home.cluster)(errno.into())),
         }
     }
 }
@@ -160,10 +142,7 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         // The unix socket is the only way in.
         ("listen_addresses", String::new()),
         ("port", socket::PORT.to_string()),
-        (
-            "unix_socket_directories",
-            home.socket_dir.to_string_lossy().into_owned(),
-        ),
+        ("unix_socket_directories", home.socket_dir.to_string_lossy().into_owned()),
         ("unix_socket_permissions", "0700".to_owned()),
         ("max_connections", options.max_connections.to_string()),
         ("shared_buffers", "256MB".to_owned()),
@@ -182,11 +161,7 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("logging_collector", "off".to_owned()),
         ("log_destination", "stderr".to_owned()),
     ];
-    chosen
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .chain(options.settings.iter().cloned())
-        .collect()
+    chosen.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(options.settings.iter().cloned()).collect()
 }
 
 fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
@@ -198,21 +173,15 @@ fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     } else {
         size
     };
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(ClusterError::io("open", path))?;
+    let file =
+        OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(ClusterError::io("open", path))?;
     Ok((file, begins_at))
 }
 
 fn read_tail(path: &Path, from: u64) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    file.seek(SeekFrom::Start(
-        from.max(size.saturating_sub(LOG_TAIL_BYTES)),
-    ))?;
+    file.seek(SeekFrom::Start(from.max(size.saturating_sub(LOG_TAIL_BYTES))))?;
     let mut bytes = Vec::new();
     file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

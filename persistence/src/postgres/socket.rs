@@ -39,9 +39,9 @@ pub(super) fn directory(cluster: &Path) -> PathBuf {
     let inside = cluster.join("socket");
     let file = inside.join(format!(".s.PGSQL.{PORT}"));
     // PostgreSQL reads a comma-separated list of folders, in which these characters have a meaning.
-    let plain = inside.to_str().is_some_and(|path| {
-        !path.contains(|letter: char| letter == ',' || letter == '"' || letter.is_whitespace())
-    });
+    let plain = inside
+        .to_str()
+        .is_some_and(|path| !path.contains(|letter: char| letter == ',' || letter == '"' || letter.is_whitespace()));
     if plain && file.as_os_str().len() <= SOCKET_PATH_MAX_BYTES {
         inside
     } else {
@@ -52,14 +52,11 @@ pub(super) fn directory(cluster: &Path) -> PathBuf {
 /// A short name for a path that is the same in every process.
 pub(super) fn hash(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest
-        .iter()
-        .take(HASH_BYTES)
-        .fold(String::new(), |mut name, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{byte:02x}");
-            name
-        })
+    digest.iter().take(HASH_BYTES).fold(String::new(), |mut name, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
 }
 
 /// Creates the folder, or verifies that the one there is private to the user: in a folder anybody may write
@@ -71,32 +68,23 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
         }
         _ => {}
     }
-    let refuse = |reason| ClusterError::SocketDirectory {
-        path: directory.to_owned(),
-        reason,
-    };
+    let refuse = |reason| ClusterError::SocketDirectory { path: directory.to_owned(), reason };
     // Everything below goes through one open folder, so that it cannot be exchanged for a link in between.
     let folder = OpenOptions::new()
         .read(true)
         .custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits())
         .open(directory)
         .map_err(|error| match error.raw_os_error() {
-            Some(code) if code == Errno::ENOTDIR as i32 || code == Errno::ELOOP as i32 => {
-                refuse("it is not a folder")
-            }
+            Some(code) if code == Errno::ENOTDIR as i32 || code == Errno::ELOOP as i32 => refuse("it is not a folder"),
             _ => ClusterError::io("open", directory)(error),
         })?;
-    let found = folder
-        .metadata()
-        .map_err(ClusterError::io("read", directory))?;
+    let found = folder.metadata().map_err(ClusterError::io("read", directory))?;
     // Ours but not yet given away: just created, perhaps by a process that was killed right then.
     if found.uid() != user.uid() && found.uid() != geteuid().as_raw() {
         return Err(refuse("it belongs to another user"));
     }
     if found.mode() & PERMISSION_BITS != PRIVATE {
-        folder
-            .set_permissions(Permissions::from_mode(PRIVATE))
-            .map_err(ClusterError::io("make private", directory))?;
+        folder.set_permissions(Permissions::from_mode(PRIVATE)).map_err(ClusterError::io("make private", directory))?;
     }
     user.give_open(&folder, directory)
 }

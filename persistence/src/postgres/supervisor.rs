@@ -60,19 +60,9 @@ impl Supervisor {
     ) -> Self {
         let pid = Arc::new(AtomicU32::new(postmaster.pid));
         let (stop, stopped) = watch::channel(false);
-        let watch = Watch {
-            home,
-            binaries,
-            options,
-            pid: Arc::clone(&pid),
-            _lock: lock,
-        };
+        let watch = Watch { home, binaries, options, pid: Arc::clone(&pid), _lock: lock };
         let task = tokio::spawn(watch.run(postmaster, stopped));
-        Self {
-            pid,
-            stop,
-            task: Mutex::new(Some(task)),
-        }
+        Self { pid, stop, task: Mutex::new(Some(task)) }
     }
 
     pub(super) fn pid(&self) -> Option<u32> {
@@ -112,11 +102,7 @@ impl Drop for Supervisor {
 }
 
 impl Watch {
-    async fn run(
-        self,
-        mut postmaster: Postmaster,
-        mut stop: watch::Receiver<bool>,
-    ) -> Result<(), ClusterError> {
+    async fn run(self, mut postmaster: Postmaster, mut stop: watch::Receiver<bool>) -> Result<(), ClusterError> {
         let mut failures = 0;
         loop {
             let began = Instant::now();
@@ -149,10 +135,9 @@ impl Watch {
                 failures = failures.saturating_add(1);
                 match self.again() {
                     Ok(postmaster) => break postmaster,
-                    Err(error) => tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "PostgreSQL could not be restarted"
-                    ),
+                    Err(error) => {
+                        tracing::error!(error = &error as &dyn std::error::Error, "PostgreSQL could not be restarted")
+                    }
                 }
             };
             tracing::warn!(pid = postmaster.pid, failures, "restarted PostgreSQL");

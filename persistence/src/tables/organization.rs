@@ -58,15 +58,20 @@ pub async fn load(db: &PgPool, id: CompanyId) -> Result<Option<Organization>> {
     let channels = channels::all(db, Some(id)).await?;
     let queues: Vec<QueueRow> =
         within(sqlx::query_as("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
-    let members: Vec<(QueueId, UserId)> =
-        within(sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db))
-            .await?;
+    let members: Vec<(QueueId, UserId)> = within(
+        sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db),
+    )
+    .await?;
     let users = within(sqlx::query("select id, name, active from users where company_id = $1").bind(id).fetch_all(db));
-    let types = within(sqlx::query(
-        "select t.id, t.name, t.active, array(select queue_id from wrapup_type_queues q
+    let types = within(
+        sqlx::query(
+            "select t.id, t.name, t.active, array(select queue_id from wrapup_type_queues q
              where q.company_id = t.company_id and q.wrapup_type_id = t.id) as queues
          from wrapup_types t where t.company_id = $1",
-    ).bind(id).fetch_all(db));
+        )
+        .bind(id)
+        .fetch_all(db),
+    );
 
     let mut organization = Organization {
         company,

@@ -145,7 +145,11 @@ pub async fn find(db: &PgPool, company: CompanyId, id: TicketId) -> Result<Optio
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn open_of_channel(db: &PgPool, company: CompanyId, channel: ChannelId) -> Result<Vec<(ContactId, TicketId)>> {
+pub async fn open_of_channel(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+) -> Result<Vec<(ContactId, TicketId)>> {
     within(
         sqlx::query_as(
             "select contact_id, id from tickets where company_id = $1 and channel_id = $2 and status = 'open'",
@@ -215,10 +219,7 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &TicketFilter, page: 
         .equals("t.wrapup_type_id", filter.wrapup_type_id)
         .only(filter.unassigned.then_some("t.user_id is null"))
         // Only what the contact is called and reached by; a line break of the folded text cannot be searched for.
-        .contains(
-            "hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))",
-            filter.search.as_deref(),
-        )
+        .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())
         .between("t.opened_at", filter.opened)
         .between("t.closed_at", filter.closed)
         .between("t.created_at", filter.created)

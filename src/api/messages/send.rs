@@ -53,10 +53,8 @@ impl Input for NewMessage {
         let close_ticket = fields.optional("closeTicket").unwrap_or(false);
         let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
         let wrapup_note: Option<Text> = fields.optional("wrapupNote");
-        let recipient = ticket
-            .map(Recipient::Ticket)
-            .or(contact.map(Recipient::Contact))
-            .or(number.map(Recipient::Number));
+        let recipient =
+            ticket.map(Recipient::Ticket).or(contact.map(Recipient::Contact)).or(number.map(Recipient::Number));
         // What is to be recorded at a closing that does not come is left out, as any field that does not apply.
         let after = AfterSend {
             queue_id,
@@ -76,13 +74,8 @@ pub async fn send(caller: Caller, app: Data<App>, body: Body<NewMessage>) -> Ans
 
 async fn accept(caller: &Caller, app: &App, new: NewMessage) -> Answer<MessageRow> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
-    let send = Send {
-        body: new.body.0,
-        reopen: new.reopen_ticket,
-        reachable: false,
-        after: new.after,
-        author: Author::API,
-    };
+    let send =
+        Send { body: new.body.0, reopen: new.reopen_ticket, reachable: false, after: new.after, author: Author::API };
     match (new.recipient, channel) {
         (None, _) => Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required")),
         (Some(Recipient::Ticket(ticket)), channel) => send_in_ticket(caller, app, ticket, channel, send).await,

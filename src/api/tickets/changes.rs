@@ -3,8 +3,8 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use hotline_actors::tickets::{AddNote, Author, Close, Command, MarkRead, Reopen, SetWrapup, Transfer};
 use hotline_actors::tickets as live;
+use hotline_actors::tickets::{AddNote, Author, Close, Command, MarkRead, Reopen, SetWrapup, Transfer};
 use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 
 use super::Ticket;

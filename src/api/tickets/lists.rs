@@ -4,8 +4,8 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
 use hotline_persistence::tables::messages::{self, MessageFilter};
-use hotline_persistence::tables::tickets::{self, TicketFilter};
 use hotline_persistence::tables::ticket_events;
+use hotline_persistence::tables::tickets::{self, TicketFilter};
 use hotline_persistence::{ContactId, TicketId};
 
 use super::{Event, Ticket};

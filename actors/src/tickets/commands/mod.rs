@@ -32,7 +32,8 @@ use crate::Refusal;
 
 /// How an event names a queue: with the name it had then.
 fn named_queue(organization: &Organization, id: Option<QueueId>) -> Value {
-    id.and_then(|id| organization.queues.get(&id)).map_or(Value::Null, |queue| json!({"id": queue.row.id, "name": queue.row.name}))
+    id.and_then(|id| organization.queues.get(&id))
+        .map_or(Value::Null, |queue| json!({"id": queue.row.id, "name": queue.row.name}))
 }
 
 /// How an event names a user.

@@ -28,11 +28,7 @@ async fn a_cluster_starts_answers_and_stops() {
 async fn a_second_start_finds_the_rows_of_the_first() {
     let folder = Folder::new();
     let cluster = Cluster::start(folder.options()).await.unwrap();
-    execute(
-        &cluster,
-        "create table kept (n int); insert into kept values (7)",
-    )
-    .await;
+    execute(&cluster, "create table kept (n int); insert into kept values (7)").await;
     cluster.stop().await.unwrap();
 
     // The lock went with the stop, not with the value.
@@ -44,9 +40,7 @@ async fn a_second_start_finds_the_rows_of_the_first() {
 #[tokio::test]
 async fn commits_are_durable_unless_told_otherwise() {
     let folder = Folder::new();
-    let cluster = Cluster::start(ClusterOptions::new(folder.data_dir()))
-        .await
-        .unwrap();
+    let cluster = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
     let durable = "select count(*)::int from pg_settings where setting = 'on' and \
                    name in ('fsync', 'full_page_writes', 'synchronous_commit')";
     assert_eq!(scalar(&cluster, durable).await.unwrap(), 3);
@@ -59,12 +53,8 @@ async fn the_socket_is_private_and_the_only_way_in() {
     let cluster = Cluster::start(folder.options()).await.unwrap();
     let socket_dir = cluster.socket_dir().metadata().unwrap();
     assert_eq!(socket_dir.mode() & 0o7777, 0o700);
-    assert_eq!(
-        socket_dir.uid(),
-        cluster.cluster_dir().metadata().unwrap().uid()
-    );
-    let closed =
-        "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
+    assert_eq!(socket_dir.uid(), cluster.cluster_dir().metadata().unwrap().uid());
+    let closed = "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
     assert_eq!(scalar(&cluster, closed).await.unwrap(), 1);
     cluster.stop().await.unwrap();
 }
@@ -94,9 +84,7 @@ async fn root_runs_it_as_somebody_else() {
 async fn settings_of_the_caller_win() {
     let folder = Folder::new();
     let mut options = folder.options();
-    options
-        .settings
-        .push(("max_connections".to_owned(), "33".to_owned()));
+    options.settings.push(("max_connections".to_owned(), "33".to_owned()));
     let cluster = Cluster::start(options).await.unwrap();
     let limit = "select setting::int from pg_settings where name = 'max_connections'";
     assert_eq!(scalar(&cluster, limit).await.unwrap(), 33);
@@ -107,16 +95,11 @@ async fn settings_of_the_caller_win() {
 async fn a_server_that_cannot_start_says_why() {
     let folder = Folder::new();
     let mut options = folder.options();
-    options
-        .settings
-        .push(("max_connections".to_owned(), "many".to_owned()));
+    options.settings.push(("max_connections".to_owned(), "many".to_owned()));
     let error = Cluster::start(options).await.unwrap_err();
     assert!(matches!(error, ClusterError::ExitedEarly { .. }));
     let text = error.to_string();
-    assert!(
-        text.contains("exit status: 1") && text.contains("max_connections"),
-        "{text}"
-    );
+    assert!(text.contains("exit status: 1") && text.contains("max_connections"), "{text}");
 }
 
 #[tokio::test]
@@ -150,24 +133,12 @@ async fn a_cluster_of_another_version_is_left_alone() {
     std::fs::write(&version, "9\n").unwrap();
 
     let error = Cluster::start(folder.options()).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ClusterError::OtherVersion {
-                cluster_version: 9,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, ClusterError::OtherVersion { cluster_version: 9, .. }), "{error}");
 }
 
 #[test]
 fn versions_are_read_from_what_postgres_prints() {
-    assert_eq!(
-        major("postgres (PostgreSQL) 15.13 (Debian 15.13-0)"),
-        Some(15)
-    );
+    assert_eq!(major("postgres (PostgreSQL) 15.13 (Debian 15.13-0)"), Some(15));
     assert_eq!(major("postgres (PostgreSQL) 17beta1"), Some(17));
     assert_eq!(major("postgres (PostgreSQL) 9.6.24"), Some(9));
     assert_eq!(major("postgres: command not found"), None);

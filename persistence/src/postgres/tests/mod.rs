@@ -58,10 +58,7 @@ impl Drop for Folder {
 
 /// As a service runs it, but without waiting for the disk.
 fn options(data_dir: PathBuf) -> ClusterOptions {
-    ClusterOptions {
-        fsync: false,
-        ..ClusterOptions::new(data_dir)
-    }
+    ClusterOptions { fsync: false, ..ClusterOptions::new(data_dir) }
 }
 
 /// Kills whatever runs on the cluster, and waits until it is gone.

@@ -27,10 +27,7 @@ async fn a_long_path_gets_its_socket_elsewhere() {
 
 #[test]
 fn a_path_with_a_meaning_to_postgres_gets_its_socket_elsewhere() {
-    assert_eq!(
-        socket::directory(Path::new("/srv/hotline/postgres")),
-        Path::new("/srv/hotline/postgres/socket")
-    );
+    assert_eq!(socket::directory(Path::new("/srv/hotline/postgres")), Path::new("/srv/hotline/postgres/socket"));
     for odd in ["/srv/a,b", "/srv/a b", "/srv/\"a\""] {
         assert!(socket::directory(Path::new(odd)).starts_with("/tmp"));
     }
@@ -39,25 +36,17 @@ fn a_path_with_a_meaning_to_postgres_gets_its_socket_elsewhere() {
 #[tokio::test]
 async fn the_url_leads_to_the_same_database() {
     let folder = Folder::new();
-    let cluster = Cluster::start(options(folder.root().join("ä & b")))
-        .await
-        .unwrap();
+    let cluster = Cluster::start(options(folder.root().join("ä & b"))).await.unwrap();
     let read: PgConnectOptions = cluster.url().parse().unwrap();
     assert_eq!(read.get_username(), "hotline");
     assert_eq!(read.get_database(), Some("hotline"));
-    assert_eq!(
-        read.get_socket().map(PathBuf::as_path),
-        Some(cluster.socket_dir())
-    );
+    assert_eq!(read.get_socket().map(PathBuf::as_path), Some(cluster.socket_dir()));
     read.connect().await.unwrap();
     cluster.stop().await.unwrap();
     std::fs::remove_dir_all(cluster.socket_dir()).unwrap();
 
     let odd = socket::url(Path::new("/ä &"));
-    assert_eq!(
-        odd,
-        "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline"
-    );
+    assert_eq!(odd, "postgres:///hotline?host=/%C3%A4%20%26&port=5432&user=hotline");
 }
 
 #[test]
@@ -68,10 +57,7 @@ fn a_socket_folder_that_is_not_ours_is_refused() {
 
     symlink(folder.root(), &place).unwrap();
     let error = socket::prepare(&place, &user).unwrap_err();
-    assert!(
-        matches!(error, ClusterError::SocketDirectory { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, ClusterError::SocketDirectory { .. }), "{error}");
     std::fs::remove_file(&place).unwrap();
 
     std::fs::create_dir(&place).unwrap();
@@ -82,10 +68,7 @@ fn a_socket_folder_that_is_not_ours_is_refused() {
     if is_root("a folder of another user") {
         std::os::unix::fs::chown(&place, Some(12_345), None).unwrap();
         let error = socket::prepare(&place, &user).unwrap_err();
-        assert!(
-            matches!(error, ClusterError::SocketDirectory { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, ClusterError::SocketDirectory { .. }), "{error}");
     }
 }
 
@@ -108,11 +91,7 @@ async fn a_cluster_root_restored_is_handed_over() {
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     let owner = cluster.cluster_dir().metadata().unwrap().uid();
-    let status = std::process::Command::new("chown")
-        .args(["-R", "0:0"])
-        .arg(cluster.cluster_dir())
-        .status()
-        .unwrap();
+    let status = std::process::Command::new("chown").args(["-R", "0:0"]).arg(cluster.cluster_dir()).status().unwrap();
     assert!(status.success());
 
     let again = Cluster::start(folder.options()).await.unwrap();
@@ -149,10 +128,7 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere() {
     let link = data_dir.join("postgres");
 
     let cluster = Cluster::start(options(data_dir.clone())).await.unwrap();
-    let elsewhere = Elsewhere {
-        data_dir: data_dir.clone(),
-        cluster: cluster.cluster_dir().to_owned(),
-    };
+    let elsewhere = Elsewhere { data_dir: data_dir.clone(), cluster: cluster.cluster_dir().to_owned() };
     let place = &elsewhere.cluster;
     assert!(place.starts_with("/var/lib/hotline"));
     assert_eq!(&link.read_link().unwrap(), place);
@@ -174,10 +150,7 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere() {
     // Nor must a lost cluster be replaced by an empty one.
     symlink(place, &link).unwrap();
     let aside = closed.join("aside");
-    let status = std::process::Command::new("mv")
-        .arg(place)
-        .arg(&aside)
-        .status();
+    let status = std::process::Command::new("mv").arg(place).arg(&aside).status();
     assert!(status.unwrap().success());
     let error = Cluster::start(options(data_dir)).await.unwrap_err();
     assert!(matches!(error, ClusterError::Missing { .. }), "{error}");

@@ -12,11 +12,7 @@ use super::{Folder, connect, eventually, execute, raw, scalar};
 async fn a_killed_postmaster_is_restarted() {
     let folder = Folder::new();
     let cluster = Cluster::start(folder.options()).await.unwrap();
-    execute(
-        &cluster,
-        "create table kept (n int); insert into kept values (7)",
-    )
-    .await;
+    execute(&cluster, "create table kept (n int); insert into kept values (7)").await;
 
     for _ in 0..2 {
         let killed = cluster.pid().unwrap();
@@ -64,18 +60,11 @@ async fn a_postmaster_taken_over_can_be_stopped() {
 async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let folder = Folder::new();
     let first = Cluster::start(folder.options()).await.unwrap();
-    execute(
-        &first,
-        "create table kept (n int); insert into kept values (7)",
-    )
-    .await;
+    execute(&first, "create table kept (n int); insert into kept values (7)").await;
     // A backend that computes does not notice at once that its postmaster is gone.
     let mut busy = connect(&first).await.unwrap();
     let busy = tokio::spawn(async move {
-        sqlx::query("select count(*) from generate_series(1, 20000000)")
-            .execute(&mut busy)
-            .await
-            .is_ok()
+        sqlx::query("select count(*) from generate_series(1, 20000000)").execute(&mut busy).await.is_ok()
     });
     eventually("the backend computes", async || {
         let active = "select count(*)::int from pg_stat_activity \
@@ -90,10 +79,7 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let second = Cluster::start(folder.options()).await.unwrap();
     assert_ne!(second.pid(), Some(killed));
     let log = std::fs::read_to_string(second.log_file()).unwrap();
-    assert!(
-        log.contains("pre-existing shared memory block"),
-        "the backend was too fast for this test"
-    );
+    assert!(log.contains("pre-existing shared memory block"), "the backend was too fast for this test");
     assert_eq!(scalar(&second, "select n from kept").await.unwrap(), 7);
     second.stop().await.unwrap();
     busy.abort();
@@ -106,13 +92,8 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
     cluster.stop().await.unwrap();
     let pid_file = cluster.cluster_dir().join("postmaster.pid");
     // Of PostgreSQL's own user, or PostgreSQL would ignore it by itself.
-    let unrelated = OsUser::choose(None)
-        .unwrap()
-        .command(Path::new("/bin/sleep"))
-        .arg("600")
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+    let unrelated =
+        OsUser::choose(None).unwrap().command(Path::new("/bin/sleep")).arg("600").kill_on_drop(true).spawn().unwrap();
     let pid = unrelated.id().unwrap();
     for text in [format!("{pid}\n"), format!("-{pid}\n"), String::new()] {
         std::fs::write(&pid_file, text).unwrap();
@@ -126,16 +107,11 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
 async fn a_postmaster_that_listens_elsewhere_is_refused_and_left_alone() {
     let folder = Folder::new();
     let mut options = folder.options();
-    options
-        .settings
-        .push(("port".to_owned(), "5433".to_owned()));
+    options.settings.push(("port".to_owned(), "5433".to_owned()));
     // Given up while it waits for an answer on the usual socket: as good as started by hand.
     let start = tokio::spawn(Cluster::start(options));
     let ready = folder.data_dir().join("postgres/postmaster.pid");
-    eventually("it runs", async || {
-        std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))
-    })
-    .await;
+    eventually("it runs", async || std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))).await;
     start.abort();
     assert!(start.await.is_err());
 
@@ -152,9 +128,7 @@ async fn a_postmaster_without_fsync_is_not_taken_over_by_a_service() {
     let first = Cluster::shared(folder.data_dir()).await.unwrap();
     let pid = first.pid().unwrap();
 
-    let service = Cluster::start(ClusterOptions::new(folder.data_dir()))
-        .await
-        .unwrap();
+    let service = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
     assert_ne!(service.pid(), Some(pid));
     let durable = "select count(*)::int from pg_settings where name = 'fsync' and setting = 'on'";
     assert_eq!(scalar(&service, durable).await.unwrap(), 1);

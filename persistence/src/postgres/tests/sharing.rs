@@ -68,10 +68,7 @@ fn two_threads_share_one_cluster() {
     let folder = Folder::new();
     let path = folder.data_dir();
     let shared = || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let cluster = Cluster::shared(&path).await.unwrap();
             assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
@@ -90,9 +87,7 @@ fn two_threads_share_one_cluster() {
 #[tokio::test]
 async fn processes_share_one_cluster_that_outlives_them() {
     let folder = Folder::new();
-    let mut processes: Vec<Child> = (0..3)
-        .map(|_| process(&folder, "uses_a_shared_cluster"))
-        .collect();
+    let mut processes: Vec<Child> = (0..3).map(|_| process(&folder, "uses_a_shared_cluster")).collect();
     for process in &mut processes {
         assert!(process.wait().unwrap().success());
     }
@@ -118,14 +113,8 @@ async fn uses_a_shared_cluster() {
 async fn a_killed_service_leaves_a_postmaster_to_take_over() {
     let folder = Folder::new();
     let mut service = process(&folder, "runs_a_service_until_killed");
-    eventually("the service is up", async || {
-        folder.data_dir().join("up").exists()
-    })
-    .await;
-    let pid: u32 = std::fs::read_to_string(folder.data_dir().join("up"))
-        .unwrap()
-        .parse()
-        .unwrap();
+    eventually("the service is up", async || folder.data_dir().join("up").exists()).await;
+    let pid: u32 = std::fs::read_to_string(folder.data_dir().join("up")).unwrap().parse().unwrap();
     service.kill().unwrap();
     service.wait().unwrap();
 
