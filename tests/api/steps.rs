@@ -1,8 +1,11 @@
 //! Small steps many tests take.
 
 use chrono::DateTime;
+use hotline::app::Service;
+use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
+use crate::support::service::TestOptions;
 use crate::support::{Api, TestApp, eventually};
 
 /// An id nobody has.
@@ -66,7 +69,7 @@ pub async fn sql(app: &TestApp, statement: &'static str, id: i64) {
 }
 
 /// Another channel, once the service knows it.
-pub async fn channel(app: &TestApp, name: &str, kind: hotline_persistence::tables::channels::ChannelType) -> i64 {
+pub async fn channel(app: &TestApp, name: &str, kind: ChannelType) -> i64 {
     let company = app.company.id;
     let id = crate::support::seed::channel(&app.database.db, company, name, kind, None).await;
     let directory = app.service.app.engine.directory();
@@ -75,4 +78,14 @@ pub async fn channel(app: &TestApp, name: &str, kind: hotline_persistence::table
     })
     .await;
     id.0
+}
+
+/// The same service, stopped and started again.
+pub async fn restarted(app: TestApp) -> TestApp {
+    let TestApp { service, database, folder, company, .. } = app;
+    service.stop().await.expect("the service stops cleanly");
+    let settings = TestOptions::default().settings(&folder, database.options.clone());
+    let service = Service::start(settings).await.expect("the service starts again");
+    let api = Api::new(service.address, &company.key);
+    TestApp { service, database, folder, company, api }
 }

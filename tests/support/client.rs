@@ -70,7 +70,7 @@ impl Api {
         for page in 1.. {
             let mut reply = self.get(&format!("{path}{separator}page={page}")).await;
             assert_eq!(reply.status, StatusCode::OK, "{path}: {}", reply.body);
-            rows.extend(reply.body["data"].as_array_mut().expect("data is a list").drain(..));
+            rows.append(reply.body["data"].as_array_mut().expect("data is a list"));
             if reply.body["meta"]["hasMore"] == false {
                 break;
             }

@@ -33,8 +33,9 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// writer, or the journal cannot be read back.
 pub fn start(log: ChangeLog, writer: Writer, on_failure: impl FnOnce(Error) + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let mut persister = Persister { log, writer };
-        if let Err(error) = persister.run().await {
+        let persisting = tokio::spawn(async move { Persister { log, writer }.run().await });
+        let outcome = persisting.await.unwrap_or_else(|panic| Err(Error::Unavailable(panic.to_string())));
+        if let Err(error) = outcome {
             on_failure(error);
         }
     })

@@ -31,6 +31,9 @@ pub struct Entry {
 /// The queue between the log and the persister, with the marks both sides watch.
 pub struct FlushQueue {
     waiting: Mutex<Waiting>,
+    /// Changes kept in memory at most.
+    room: usize,
+    /// Whether what does not fit can be read back from a journal.
     spills: bool,
     arrived: Notify,
     /// The highest entry some list waits for.
@@ -65,9 +68,14 @@ impl FlushQueue {
     /// A queue behind a log whose entries up to `flushed` are in the tables. `spills`: there is a journal to
     /// read back from.
     pub fn new(flushed: Seq, spills: bool) -> Self {
+        Self::with_room(flushed, spills, CHANGES_MAX)
+    }
+
+    fn with_room(flushed: Seq, spills: bool, room: usize) -> Self {
         let waiting = Waiting { seen: flushed, read_to: flushed, ..Waiting::default() };
         Self {
             waiting: Mutex::new(waiting),
+            room,
             spills,
             arrived: Notify::new(),
             wanted: AtomicU64::new(0),
@@ -88,7 +96,7 @@ impl FlushQueue {
     pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
         let mut waiting = self.lock();
         for entry in entries {
-            waiting.push(entry, self.spills);
+            waiting.push(entry, self.spills.then_some(self.room));
         }
         let seen = waiting.seen;
         drop(waiting);
@@ -104,7 +112,7 @@ impl FlushQueue {
     ) -> Seq {
         let mut waiting = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
-        waiting.push(Entry { seq, changes, done }, false);
+        waiting.push(Entry { seq, changes, done }, None);
         drop(waiting);
         self.announce(seq);
         seq
@@ -127,7 +135,7 @@ impl FlushQueue {
         if needs_database && !self.is_up() {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
-        if self.lock().changes >= CHANGES_MAX {
+        if self.lock().changes >= self.room {
             return Err(Error::Unavailable("the database does not keep up".to_owned()));
         }
         Ok(())
@@ -264,12 +272,13 @@ impl Waiting {
         self.spilled || !self.entries.is_empty()
     }
 
-    fn push(&mut self, entry: Entry, spills: bool) {
+    /// Takes an entry, unless it is on disk as well and there is no `room` for it.
+    fn push(&mut self, entry: Entry, room: Option<usize>) {
         self.seen = entry.seq;
         if entry.seq <= self.read_to {
             return; // Read back from the journal before it came by here.
         }
-        if self.spilled || (spills && self.changes >= CHANGES_MAX) {
+        if self.spilled || room.is_some_and(|room| self.changes >= room) {
             if !self.spilled {
                 self.spilled = true;
                 self.read_to = entry.seq - 1;
@@ -279,5 +288,67 @@ impl Waiting {
         self.oldest_since.get_or_insert_with(Instant::now);
         self.changes += entry.changes.len();
         self.entries.push_back(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+
+    use super::*;
+    use crate::change::ContactChannel;
+    use crate::{ChannelId, CompanyId, ContactId};
+
+    fn entry(seq: Seq) -> Entry {
+        let change = ContactChannel {
+            company_id: CompanyId(1),
+            contact_id: ContactId(1),
+            channel_id: ChannelId(1),
+            at: Utc::now(),
+        };
+        Entry { seq, changes: vec![Change::ContactChannel(change)], done: None }
+    }
+
+    fn taken(queue: &FlushQueue) -> Vec<Seq> {
+        match queue.take(usize::MAX) {
+            Taken::Entries(entries) => entries.iter().map(|entry| entry.seq).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_read_back_and_nothing_comes_twice() {
+        let queue = FlushQueue::with_room(0, true, 2);
+        queue.push((1..=5).map(entry));
+        assert_eq!(taken(&queue), [1, 2]);
+        let Taken::Spilled { from: 3 } = queue.take(usize::MAX) else { panic!("3 to 5 are on disk only") };
+        // Entries 6 and 7 are synced, and read back with the others, before they come by here.
+        queue.read_back(7);
+        queue.push((6..=8).map(entry));
+        assert_eq!(taken(&queue), [8]);
+        assert!(matches!(queue.take(usize::MAX), Taken::Nothing));
+    }
+
+    #[test]
+    fn while_more_is_on_disk_than_was_read_back_memory_stays_aside() {
+        let queue = FlushQueue::with_room(0, true, 1);
+        queue.push((1..=4).map(entry));
+        assert_eq!(taken(&queue), [1]);
+        queue.read_back(3);
+        queue.push([entry(5)].into_iter());
+        let Taken::Spilled { from: 4 } = queue.take(usize::MAX) else { panic!("4 and 5 are on disk only") };
+        queue.read_back(5);
+        queue.push([entry(6)].into_iter());
+        assert_eq!(taken(&queue), [6]);
+    }
+
+    #[test]
+    fn a_log_without_a_journal_refuses_what_does_not_fit() {
+        let queue = FlushQueue::with_room(0, false, 1);
+        assert!(queue.has_room(false).is_ok());
+        queue.push_numbered(&AtomicU64::new(0), entry(1).changes, None);
+        assert!(queue.has_room(false).is_err());
+        assert_eq!(taken(&queue), [1]);
+        assert!(queue.has_room(false).is_ok());
     }
 }

@@ -148,7 +148,10 @@ pub struct Done<R> {
 impl<R> Done<R> {
     /// The events among the changes.
     pub fn events(&self) -> Vec<&EventRow> {
-        let event = |change| if let &Change::Event(ref row) = change { Some(row) } else { None };
+        let event = |change| match change {
+            Change::Event(row) => Some(row),
+            _ => None,
+        };
         self.changes.iter().filter_map(event).collect()
     }
 

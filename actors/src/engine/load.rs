@@ -1,0 +1,117 @@
+//! What is read from the tables when it is not in memory: actors, conversations, contacts.
+
+use std::sync::Arc;
+
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::{contacts, messages, tickets, webchat_sessions};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId, TicketId};
+
+use super::Engine;
+use crate::Refusal;
+use crate::conversations::Conversations;
+use crate::registry::Hot;
+use crate::tickets::{Author, Ticket, TicketActor};
+use crate::webchat::{CLIENT_IDS_MAX, VisitorSession};
+
+impl Engine {
+    /// A contact, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn contact(&self, company: CompanyId, id: ContactId) -> Result<Option<Arc<ContactRef>>, Refusal> {
+        if let Some(contact) = self.core.contacts.get(company, id) {
+            return Ok(Some(contact));
+        }
+        let found = contacts::find_ref(&self.core.store.db, company, id).await?;
+        Ok(found.map(|contact| self.remember(company, contact)))
+    }
+
+    /// The contact with a number: found, or created.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn contact_with_number(
+        &self,
+        company: CompanyId,
+        number: &str,
+        name: Option<&str>,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        if let Some(contact) = self.core.contacts.with_number(company, number) {
+            return Ok(contact);
+        }
+        let api = Author::API.source;
+        let contact = contacts::find_or_create_by_number(&self.core.store.db, company, number, name, api).await?;
+        Ok(self.remember(company, contact))
+    }
+
+    fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {
+        let contact = Arc::new(contact);
+        self.core.contacts.remember(company, &contact);
+        contact
+    }
+
+    /// A channel's conversations; read once, kept for the life of the process.
+    pub(super) async fn conversations(&self, company: CompanyId, channel: ChannelId) -> Result<Arc<Conversations>, Refusal> {
+        let cell = match self.core.conversations.get(&(company, channel)) {
+            Some(cell) => cell.clone(),
+            None => self.core.conversations.entry((company, channel)).or_default().clone(),
+        };
+        let load = || async {
+            let db = self.reads().tables(company).await?;
+            let open = tickets::open_of_channel(db, company, channel).await?;
+            Ok::<_, Refusal>(Arc::new(Conversations::of(open)))
+        };
+        cell.get_or_try_init(load).await.cloned()
+    }
+
+    pub(super) async fn load_ticket(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+        let db = self.reads().tables(company).await?;
+        let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
+        let conversations = self.conversations(company, channel).await?;
+        let reachable = self.core.contacts.is_reachable(company, channel, contact);
+        let ticket = Ticket::loaded(loaded, reachable);
+        self.core.contacts.remember(company, &ticket.contact);
+        Ok(TicketActor::start_with(&self.core, conversations, ticket))
+    }
+
+    pub(super) async fn load_session(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+        let db = self.reads().tables(company).await?;
+        let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;
+        Ok(VisitorSession::start_with(&self.core, row, &used))
+    }
+
+    /// Whether a channel without phone reaches a contact: on a webchat a session of theirs, elsewhere a message
+    /// from them.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn is_reachable(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<bool, Refusal> {
+        if self.core.contacts.is_reachable(company, channel, contact) {
+            return Ok(true);
+        }
+        let organization = self.core.directory.company(company).ok_or(Refusal::NotFound)?;
+        let kind = organization.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
+        if kind.has_phone() {
+            return Ok(false); // The number decides, and the ticket knows it.
+        }
+        let db = self.reads().tables(company).await?;
+        let reachable = match kind {
+            ChannelType::Webchat => {
+                webchat_sessions::exists(db, company, channel, contact).await?
+            }
+            _ => messages::has_received(db, company, channel, contact).await?,
+        };
+        if reachable {
+            self.core.contacts.remember_reachable(company, channel, contact);
+        }
+        Ok(reachable)
+    }
+}

@@ -1,0 +1,243 @@
+//! The way in: commands find their actor here, and actors are started from the tables when they are not hot.
+
+mod load;
+mod talk;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix::dev::ToEnvelope;
+use actix::{Actor, Arbiter, ArbiterHandle, Handler, Message};
+use dashmap::DashMap;
+use hotline_persistence::tables::tickets;
+use hotline_persistence::{Change, ChannelId, CompanyId, SessionId, Store, TicketId};
+use tokio::sync::OnceCell;
+
+use crate::channels::ChannelSender;
+use crate::contacts::Contacts;
+use crate::conversations::Conversations;
+use crate::directory::Directory;
+use crate::reads::Reads;
+use crate::registry::{Hot, Registry};
+use crate::tickets::{Command, Do, Show, Ticket, TicketActor};
+use crate::webchat::{NewSession, VisitorSession};
+use crate::{Refusal, sweep};
+
+/// How often a command is sent anew because the conversation changed hands meanwhile (closed, opened by another,
+/// actor retired). Each loss means somebody else won, so this many in a row is no race but a defect.
+const ATTEMPTS_MAX: usize = 64;
+
+/// Settings of the live half.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// How long an actor without work stays hot. Default 5 minutes.
+    pub idle_after: Duration,
+    /// How long a visitor session lives without its visitor. Default 30 minutes.
+    pub session_idle_after: Duration,
+    /// How often both are looked at. Default 5 seconds.
+    pub sweep_every: Duration,
+    /// Threads that run actors. Default: one for each core.
+    pub arbiters: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            idle_after: Duration::from_secs(300),
+            session_idle_after: Duration::from_secs(1800),
+            sweep_every: Duration::from_secs(5),
+            arbiters: std::thread::available_parallelism().map_or(2, usize::from),
+        }
+    }
+}
+
+/// Every actor and what they share. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    core: Arc<Core>,
+}
+
+pub(crate) struct Core {
+    pub(crate) options: EngineOptions,
+    pub(crate) store: Arc<Store>,
+    pub(crate) directory: Directory,
+    pub(crate) arbiters: Arbiters,
+    pub(crate) tickets: Registry<(CompanyId, TicketId), TicketActor>,
+    pub(crate) sessions: Registry<(CompanyId, SessionId), VisitorSession>,
+    senders: Registry<(CompanyId, ChannelId), ChannelSender>,
+    conversations: DashMap<(CompanyId, ChannelId), Arc<OnceCell<Arc<Conversations>>>>,
+    contacts: Contacts,
+    swept: AtomicBool,
+}
+
+/// The threads actors live on.
+pub(crate) struct Arbiters(Vec<ArbiterHandle>);
+
+impl Arbiters {
+    fn start(count: usize) -> Self {
+        Self((0..count.max(1)).map(|_| Arbiter::new().handle()).collect())
+    }
+
+    /// Where the actor with this id lives.
+    pub(crate) fn of(&self, id: i64) -> ArbiterHandle {
+        let index = usize::try_from(id.unsigned_abs()).unwrap_or(0) % self.0.len();
+        self.0[index].clone()
+    }
+
+    fn stop(&self) {
+        for arbiter in &self.0 {
+            arbiter.stop();
+        }
+    }
+}
+
+impl Engine {
+    /// The live half over an open store. Needs a running actix system.
+    pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
+        let arbiters = Arbiters::start(options.arbiters);
+        Self::of(Arc::new(Core {
+            options,
+            store,
+            directory,
+            arbiters,
+            tickets: Registry::default(),
+            sessions: Registry::default(),
+            senders: Registry::default(),
+            conversations: DashMap::new(),
+            contacts: Contacts::default(),
+            swept: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn of(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
+    pub fn start_sweeping(&self) {
+        if !self.core.swept.swap(true, Ordering::AcqRel) {
+            actix::spawn(sweep::run(self.core.clone(), self.core.options.sweep_every));
+        }
+    }
+
+    /// Stops the threads actors live on. What is in the log is kept; call it when nothing is asked any more.
+    pub fn stop(&self) {
+        self.core.arbiters.stop();
+    }
+
+    /// The durable half.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.core.store
+    }
+
+    /// The companies' directory.
+    pub fn directory(&self) -> &Directory {
+        &self.core.directory
+    }
+
+    /// Reads of live rows.
+    pub fn reads(&self) -> Reads<'_> {
+        Reads { core: &self.core }
+    }
+
+    /// Hot tickets and sessions.
+    pub fn hot(&self) -> (usize, usize) {
+        (self.core.tickets.len(), self.core.sessions.len())
+    }
+
+    /// Carries out a command on a ticket.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such ticket, or why the command is refused.
+    pub async fn ask<C: Command>(
+        &self,
+        company: CompanyId,
+        id: TicketId,
+        what: impl Into<Do<C>>,
+    ) -> Result<C::Reply, Refusal> {
+        let what = what.into();
+        for _ in 0..ATTEMPTS_MAX {
+            let hot = self.core.tickets.get_or_start(&(company, id), || self.load_ticket(company, id)).await?;
+            match deliver(&hot, what.clone()).await {
+                Err(Refusal::Gone) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(restless())
+    }
+
+    /// The ticket as it is: asked if it is hot, else read.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such ticket.
+    pub async fn ticket(&self, company: CompanyId, id: TicketId) -> Result<Ticket, Refusal> {
+        if let Some(hot) = self.core.tickets.get(&(company, id)) {
+            match deliver(&hot, Do::from(Show)).await {
+                Err(Refusal::Gone) => {}
+                outcome => return outcome,
+            }
+        }
+        let db = self.reads().tables(company).await?;
+        let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        Ok(Ticket::loaded(loaded, false))
+    }
+
+    /// Begins a visitor session.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be made durable.
+    pub async fn begin_session(&self, new: NewSession) -> Result<(), Refusal> {
+        let row = new.row;
+        let place = self.core.store.log.reserve()?;
+        let (seq, durable) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
+        let hot = VisitorSession::start_with(&self.core, row.clone(), &[]);
+        hot.life.appended(seq);
+        self.core.sessions.insert((row.company_id, row.id), hot);
+        durable.reached().await?;
+        self.core.contacts.remember_reachable(row.company_id, row.channel_id, row.contact_id);
+        Ok(())
+    }
+
+    /// Sends a message to a visitor session's actor.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such session, or why it is refused.
+    pub async fn ask_session<M, R>(&self, company: CompanyId, id: &SessionId, message: M) -> Result<R, Refusal>
+    where
+        M: Message<Result = Result<R, Refusal>> + Clone + std::marker::Send + 'static,
+        R: std::marker::Send + 'static,
+        VisitorSession: Handler<M>,
+        <VisitorSession as Actor>::Context: ToEnvelope<VisitorSession, M>,
+    {
+        let key = (company, id.clone());
+        for _ in 0..ATTEMPTS_MAX {
+            let hot = self.core.sessions.get_or_start(&key, || self.load_session(company, id)).await?;
+            match deliver(&hot, message.clone()).await {
+                Err(Refusal::Gone) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(restless())
+    }
+
+}
+
+/// Sends a message to an actor and waits for its answer.
+async fn deliver<A, M, R>(hot: &Hot<A>, message: M) -> Result<R, Refusal>
+where
+    A: Actor + Handler<M>,
+    A::Context: ToEnvelope<A, M>,
+    M: Message<Result = Result<R, Refusal>> + std::marker::Send + 'static,
+    R: std::marker::Send + 'static,
+{
+    match hot.addr.send(message).await {
+        Ok(outcome) => outcome,
+        // Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
+        Err(error) => Err(Refusal::Defect(error.to_string())),
+    }
+}
+
+fn restless() -> Refusal {
+    Refusal::Unavailable("the conversation changes too fast".to_owned())
+}

@@ -1,0 +1,112 @@
+//! How a message finds its conversation: the open ticket, the latest one, or a new one.
+
+use hotline_persistence::tables::tickets;
+use hotline_persistence::{ChannelId, CompanyId, ContactId};
+
+use super::{ATTEMPTS_MAX, Engine, deliver, restless};
+use crate::Refusal;
+use crate::channels::{ChannelSender, OpenAnd};
+use crate::conversations::Slot;
+use crate::tickets::{Author, Command, Do, Open, Receive, Send, Show, Ticket};
+
+impl Engine {
+    /// Opens a ticket.
+    ///
+    /// # Errors
+    /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
+    pub async fn open(&self, open: Open) -> Result<Ticket, Refusal> {
+        self.open_and(open, Do::from(Show)).await
+    }
+
+    /// Writes to a contact: in the open ticket, in the latest one if `send.reopen`, else in a new one.
+    ///
+    /// # Errors
+    /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
+    pub async fn send(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        what: Do<Send>,
+    ) -> Result<<Send as Command>::Reply, Refusal> {
+        let mut what = what;
+        let conversations = self.conversations(company, channel).await?;
+        let mut author = what.command.author.clone();
+        for _ in 0..ATTEMPTS_MAX {
+            let existing = match conversations.get(contact) {
+                Some(Slot::Open(ticket)) => Some(ticket),
+                _ if !what.command.reopen => None,
+                Some(Slot::Closed(ticket)) => Some(ticket),
+                None => tickets::latest(self.reads().tables(company).await?, company, channel, contact).await?,
+            };
+            let outcome = match existing {
+                Some(ticket) => self.ask(company, ticket, what.clone()).await,
+                None => {
+                    let contact = self.contact(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+                    let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
+                    author = open.author.clone();
+                    self.open_and(open, what.clone()).await
+                }
+            };
+            match outcome {
+                // Closed, or opened by somebody else, since we looked.
+                Err(Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_)) => {}
+                Err(Refusal::ContactUnreachable) if !what.command.reachable => {
+                    if !self.is_reachable(company, channel, contact).await? {
+                        return Err(Refusal::ContactUnreachable);
+                    }
+                    what.command.reachable = true;
+                }
+                outcome => return outcome,
+            }
+        }
+        Err(restless())
+    }
+
+    /// Takes what a contact wrote: in the open ticket, else in a new one.
+    ///
+    /// # Errors
+    /// Why it could not be taken.
+    pub async fn receive(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        what: Do<Receive>,
+    ) -> Result<<Receive as Command>::Reply, Refusal> {
+        let conversations = self.conversations(company, channel).await?;
+        for _ in 0..ATTEMPTS_MAX {
+            let outcome = match conversations.get(contact) {
+                Some(Slot::Open(ticket)) => self.ask(company, ticket, what.clone()).await,
+                _ => {
+                    let contact = self.contact(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+                    let author = Author::CONTACT;
+                    let open = Open { company, channel, contact, reachable: true, queue: None, user: None, author };
+                    self.open_and(open, what.clone()).await
+                }
+            };
+            match outcome {
+                Err(Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_)) => {}
+                outcome => {
+                    if outcome.is_ok() {
+                        self.core.contacts.remember_reachable(company, channel, contact);
+                    }
+                    return outcome;
+                }
+            }
+        }
+        Err(restless())
+    }
+
+    async fn open_and<C: Command>(&self, open: Open, then: Do<C>) -> Result<C::Reply, Refusal> {
+        let key = (open.company, open.channel);
+        let load = || async {
+            let conversations = self.conversations(key.0, key.1).await?;
+            Ok(ChannelSender::start_with(&self.core, conversations, key.1.0))
+        };
+        let mut open = open;
+        open.reachable |= self.core.contacts.is_reachable(open.company, open.channel, open.contact.id);
+        let sender = self.core.senders.get_or_start(&key, load).await?;
+        deliver(&sender, OpenAnd { open, then }).await
+    }
+}

@@ -1,0 +1,173 @@
+//! Contacts as they are shown and found.
+
+use serde_json::{Value, json};
+
+use crate::check_list::check_list;
+use crate::steps::{NOBODY, assert_timestamp, id, listed, sent, sql};
+use crate::support::TestApp;
+
+async fn contact(app: &TestApp, name: &str, number: Option<&str>, email: Option<&str>, code: Option<&str>) -> i64 {
+    sqlx::query_scalar(
+        "insert into contacts (company_id, name, number, email, code) values ($1, $2, $3, $4, $5) returning id",
+    )
+    .bind(app.company.id)
+    .bind(name)
+    .bind(number)
+    .bind(email)
+    .bind(code)
+    .fetch_one(&app.database.db)
+    .await
+    .expect("contact")
+}
+
+async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
+    let tag: i64 = sqlx::query_scalar("insert into tags (company_id, name, color) values ($1, $2, '#ff0000') returning id")
+        .bind(app.company.id)
+        .bind(name)
+        .fetch_one(&app.database.db)
+        .await
+        .expect("tag");
+    sqlx::query("insert into contact_tags (company_id, contact_id, tag_id) values ($1, $2, $3)")
+        .bind(app.company.id)
+        .bind(contact)
+        .bind(tag)
+        .execute(&app.database.db)
+        .await
+        .expect("tagged");
+    tag
+}
+
+#[actix_web::test]
+async fn a_contact_shows_all_its_fields() {
+    let app = TestApp::start().await;
+    let ana = contact(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
+    sql(&app, "update contacts set number_country = 'BR', origin = 'import', is_group = true, gclid = 'g' where id = $1", ana).await;
+    let tag = tag(&app, ana, "Customer").await;
+    let field: i64 = sqlx::query_scalar(
+        "insert into custom_fields (company_id, key, name, application, type, position)
+         values ($1, 'shoe_size', 'Shoe size', 'contact', 'number', 1) returning id",
+    )
+    .bind(app.company.id)
+    .fetch_one(&app.database.db)
+    .await
+    .expect("field");
+    sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42.5')")
+        .bind(app.company.id)
+        .bind(ana)
+        .bind(field)
+        .execute(&app.database.db)
+        .await
+        .expect("value");
+    sent(&app.api, json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"})).await;
+
+    let reply = app.api.get(&format!("/contacts/{ana}")).await;
+    let shown = reply.data(200);
+    assert_timestamp(&shown["createdAt"]);
+    assert_timestamp(&shown["updatedAt"]);
+    assert_eq!(
+        shown,
+        &json!({
+            "id": ana, "name": "Ana", "number": "5511900000001", "numberCountry": "BR", "email": "ana@example.com",
+            "code": "C-1", "cpfCnpj": null, "origin": "import", "profilePicUrl": null, "isGroup": true,
+            "socialUsername": null, "lid": null, "sourceUrl": null, "sourceId": null, "headline": null,
+            "mediaType": null, "mediaUrl": null, "utmSource": null, "utmMedium": null, "utmCampaign": null,
+            "utmId": null, "fbclid": null, "gclid": "g", "ctwaClid": null,
+            "tags": [{"id": tag, "name": "Customer", "color": "#ff0000"}],
+            "customFields": [
+                {"key": "shoe_size", "value": "42.5", "customFieldId": field, "name": "Shoe size", "type": "number"},
+            ],
+            "lastChannel": {"id": app.company.phone, "name": "Phone", "type": "whatsapp"},
+            "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
+        })
+    );
+    assert_eq!(app.api.all("/contacts").await, [shown.clone()]);
+
+    let bare = contact(&app, "Bare", None, None, None).await;
+    let bare = app.api.get(&format!("/contacts/{bare}")).await;
+    let bare = bare.data(200);
+    assert_eq!((&bare["tags"], &bare["customFields"], &bare["lastChannel"]), (&json!([]), &json!([]), &Value::Null));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn every_filter_finds_its_contacts_and_no_others() {
+    let app = TestApp::start().await;
+    let (other, other_api) = app.another_company().await;
+    sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"})).await;
+
+    let ana = contact(&app, "Ana", Some("5511900000001"), Some("Ana@Example.com"), Some("C-1")).await;
+    let ben = contact(&app, "Ben", Some("5511900000002"), None, None).await;
+    let group = contact(&app, "Group", None, Some("group@example.com"), None).await;
+    let eva = contact(&app, "Eva", None, None, None).await;
+    sql(&app, "update contacts set is_group = true where id = $1", group).await;
+    sql(&app, "update contacts set origin = 'import' where id = $1", eva).await;
+    let customer = tag(&app, ben, "Customer").await;
+    sent(&app.api, json!({"channelId": app.company.phone, "contactId": ben, "type": "text", "body": "x"})).await;
+
+    for (query, expected) in [
+        (String::new(), vec![ana, ben, group, eva]),
+        ("number=5511900000001".to_owned(), vec![ana]),
+        ("number=%2B55%20(11)%2090000-0001".to_owned(), vec![ana]),
+        ("number=551190000000".to_owned(), vec![]),
+        ("email=ana@example.COM".to_owned(), vec![ana]),
+        ("email=na@example.com".to_owned(), vec![]),
+        (format!("tagId={customer}"), vec![ben]),
+        (format!("channelId={}", app.company.phone), vec![ben]),
+        (format!("channelId={}", app.company.webchat), vec![]),
+        ("origin=import".to_owned(), vec![eva]),
+        ("isGroup=true".to_owned(), vec![group]),
+        ("isGroup=false".to_owned(), vec![ana, ben, eva]),
+        (format!("tagId={customer}&isGroup=true"), vec![]),
+    ] {
+        assert_eq!(listed(&app.api, &format!("/contacts?{query}")).await, expected, "{query}");
+    }
+    check_list(&app, "/contacts", &[ana, ben, group, eva], &["created", "updated"]).await;
+    check_list(&app, "/contacts?isGroup=false", &[ana, ben, eva], &["created", "updated"]).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_search_looks_at_name_number_email_and_code() {
+    let app = TestApp::start().await;
+    let jose = contact(&app, "José Ção", Some("5511900000001"), Some("zeze@example.com"), Some("X_1%")).await;
+    let ana = contact(&app, "Ana", Some("5511900000002"), None, Some("x-2")).await;
+    let strasse = contact(&app, "Straße Øre", None, Some("ÉVA@example.com"), None).await;
+    let find = async |text: &str| {
+        let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        listed(&app.api, &format!("/contacts?search={encoded}")).await
+    };
+    for (text, expected) in [
+        ("JOSE", vec![jose]),
+        ("josé", vec![jose]),
+        ("cao", vec![jose]),
+        ("0000002", vec![ana]),
+        ("example", vec![jose, strasse]),
+        ("eva@", vec![strasse]),
+        ("X", vec![jose, ana, strasse]),
+        ("x_", vec![jose]),
+        ("1%", vec![jose]),
+        ("%", vec![jose]),
+        ("_", vec![jose]),
+        ("x-", vec![ana]),
+        ("ore", vec![strasse]),
+        ("'; drop table contacts; --", vec![]),
+        ("", vec![jose, ana, strasse]),
+    ] {
+        assert_eq!(find(text).await, expected, "{text}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_contact_of_another_company_looks_like_one_that_does_not_exist() {
+    let app = TestApp::start().await;
+    let (other, other_api) = app.another_company().await;
+    let theirs = sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"})).await;
+    let nobody = app.api.get(&format!("/contacts/{NOBODY}")).await;
+    nobody.error(404, "ERR_API_NOT_FOUND");
+    let foreign = app.api.get(&format!("/contacts/{}", theirs["contactId"])).await;
+    assert_eq!((foreign.status, foreign.body), (nobody.status, nobody.body));
+    assert_eq!(listed(&app.api, "/contacts").await, [0; 0]);
+    assert_eq!(id(other_api.get(&format!("/contacts/{}", theirs["contactId"])).await.data(200)), theirs["contactId"]);
+    app.stop().await;
+}
