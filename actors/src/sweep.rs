@@ -46,7 +46,10 @@ async fn end_idle_sessions(core: &Arc<Core>) -> Result<(), crate::Refusal> {
     let since = now() - TimeDelta::from_std(core.options.session_idle_after).unwrap_or(TimeDelta::MAX);
     let engine = Engine::of(core.clone());
     for (company, id) in webchat_sessions::idle(&core.store.db, since, SESSIONS_MAX).await? {
-        engine.ask_session(company, &id, End { idle_since: Some(since) }).await?;
+        // One session that cannot be ended now must not keep the others.
+        if let Err(refusal) = engine.ask_session(company, &id, End { idle_since: Some(since) }).await {
+            tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
+        }
     }
     Ok(())
 }

@@ -9,6 +9,13 @@ create function hotline_fold(value text) returns text
     language sql immutable parallel safe strict
     as $$ select lower(public.unaccent('public.unaccent', value)) $$;
 
+-- What finds a text anywhere in a folded one. It is escaped after the folding, which may turn other characters into
+-- wildcards (a full-width percent sign, for one).
+create function hotline_pattern(value text) returns text
+    language sql immutable parallel safe strict
+    as $$ select '%' || regexp_replace(hotline_fold(value), '([\\%_])', '\\\1', 'g') || '%' $$;
+
+-- Times are kept in the milliseconds the API shows, so that a filter by a time that was shown finds its record.
 create table companies (
     id              bigint generated always as identity primary key,
     name            text        not null,
@@ -16,8 +23,8 @@ create table companies (
     api_enabled     boolean     not null default true,
     rate_per_minute integer     check (rate_per_minute >= 0),
     time_zone       text        not null default 'UTC',
-    created_at      timestamptz not null default now(),
-    updated_at      timestamptz not null default now()
+    created_at      timestamptz(3) not null default now(),
+    updated_at      timestamptz(3) not null default now()
 );
 
 create table tokens (
@@ -29,11 +36,11 @@ create table tokens (
     hash         bytea       not null unique,
     permissions  jsonb       not null,
     allowed_ips  text[]      not null default '{}',
-    expires_at   timestamptz,
-    revoked_at   timestamptz,
-    last_used_at timestamptz,
-    created_at   timestamptz not null default now(),
-    updated_at   timestamptz not null default now()
+    expires_at   timestamptz(3),
+    revoked_at   timestamptz(3),
+    last_used_at timestamptz(3),
+    created_at   timestamptz(3) not null default now(),
+    updated_at   timestamptz(3) not null default now()
 );
 create index tokens_company on tokens (company_id, id);
 
@@ -43,8 +50,8 @@ create table profiles (
     name           text        not null,
     permissions    jsonb       not null default '{}',
     sees_all_cards boolean     not null default false,
-    created_at     timestamptz not null default now(),
-    updated_at     timestamptz not null default now(),
+    created_at     timestamptz(3) not null default now(),
+    updated_at     timestamptz(3) not null default now(),
     primary key (company_id, id),
     unique (company_id, name)
 );
@@ -58,8 +65,8 @@ create table users (
     password_hash text,
     profile_id    bigint,
     active        boolean     not null default true,
-    created_at    timestamptz not null default now(),
-    updated_at    timestamptz not null default now(),
+    created_at    timestamptz(3) not null default now(),
+    updated_at    timestamptz(3) not null default now(),
     primary key (company_id, id),
     foreign key (company_id, profile_id) references profiles (company_id, id)
 );

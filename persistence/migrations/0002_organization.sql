@@ -9,8 +9,8 @@ create table queues (
     distribution    text        not null default 'manual' check (distribution in ('manual', 'round_robin', 'least_busy')),
     wrapup_required boolean     not null default false,
     active          boolean     not null default true,
-    created_at      timestamptz not null default now(),
-    updated_at      timestamptz not null default now(),
+    created_at      timestamptz(3) not null default now(),
+    updated_at      timestamptz(3) not null default now(),
     primary key (company_id, id),
     unique (company_id, name)
 );
@@ -29,8 +29,8 @@ create table wrapup_categories (
     id         bigint generated always as identity,
     company_id bigint      not null references companies on delete cascade,
     name       text        not null,
-    created_at timestamptz not null default now(),
-    updated_at timestamptz not null default now(),
+    created_at timestamptz(3) not null default now(),
+    updated_at timestamptz(3) not null default now(),
     primary key (company_id, id),
     unique (company_id, name)
 );
@@ -41,8 +41,8 @@ create table wrapup_types (
     category_id bigint      not null,
     name        text        not null,
     active      boolean     not null default true,
-    created_at  timestamptz not null default now(),
-    updated_at  timestamptz not null default now(),
+    created_at  timestamptz(3) not null default now(),
+    updated_at  timestamptz(3) not null default now(),
     primary key (company_id, id),
     unique (company_id, name),
     foreign key (company_id, category_id) references wrapup_categories (company_id, id)
@@ -63,8 +63,8 @@ create table tags (
     company_id bigint      not null references companies on delete cascade,
     name       text        not null,
     color      text        not null default '#64748b',
-    created_at timestamptz not null default now(),
-    updated_at timestamptz not null default now(),
+    created_at timestamptz(3) not null default now(),
+    updated_at timestamptz(3) not null default now(),
     primary key (company_id, id),
     unique (company_id, name)
 );
@@ -79,8 +79,8 @@ create table custom_fields (
     options     jsonb       not null default '[]',
     required    boolean     not null default false,
     position    integer     not null,
-    created_at  timestamptz not null default now(),
-    updated_at  timestamptz not null default now(),
+    created_at  timestamptz(3) not null default now(),
+    updated_at  timestamptz(3) not null default now(),
     primary key (company_id, id),
     unique (company_id, application, key)
 );

@@ -12,8 +12,8 @@ create table channels (
     -- Names the channel where no company token is held: the visitor's door and the provider's webhook.
     public_key text        not null unique,
     settings   jsonb       not null default '{}',
-    created_at timestamptz not null default now(),
-    updated_at timestamptz not null default now(),
+    created_at timestamptz(3) not null default now(),
+    updated_at timestamptz(3) not null default now(),
     primary key (company_id, id),
     foreign key (company_id, queue_id) references queues (company_id, id)
 );
@@ -47,8 +47,8 @@ create table contacts (
     -- The id a website gives to its own visitor; not shown, finds the contact again.
     external_id     text,
     last_channel_id bigint,
-    created_at      timestamptz not null default now(),
-    updated_at      timestamptz not null default now(),
+    created_at      timestamptz(3) not null default now(),
+    updated_at      timestamptz(3) not null default now(),
     -- One text for the search over name, number, e-mail and code: a line break keeps a match inside one field.
     search          text        not null generated always as (hotline_fold(
         name || E'\n' || coalesce(number, '') || E'\n' || coalesce(email, '') || E'\n' || coalesce(code, ''))) stored,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::key::{KEY_CHARACTERS, new_key};
+
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident)+) => {$(
         $(#[$doc])*
@@ -67,5 +69,26 @@ pub struct SessionId(pub String);
 impl std::fmt::Display for SessionId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl SessionId {
+    /// What every session id begins with.
+    pub const PREFIX: &'static str = "ws_";
+
+    /// A session id nobody can guess.
+    pub fn random() -> Self {
+        Self(new_key(Self::PREFIX))
+    }
+}
+
+impl std::str::FromStr for SessionId {
+    type Err = ();
+
+    /// Any text that could be one of ours; what could not need not be looked for.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let random = text.strip_prefix(Self::PREFIX).ok_or(())?;
+        let is_one = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if is_one { Ok(Self(text.to_owned())) } else { Err(()) }
     }
 }

@@ -39,6 +39,9 @@ pub struct Store {
     pub ids: IdBlocks,
     /// What recovery did at the start.
     pub recovered: recovery::Report,
+    /// The persister's connection. Unlike those of `db` it lives on the runtime the store was opened on, which is
+    /// there to the end.
+    writes: PgPool,
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
 }
@@ -78,11 +81,11 @@ impl Store {
                 (log, Mark { epoch, journal: None })
             }
         };
-        let persister = persister::start(log.clone(), Writer::new(writes, claim, mark), move |error| {
+        let persister = persister::start(log.clone(), Writer::new(writes.clone(), claim, mark), move |error| {
             on_failure(format!("the persister cannot go on: {error}"));
         });
         let refiller = tokio::spawn(keep_refilled(ids.clone(), db.clone()));
-        Ok(Arc::new(Self { db, log, ids, recovered, persister: Mutex::new(Some(persister)), refiller }))
+        Ok(Arc::new(Self { db, log, ids, recovered, writes, persister: Mutex::new(Some(persister)), refiller }))
     }
 
     /// Writes everything out and ends: the journal first, then the persister. Nothing may be appended any more.
@@ -102,11 +105,18 @@ impl Store {
         {
             return Err(Error::Unavailable("the database does not take the last changes".to_owned()));
         }
-        self.ids.give_back(&self.db).await?;
-        self.db.close().await;
+        self.ids.give_back(&self.writes).await?;
+        self.writes.close().await;
+        // What a request's thread has opened is closed with it.
+        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, self.db.close()).await.is_err() {
+            tracing::debug!("some connections are left to the end of the process");
+        }
         Ok(())
     }
 }
+
+/// How long a stop waits for idle connections to say good-bye.
+const POOL_CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long a stop waits for the database. What is not flushed by then is in the journal.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);

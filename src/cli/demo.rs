@@ -169,7 +169,7 @@ async fn begin_session(
     let now = hotline_actors::clock::now();
     let row = SessionRow {
         company_id: company,
-        id: SessionId(key::new_key("ws_")),
+        id: SessionId::random(),
         channel_id: webchat,
         contact_id: contact,
         ticket_id: None,

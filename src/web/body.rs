@@ -38,7 +38,8 @@ impl<T: Input + 'static> FromRequest for Body<T> {
 
 async fn read(request: &HttpRequest, payload: &mut Payload) -> Result<BytesMut, ApiError> {
     // An empty body has no type, and is refused as no JSON.
-    if request.headers().contains_key(CONTENT_TYPE) && request.content_type() != "application/json" {
+    if request.headers().contains_key(CONTENT_TYPE) && !request.content_type().eq_ignore_ascii_case("application/json")
+    {
         return Err(ApiError::unsupported_media_type());
     }
     let mut bytes = BytesMut::new();

@@ -45,6 +45,10 @@ fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+fn one_line(text: String) -> Result<String, String> {
+    if text.contains(['\n', '\r']) { Err("must be one line".to_owned()) } else { Ok(text) }
+}
+
 fn not_blank(text: String) -> Result<String, String> {
     if text.is_empty() { Err("must not be blank".to_owned()) } else { Ok(text) }
 }
@@ -71,8 +75,8 @@ macro_rules! text {
 }
 
 text! {
-    /// A name: not blank, at most 255 characters.
-    Name, |value| not_blank(bounded(value, NAME_CHARACTERS_MAX)?)
+    /// A name: not blank, one line, at most 255 characters.
+    Name, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
@@ -103,6 +107,14 @@ text! {
         } else {
             Err("must be a phone number of 8 to 15 digits".to_owned())
         }
+    }
+}
+
+impl Number {
+    /// The country of the number's calling code, ISO 3166-1 alpha-2; none when the code belongs to no one country.
+    pub fn country(&self) -> Option<String> {
+        let parsed = phonenumber::parse(None, format!("+{}", self.0)).ok()?;
+        parsed.country().id().map(|id| id.as_ref().to_owned())
     }
 }
 

@@ -21,12 +21,13 @@ async fn contact(app: &TestApp, name: &str, number: Option<&str>, email: Option<
 }
 
 async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
-    let tag: i64 = sqlx::query_scalar("insert into tags (company_id, name, color) values ($1, $2, '#ff0000') returning id")
-        .bind(app.company.id)
-        .bind(name)
-        .fetch_one(&app.database.db)
-        .await
-        .expect("tag");
+    let tag: i64 =
+        sqlx::query_scalar("insert into tags (company_id, name, color) values ($1, $2, '#ff0000') returning id")
+            .bind(app.company.id)
+            .bind(name)
+            .fetch_one(&app.database.db)
+            .await
+            .expect("tag");
     sqlx::query("insert into contact_tags (company_id, contact_id, tag_id) values ($1, $2, $3)")
         .bind(app.company.id)
         .bind(contact)
@@ -41,7 +42,12 @@ async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
 async fn a_contact_shows_all_its_fields() {
     let app = TestApp::start().await;
     let ana = contact(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
-    sql(&app, "update contacts set number_country = 'BR', origin = 'import', is_group = true, gclid = 'g' where id = $1", ana).await;
+    sql(
+        &app,
+        "update contacts set number_country = 'BR', origin = 'import', is_group = true, gclid = 'g' where id = $1",
+        ana,
+    )
+    .await;
     let tag = tag(&app, ana, "Customer").await;
     let field: i64 = sqlx::query_scalar(
         "insert into custom_fields (company_id, key, name, application, type, position)
@@ -162,7 +168,9 @@ async fn a_search_looks_at_name_number_email_and_code() {
 async fn a_contact_of_another_company_looks_like_one_that_does_not_exist() {
     let app = TestApp::start().await;
     let (other, other_api) = app.another_company().await;
-    let theirs = sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"})).await;
+    let theirs =
+        sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"}))
+            .await;
     let nobody = app.api.get(&format!("/contacts/{NOBODY}")).await;
     nobody.error(404, "ERR_API_NOT_FOUND");
     let foreign = app.api.get(&format!("/contacts/{}", theirs["contactId"])).await;

@@ -38,7 +38,8 @@ async fn a_token_does_what_it_permits_and_nothing_else() {
     let app = TestApp::start().await;
     let permissions = [("tickets".to_owned(), ["GET".to_owned()].into())].into();
     let new = hotline_persistence::tables::tokens::NewToken { name: "reader", permissions, ..Default::default() };
-    let (_, key) = hotline_persistence::tables::tokens::insert(&app.database.db, app.company.id, new).await.expect("token");
+    let (_, key) =
+        hotline_persistence::tables::tokens::insert(&app.database.db, app.company.id, new).await.expect("token");
     let reader = app.api.with_key(&key);
     crate::support::eventually("the token is seen", || async { reader.get("/tickets").await.status == 200 }).await;
     let refused = reader.post("/tickets", json!("not even an object")).await;
@@ -57,7 +58,8 @@ async fn company_and_plan_are_checked_after_the_token() {
         ("update companies set active = false", "ERR_API_COMPANY_INACTIVE"),
     ] {
         sqlx::query(change).execute(&app.database.db).await.expect(change);
-        crate::support::eventually(code, || async { app.api.get("/tickets").await.body["error"]["code"] == code }).await;
+        crate::support::eventually(code, || async { app.api.get("/tickets").await.body["error"]["code"] == code })
+            .await;
         app.api.get("/tickets").await.error(403, code);
     }
     app.stop().await;

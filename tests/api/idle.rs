@@ -79,7 +79,9 @@ async fn no_send_is_lost_while_actors_retire_all_the_time() {
                 for round in 0..4 {
                     let number = format!("551190000000{}", (client + round) % CONTACTS);
                     let body = format!("{wave}/{client}/{round}");
-                    let reply = api.post("/messages", json!({"channelId": phone, "number": number, "type": "text", "body": body})).await;
+                    let reply = api
+                        .post("/messages", json!({"channelId": phone, "number": number, "type": "text", "body": body}))
+                        .await;
                     reply.data(202);
                 }
             }
@@ -89,7 +91,8 @@ async fn no_send_is_lost_while_actors_retire_all_the_time() {
         cold(&app).await;
     }
     let messages = app.api.all("/messages").await;
-    let mut bodies: Vec<String> = messages.iter().map(|message| message["body"].as_str().expect("body").to_owned()).collect();
+    let mut bodies: Vec<String> =
+        messages.iter().map(|message| message["body"].as_str().expect("body").to_owned()).collect();
     bodies.sort();
     expected.sort();
     assert_eq!(bodies, expected);

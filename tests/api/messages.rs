@@ -67,7 +67,9 @@ async fn of_several_recipients_the_ticket_comes_first_then_the_contact_then_the_
     let first = app.ticket("5511900000001").await.0;
     let contact = app.contact("5511900000002").await.0;
     let number = "5511900000003";
-    let all = sent(&app.api, text(json!({"channelId": phone, "ticketId": first, "contactId": contact, "number": number}))).await;
+    let all =
+        sent(&app.api, text(json!({"channelId": phone, "ticketId": first, "contactId": contact, "number": number})))
+            .await;
     assert_eq!(all["ticketId"], first);
     let two = sent(&app.api, text(json!({"channelId": phone, "contactId": contact, "number": number}))).await;
     assert_eq!(two["contactId"], contact);
@@ -121,7 +123,9 @@ async fn a_contact_ticket_or_channel_of_another_company_is_not_found() {
     ] {
         assert_eq!(send(body.clone()).await.body, nobody.body, "{body}");
     }
-    for path in [format!("/messages/{}", foreign["id"]), format!("/messages/jobs/{}", foreign["jobId"].as_str().expect("job"))] {
+    for path in
+        [format!("/messages/{}", foreign["id"]), format!("/messages/jobs/{}", foreign["jobId"].as_str().expect("job"))]
+    {
         assert_eq!(app.api.get(&path).await.body, nobody.body, "{path}");
     }
     assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
@@ -188,7 +192,9 @@ async fn who_wrote_on_a_social_channel_once_can_be_written_to() {
 async fn a_send_to_a_new_number_makes_its_contact() {
     let app = TestApp::start().await;
     let phone = app.company.phone;
-    let first = sent(&app.api, text(json!({"channelId": phone, "number": "+55 (11) 98765-4321", "contactName": " Maria "}))).await;
+    let first =
+        sent(&app.api, text(json!({"channelId": phone, "number": "+55 (11) 98765-4321", "contactName": " Maria "})))
+            .await;
     let contact = app.api.get(&format!("/contacts/{}", first["contactId"])).await;
     let contact = contact.data(200);
     assert_eq!(contact["number"], "5511987654321");
@@ -196,7 +202,8 @@ async fn a_send_to_a_new_number_makes_its_contact() {
     assert_eq!(contact["lastChannel"], json!({"id": phone, "name": "Phone", "type": "whatsapp"}));
 
     // The next send finds it, however the number is written, and does not rename it.
-    let second = sent(&app.api, text(json!({"channelId": phone, "number": "55.11.98765.4321", "contactName": "Other"}))).await;
+    let second =
+        sent(&app.api, text(json!({"channelId": phone, "number": "55.11.98765.4321", "contactName": "Other"}))).await;
     assert_eq!(second["contactId"], first["contactId"]);
     assert_eq!(second["ticketId"], first["ticketId"]);
     let same = app.api.get(&format!("/contacts/{}", first["contactId"])).await;
@@ -317,7 +324,8 @@ async fn a_send_reopens_the_latest_ticket_only_if_asked_to() {
     // The restarted service finds the latest in the tables.
     close(&app.api, first).await;
     let app = crate::steps::restarted(app).await;
-    let fresh = ticket_of(sent(&app.api, text(json!({"channelId": app.company.phone, "number": "5511900000001"}))).await);
+    let fresh =
+        ticket_of(sent(&app.api, text(json!({"channelId": app.company.phone, "number": "5511900000001"}))).await);
     close(&app.api, fresh).await;
     let app = crate::steps::restarted(app).await;
     assert_eq!(ticket_of(sent(&app.api, text(reopening)).await), fresh);
@@ -421,7 +429,11 @@ async fn the_first_response_is_the_first_outbound_message_of_the_opening() {
     assert_eq!(ticket(&app.api, open).await["firstResponseAt"], first["createdAt"]);
     app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "thanks"})).await.data(201);
     sent(&app.api, text(json!({"ticketId": open}))).await;
-    assert_eq!(ticket(&app.api, open).await["firstResponseAt"], first["createdAt"], "the second response is not the first");
+    assert_eq!(
+        ticket(&app.api, open).await["firstResponseAt"],
+        first["createdAt"],
+        "the second response is not the first"
+    );
 
     let body = json!({"wrapupTypeId": app.company.solved});
     app.api.post(&format!("/tickets/{open}/close"), body).await.data(200);
@@ -450,7 +462,8 @@ async fn messages_of_a_ticket_are_in_the_order_they_were_accepted() {
     let open = app.ticket("5511900000001").await.0;
     let mut accepted = Vec::new();
     for index in 0..20 {
-        let reply = app.api.post("/messages", json!({"ticketId": open, "type": "text", "body": index.to_string()})).await;
+        let reply =
+            app.api.post("/messages", json!({"ticketId": open, "type": "text", "body": index.to_string()})).await;
         accepted.push(reply.data(202)["jobId"].clone());
     }
     let messages = app.api.all(&format!("/tickets/{open}/messages")).await;

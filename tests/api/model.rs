@@ -146,7 +146,8 @@ async fn carry_out(app: &TestApp, ticket: i64, contact: i64, call: &Call) -> Rep
     let path = |verb: &str| format!("/tickets/{ticket}/{verb}");
     match *call {
         Call::Send { reopen, close } => {
-            let body = json!({"ticketId": ticket, "type": "text", "body": "x", "reopenTicket": reopen, "closeTicket": close});
+            let body =
+                json!({"ticketId": ticket, "type": "text", "body": "x", "reopenTicket": reopen, "closeTicket": close});
             app.api.post("/messages", body).await
         }
         Call::Transfer { queue: to, user: by } => {
@@ -199,7 +200,8 @@ async fn random_calls_on_a_ticket_answer_and_leave_what_the_contract_says() {
         }
         // The tables hold what the actor says.
         let listed = app.api.get(&format!("/tickets?contactId={contact}")).await;
-        let row = listed.data(200).as_array().expect("rows").iter().find(|row| row["id"] == ticket).expect("listed").clone();
+        let row =
+            listed.data(200).as_array().expect("rows").iter().find(|row| row["id"] == ticket).expect("listed").clone();
         assert_eq!(&row, app.api.get(&format!("/tickets/{ticket}")).await.data(200));
         assert_eq!(app.api.all(&format!("/tickets/{ticket}/messages")).await.len(), model.messages);
     }

@@ -33,7 +33,10 @@ pub async fn listed(api: &Api, path: &str) -> Vec<i64> {
 pub fn assert_timestamp(value: &Value) {
     let text = value.as_str().unwrap_or_else(|| panic!("no timestamp: {value}"));
     assert!(DateTime::parse_from_rfc3339(text).is_ok(), "no timestamp: {text}");
-    assert!(text.len() == "2026-01-31T12:00:00.000Z".len() && text.ends_with('Z'), "not as the contract has it: {text}");
+    assert!(
+        text.len() == "2026-01-31T12:00:00.000Z".len() && text.ends_with('Z'),
+        "not as the contract has it: {text}"
+    );
 }
 
 /// Sends a text and answers the message.
@@ -54,7 +57,8 @@ pub async fn ticket(api: &Api, id: i64) -> Value {
 /// What happened in a ticket: type, from, to.
 pub async fn history(api: &Api, ticket: i64) -> Vec<(String, Value, Value)> {
     let events = api.all(&format!("/tickets/{ticket}/events")).await;
-    let event = |event: &Value| (event["type"].as_str().expect("type").to_owned(), event["from"].clone(), event["to"].clone());
+    let event =
+        |event: &Value| (event["type"].as_str().expect("type").to_owned(), event["from"].clone(), event["to"].clone());
     events.iter().map(event).collect()
 }
 

@@ -17,7 +17,8 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
     let app = TestApp::start().await;
     let company = &app.company;
     let contact = app.contact("5511900000001").await;
-    let body = json!({"channelId": company.phone, "contactId": contact, "queueId": company.support, "userId": company.ana});
+    let body =
+        json!({"channelId": company.phone, "contactId": contact, "queueId": company.support, "userId": company.ana});
     let opened = app.api.post("/tickets", body).await.data(201).clone();
     let at = opened["createdAt"].clone();
     assert_timestamp(&at);
@@ -95,7 +96,12 @@ async fn an_opening_takes_only_a_user_of_the_queue() {
     let company = &app.company;
     let contact = app.contact("5511900000001").await;
     let open = async |queue: Value, user: Value| {
-        app.api.post("/tickets", json!({"channelId": company.phone, "contactId": contact, "queueId": queue, "userId": user})).await
+        app.api
+            .post(
+                "/tickets",
+                json!({"channelId": company.phone, "contactId": contact, "queueId": queue, "userId": user}),
+            )
+            .await
     };
     assert_eq!(open(json!(company.sales), json!(company.ana)).await.invalid_fields(), ["userId"]);
     assert_eq!(listed(&app.api, "/tickets").await, [0; 0], "a refused opening left a ticket");
@@ -235,9 +241,15 @@ async fn the_wrapup_of_a_closed_ticket_can_be_changed_and_of_an_open_one_not() {
     let sold = json!({"id": company.sold, "name": "Sold"});
     let solved = json!({"id": company.solved, "name": "Solved"});
     let steps = [
-        (json!({"wrapupTypeId": company.sold, "wrapupNote": "first"}), json!({"wrapupType": sold, "wrapupNote": "first"})),
+        (
+            json!({"wrapupTypeId": company.sold, "wrapupNote": "first"}),
+            json!({"wrapupType": sold, "wrapupNote": "first"}),
+        ),
         (json!({"wrapupTypeId": company.solved}), json!({"wrapupType": solved, "wrapupNote": "first"})),
-        (json!({"wrapupTypeId": company.solved, "wrapupNote": null}), json!({"wrapupType": solved, "wrapupNote": null})),
+        (
+            json!({"wrapupTypeId": company.solved, "wrapupNote": null}),
+            json!({"wrapupType": solved, "wrapupNote": null}),
+        ),
     ];
     let mut before = json!({"wrapupType": null, "wrapupNote": null});
     let mut expected = history(&app.api, open).await;
@@ -396,7 +408,9 @@ async fn every_filter_finds_its_tickets_and_no_others() {
 async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     let app = TestApp::start().await;
     let mut tickets = Vec::new();
-    for (index, name) in ["José Ação", "JOSE maria", "100% Paper", "under_score", r"back\slash", "full％width"].iter().enumerate() {
+    for (index, name) in
+        ["José Ação", "JOSE maria", "100% Paper", "under_score", r"back\slash", "full％width"].iter().enumerate()
+    {
         let number = format!("551190000010{index}");
         let body = json!({
             "channelId": app.company.phone, "number": number, "contactName": name, "type": "text", "body": "x",
@@ -430,7 +444,8 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
 async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
     let app = TestApp::start().await;
     for (number, name) in [("5511900000001", "100% Paper"), ("5511900000002", "Anna")] {
-        let body = json!({"channelId": app.company.phone, "number": number, "contactName": name, "type": "text", "body": "x"});
+        let body =
+            json!({"channelId": app.company.phone, "number": number, "contactName": name, "type": "text", "body": "x"});
         sent(&app.api, body).await;
     }
     let find = async |encoded: &str| app.api.all(&format!("/tickets?search={encoded}")).await.len();
@@ -446,7 +461,9 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
     let app = TestApp::start().await;
     let company = &app.company;
     let (other, other_api) = app.another_company().await;
-    let foreign = sent(&other_api, json!({"channelId": other.phone, "number": "5511900000009", "type": "text", "body": "x"})).await;
+    let foreign =
+        sent(&other_api, json!({"channelId": other.phone, "number": "5511900000009", "type": "text", "body": "x"}))
+            .await;
     let (foreign_ticket, foreign_contact) = (foreign["ticketId"].clone(), foreign["contactId"].clone());
     let open = app.ticket("5511900000001").await.0;
     let contact = ticket(&app.api, open).await["contact"]["id"].clone();
@@ -487,7 +504,8 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
         let body = json!({"wrapupTypeId": absent});
         assert_eq!(app.api.post(&format!("/tickets/{open}/close"), body).await.body, nobody, "wrapupTypeId {absent}");
     }
-    for (channel, contact) in [(json!(other.phone), contact.clone()), (json!(company.webchat), foreign_contact.clone())] {
+    for (channel, contact) in [(json!(other.phone), contact.clone()), (json!(company.webchat), foreign_contact.clone())]
+    {
         let body = json!({"channelId": channel, "contactId": contact});
         assert_eq!(app.api.post("/tickets", body).await.body, nobody);
     }

@@ -57,8 +57,14 @@ async fn an_opened_session_shows_its_contact_and_its_token_once() {
     let contact = contact.data(200);
     assert_eq!(&opened["contact"], contact);
     for (field, value) in [
-        ("name", "Vera"), ("email", "vera@example.com"), ("number", "5511987654321"), ("utmSource", "s"),
-        ("utmMedium", "m"), ("utmCampaign", "c"), ("utmId", "i"), ("sourceUrl", "https://example.com/a"),
+        ("name", "Vera"),
+        ("email", "vera@example.com"),
+        ("number", "5511987654321"),
+        ("utmSource", "s"),
+        ("utmMedium", "m"),
+        ("utmCampaign", "c"),
+        ("utmId", "i"),
+        ("sourceUrl", "https://example.com/a"),
     ] {
         assert_eq!(contact[field], value, "{field}");
     }
@@ -83,7 +89,11 @@ async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
     ] {
         assert_eq!(contact_of(&open(&app, visitor.clone()).await), vera, "{visitor}");
     }
-    assert_eq!(app.api.get(&format!("/contacts/{vera}")).await.data(200)["name"], "Vera", "a visitor renamed a contact");
+    assert_eq!(
+        app.api.get(&format!("/contacts/{vera}")).await.data(200)["name"],
+        "Vera",
+        "a visitor renamed a contact"
+    );
 
     // When they disagree, the external id has precedence over the number, and the number over the e-mail.
     let nils = contact_of(&open(&app, json!({"number": "5511900000002", "email": "nils@example.com"})).await);
@@ -91,7 +101,8 @@ async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
     assert!(vera != nils && nils != olga);
     let first = open(&app, json!({"externalId": "v-1", "number": "5511900000002", "email": "olga@example.com"})).await;
     assert_eq!(contact_of(&first), vera);
-    let second = open(&app, json!({"externalId": "unknown", "number": "5511900000002", "email": "olga@example.com"})).await;
+    let second =
+        open(&app, json!({"externalId": "unknown", "number": "5511900000002", "email": "olga@example.com"})).await;
     assert_eq!(contact_of(&second), nils);
     let third = open(&app, json!({"number": "5511900000003", "email": "olga@example.com"})).await;
     assert_eq!(contact_of(&third), olga);
@@ -117,7 +128,8 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     let app = TestApp::start().await;
     let (other, other_api) = app.another_company().await;
     let contact = app.contact("5511900000001").await;
-    let foreign = other_api.post("/webchat/sessions", json!({"channelId": other.webchat, "visitor": {"externalId": "v"}})).await;
+    let foreign =
+        other_api.post("/webchat/sessions", json!({"channelId": other.webchat, "visitor": {"externalId": "v"}})).await;
     let foreign = foreign.data(201);
     let ask = async |body: Value| app.api.post("/webchat/sessions", body).await;
     let webchat = app.company.webchat;
@@ -259,7 +271,9 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
     ]});
     let button = ask(&app, &said, 1_000_000_000, buttons).await;
     let list = ask(&app, &said, 1_000_000_001, rows).await;
-    for (question, option, title) in [(button, "y", "Yes"), (list, "a", "Apples"), (list, "b", "Bread"), (button, &longest, "Longest")] {
+    for (question, option, title) in
+        [(button, "y", "Yes"), (list, "a", "Apples"), (list, "b", "Bread"), (button, &longest, "Longest")]
+    {
         let chosen = say(&app.api, &session, json!({"reply": {"messageId": question, "id": option}})).await;
         assert_eq!(chosen["type"], "text");
         assert_eq!(chosen["body"], title);
@@ -467,7 +481,10 @@ async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
     let ended = shown(&session).await;
     assert_timestamp(&ended["endedAt"]);
     assert!(ended["endedAt"].as_str() > ended["lastSeenAt"].as_str(), "{ended}");
-    app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await.error(409, "ERR_API_CONFLICT");
+    app.api
+        .post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"}))
+        .await
+        .error(409, "ERR_API_CONFLICT");
     let ticket = ticket(&app.api, said["ticketId"].as_i64().expect("id")).await;
     assert_eq!((&ticket["status"], &ticket["closedAt"]), (&json!("open"), &Value::Null));
     sent(&app.api, json!({"ticketId": id(&ticket), "type": "text", "body": "still there?"})).await;

@@ -96,7 +96,8 @@ impl TestApp {
     /// A contact with a number.
     pub async fn contact(&self, number: &str) -> ContactId {
         let db = &self.database.db;
-        contacts::find_or_create_by_number(db, self.company.id, number, None, Source::Api).await.expect("contact").id
+        let numbered = contacts::Numbered { number, name: None, country: None };
+        contacts::find_or_create_by_number(db, self.company.id, numbered, Source::Api).await.expect("contact").id
     }
 
     /// An open ticket on the phone channel, with a contact of its own.

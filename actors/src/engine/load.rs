@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::contacts::{ContactRef, Numbered};
 use hotline_persistence::tables::{contacts, messages, tickets, webchat_sessions};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId, TicketId};
 
@@ -31,17 +31,12 @@ impl Engine {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
-    pub async fn contact_with_number(
-        &self,
-        company: CompanyId,
-        number: &str,
-        name: Option<&str>,
-    ) -> Result<Arc<ContactRef>, Refusal> {
-        if let Some(contact) = self.core.contacts.with_number(company, number) {
+    pub async fn contact_with_number(&self, company: CompanyId, new: Numbered<'_>) -> Result<Arc<ContactRef>, Refusal> {
+        if let Some(contact) = self.core.contacts.with_number(company, new.number) {
             return Ok(contact);
         }
         let api = Author::API.source;
-        let contact = contacts::find_or_create_by_number(&self.core.store.db, company, number, name, api).await?;
+        let contact = contacts::find_or_create_by_number(&self.core.store.db, company, new, api).await?;
         Ok(self.remember(company, contact))
     }
 
@@ -52,7 +47,11 @@ impl Engine {
     }
 
     /// A channel's conversations; read once, kept for the life of the process.
-    pub(super) async fn conversations(&self, company: CompanyId, channel: ChannelId) -> Result<Arc<Conversations>, Refusal> {
+    pub(super) async fn conversations(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+    ) -> Result<Arc<Conversations>, Refusal> {
         let cell = match self.core.conversations.get(&(company, channel)) {
             Some(cell) => cell.clone(),
             None => self.core.conversations.entry((company, channel)).or_default().clone(),
@@ -76,7 +75,11 @@ impl Engine {
         Ok(TicketActor::start_with(&self.core, conversations, ticket))
     }
 
-    pub(super) async fn load_session(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+    pub(super) async fn load_session(
+        &self,
+        company: CompanyId,
+        id: &SessionId,
+    ) -> Result<Hot<VisitorSession>, Refusal> {
         let db = self.reads().tables(company).await?;
         let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;
@@ -104,9 +107,7 @@ impl Engine {
         }
         let db = self.reads().tables(company).await?;
         let reachable = match kind {
-            ChannelType::Webchat => {
-                webchat_sessions::exists(db, company, channel, contact).await?
-            }
+            ChannelType::Webchat => webchat_sessions::exists(db, company, channel, contact).await?,
             _ => messages::has_received(db, company, channel, contact).await?,
         };
         if reachable {

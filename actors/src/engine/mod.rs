@@ -12,6 +12,7 @@ use actix::{Actor, Arbiter, ArbiterHandle, Handler, Message};
 use dashmap::DashMap;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{Change, ChannelId, CompanyId, SessionId, Store, TicketId};
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use crate::channels::ChannelSender;
@@ -68,6 +69,8 @@ pub(crate) struct Core {
     senders: Registry<(CompanyId, ChannelId), ChannelSender>,
     conversations: DashMap<(CompanyId, ChannelId), Arc<OnceCell<Arc<Conversations>>>>,
     contacts: Contacts,
+    /// Where work goes on that no request waits for: the runtime that is stopped last.
+    background: Handle,
     swept: AtomicBool,
 }
 
@@ -106,6 +109,7 @@ impl Engine {
             senders: Registry::default(),
             conversations: DashMap::new(),
             contacts: Contacts::default(),
+            background: Handle::current(),
             swept: AtomicBool::new(false),
         }))
     }
@@ -119,6 +123,11 @@ impl Engine {
         if !self.core.swept.swap(true, Ordering::AcqRel) {
             actix::spawn(sweep::run(self.core.clone(), self.core.options.sweep_every));
         }
+    }
+
+    /// Goes on with something after its request was answered. It may be cut short when the process stops.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.core.background.spawn(work));
     }
 
     /// Stops the threads actors live on. What is in the log is kept; call it when nothing is asked any more.
@@ -220,7 +229,6 @@ impl Engine {
         }
         Err(restless())
     }
-
 }
 
 /// Sends a message to an actor and waits for its answer.

@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{
     Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, ResponseFuture, WrapFuture,
@@ -25,8 +26,9 @@ const RESENDS_MAX: usize = 32;
 /// says. Beyond, every id is looked up.
 pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
-/// How exact `lastSeenAt` is while a visitor only reads: polling must not fill the journal.
-const SEEN_STEP: TimeDelta = TimeDelta::seconds(30);
+/// How exact `lastSeenAt` is while a visitor only reads: polling must not fill the journal. A third of the idle time,
+/// where that is less: who is there must not be taken for gone.
+const SEEN_STEP: Duration = Duration::from_secs(30);
 
 /// One visitor session.
 pub struct VisitorSession {
@@ -140,6 +142,11 @@ impl VisitorSession {
 
     fn key(&self) -> (CompanyId, SessionId) {
         (self.row.company_id, self.row.id.clone())
+    }
+
+    fn seen_step(&self) -> TimeDelta {
+        let step = SEEN_STEP.min(self.core.options.session_idle_after / 3);
+        TimeDelta::from_std(step).unwrap_or(TimeDelta::zero())
     }
 
     fn check_active(&self) -> Result<(), Refusal> {
@@ -259,7 +266,8 @@ impl Handler<Seen> for VisitorSession {
     fn handle(&mut self, _: Seen, _: &mut Self::Context) -> Self::Result {
         self.life.used();
         let now = now();
-        if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= SEEN_STEP && !self.retired {
+        if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= self.seen_step() && !self.retired
+        {
             // Nobody waits for it: a lost `lastSeenAt` is at most a step old.
             self.append(SessionRow { last_seen_at: now, ..self.row.clone() })?;
         }

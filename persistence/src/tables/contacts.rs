@@ -1,5 +1,7 @@
 //! Contacts: the people and groups a company talks to. Plain.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
@@ -152,36 +154,46 @@ pub async fn find_ref(db: &PgPool, company: CompanyId, id: ContactId) -> Result<
     .await
 }
 
-/// The contact with this number: found, or created under `name`. At any concurrency there is one.
+/// A contact known by its number, as far as a send knows it.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Numbered<'a> {
+    pub number: &'a str,
+    /// What the contact is called if it is created; the number when nothing is said.
+    pub name: Option<&'a str>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<&'a str>,
+}
+
+/// The contact with this number: found, or created. At any concurrency there is one.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_or_create_by_number(
     db: &PgPool,
     company: CompanyId,
-    number: &str,
-    name: Option<&str>,
+    new: Numbered<'_>,
     origin: Source,
 ) -> Result<ContactRef> {
-    let found = by_number(db, company, number).await?;
-    if let Some(contact) = found {
+    if let Some(contact) = by_number(db, company, new.number).await? {
         return Ok(contact);
     }
     let created: Option<ContactRef> = within(
         sqlx::query_as(
-            "insert into contacts (company_id, name, number, origin) values ($1, $2, $3, $4)
+            "insert into contacts (company_id, name, number, number_country, origin) values ($1, $2, $3, $4, $5)
              on conflict (company_id, number) do nothing returning id, name, number",
         )
         .bind(company)
-        .bind(name.unwrap_or(number))
-        .bind(number)
+        .bind(new.name.unwrap_or(new.number))
+        .bind(new.number)
+        .bind(new.country)
         .bind(origin.as_str())
         .fetch_optional(db),
     )
     .await?;
     match created {
         Some(contact) => Ok(contact),
-        None => by_number(db, company, number).await?.ok_or(crate::Error::NotFound("contact")),
+        None => by_number(db, company, new.number).await?.ok_or(crate::Error::NotFound("contact")),
     }
 }
 
@@ -202,6 +214,7 @@ pub struct Visitor {
     pub name: Option<String>,
     pub email: Option<String>,
     pub number: Option<String>,
+    pub number_country: Option<String>,
     pub external_id: Option<String>,
     pub source_url: Option<String>,
     pub utm_source: Option<String>,
@@ -219,8 +232,8 @@ pub struct Visitor {
 pub async fn find_or_create_visitor(db: &PgPool, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     within(async {
         let mut transaction = db.begin().await?;
-        for identity in [&visitor.external_id, &visitor.number, &visitor.email].into_iter().flatten() {
-            sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || lower($2), 0))")
+        for identity in identities(visitor) {
+            sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2, 0))")
                 .bind(company.to_string())
                 .bind(identity)
                 .execute(&mut *transaction)
@@ -241,6 +254,16 @@ pub async fn find_or_create_visitor(db: &PgPool, company: CompanyId, visitor: &V
         Ok(id)
     })
     .await
+}
+
+/// What a visitor is known by, in one order for all: two openings that share identities crosswise must not wait for
+/// each other in a circle.
+fn identities(visitor: &Visitor) -> BTreeSet<String> {
+    [&visitor.external_id, &visitor.number, &visitor.email]
+        .into_iter()
+        .flatten()
+        .map(|text| text.to_lowercase())
+        .collect()
 }
 
 /// A contact that came in another way is known by the website's id from now on.
@@ -269,8 +292,8 @@ async fn insert_visitor(
     let name = visitor.name.as_ref().or(visitor.number.as_ref()).or(visitor.email.as_ref());
     sqlx::query_scalar(
         "insert into contacts (company_id, name, number, email, external_id, origin, source_url, utm_source,
-             utm_medium, utm_campaign, utm_id)
-         values ($1, coalesce($2, 'Visitor'), $3, $4, $5, 'webchat', $6, $7, $8, $9, $10)
+             utm_medium, utm_campaign, utm_id, number_country)
+         values ($1, coalesce($2, 'Visitor'), $3, $4, $5, 'webchat', $6, $7, $8, $9, $10, $11)
          -- A send may have created the number's contact since the look-up.
          on conflict (company_id, number) do update set updated_at = now() returning id",
     )
@@ -284,6 +307,7 @@ async fn insert_visitor(
     .bind(&visitor.utm_medium)
     .bind(&visitor.utm_campaign)
     .bind(&visitor.utm_id)
+    .bind(&visitor.number_country)
     .fetch_one(db)
     .await
 }

@@ -6,6 +6,7 @@ use actix_web::web::Data;
 use hotline_actors::tickets::{AfterSend, Author, Do, Send};
 use hotline_actors::{FieldError, Refusal};
 use hotline_persistence::tables::channels::ChannelRow;
+use hotline_persistence::tables::contacts::Numbered;
 use hotline_persistence::tables::messages::{MessageRow, MessageType};
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, WrapupTypeId};
 use serde_json::json;
@@ -24,6 +25,8 @@ pub struct NewMessage {
     body: MessageBody,
     reopen_ticket: bool,
     after: AfterSend,
+    /// Also when nothing is closed: an id that does not exist is one all the same.
+    wrapup_type_id: Option<WrapupTypeId>,
 }
 
 /// Whom a message is for, in the order of precedence.
@@ -62,7 +65,7 @@ impl Input for NewMessage {
             wrapup_type_id: wrapup_type_id.filter(|_| close_ticket),
             wrapup_note: wrapup_note.filter(|_| close_ticket).map(|note| note.0),
         };
-        Some(Self { channel_id, recipient, contact_name, body: body?, reopen_ticket, after })
+        Some(Self { channel_id, recipient, contact_name, body: body?, reopen_ticket, after, wrapup_type_id })
     }
 }
 
@@ -74,6 +77,13 @@ pub async fn send(caller: Caller, app: Data<App>, body: Body<NewMessage>) -> Ans
 
 async fn accept(caller: &Caller, app: &App, new: NewMessage) -> Answer<MessageRow> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
+    // Before a number makes a contact: what is refused leaves nothing behind.
+    let known = &caller.organization;
+    let is_known = new.after.queue_id.is_none_or(|id| known.queues.contains_key(&id))
+        && new.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
+    if !is_known {
+        return Err(ApiError::not_found());
+    }
     let send =
         Send { body: new.body.0, reopen: new.reopen_ticket, reachable: false, after: new.after, author: Author::API };
     match (new.recipient, channel) {
@@ -88,7 +98,9 @@ async fn accept(caller: &Caller, app: &App, new: NewMessage) -> Answer<MessageRo
         }
         (Some(Recipient::Number(number)), Some(channel)) => {
             let name = new.contact_name.as_ref().map(|name| name.0.as_str());
-            let contact = app.engine.contact_with_number(caller.company, &number.0, name).await?;
+            let country = number.country();
+            let numbered = Numbered { number: &number.0, name, country: country.as_deref() };
+            let contact = app.engine.contact_with_number(caller.company, numbered).await?;
             Ok(app.engine.send(caller.company, channel.id, contact.id, Do::from(send)).await?)
         }
     }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use crate::api::messages::Message;
 use crate::app::App;
-use crate::web::values::{ClientId, MessageBody, Name};
+use crate::web::values::{ClientId, MessageBody, Text};
 use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, PageQuery, Params, PathId, data, listed};
 
 /// The body of `POST /webchat/sessions/{sessionId}/messages`.
@@ -24,7 +24,7 @@ pub struct VisitorMessage {
 
 enum Said {
     Text(MessageBody),
-    Reply { message: MessageId, option: Name },
+    Reply { message: MessageId, option: Text },
 }
 
 impl Input for VisitorMessage {
@@ -49,10 +49,10 @@ impl Input for VisitorMessage {
 pub async fn say(
     caller: Caller,
     app: Data<App>,
-    id: PathId<String>,
+    id: PathId<SessionId>,
     body: Body<VisitorMessage>,
 ) -> Answer<HttpResponse> {
-    let id = SessionId(id.0);
+    let id = id.0;
     let VisitorMessage { said, client_id } = body.0;
     let (body, quoted) = match said {
         Said::Text(body) => (body.0, None),
@@ -96,18 +96,19 @@ fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
 pub async fn list_messages(
     caller: Caller,
     app: Data<App>,
-    id: PathId<String>,
+    id: PathId<SessionId>,
     mut query: Params,
 ) -> Answer<HttpResponse> {
     let page = query.page();
     let after = query.filter("after");
+    let (from, to) = query.span("created");
     query.done()?;
-    let id = SessionId(id.0);
+    let id = id.0;
     let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
     let filter = MessageFilter {
         contact_id: Some(session.contact_id),
         channel_id: Some(session.channel_id),
-        created: (Some(session.created_at), None),
+        created: (from.max(Some(session.created_at)), to),
         after,
         visible_to_visitor: true,
         ..MessageFilter::default()
@@ -128,8 +129,9 @@ fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, rows: 
             *last = row.id.max(*last);
         }
     }
-    let engine = engine.clone();
-    actix_web::rt::spawn(async move {
+    let behind = engine.clone();
+    engine.spawn(async move {
+        let engine = behind;
         for (ticket, up_to) in arrived {
             if let Err(refusal) = engine.ask(company, ticket, MarkDelivered { up_to }).await {
                 tracing::debug!(%refusal, "a delivery is not noted now");

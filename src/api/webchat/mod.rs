@@ -20,15 +20,15 @@ use crate::app::App;
 use crate::web::{Answer, ApiError, Caller, PathId, data};
 
 /// `GET /webchat/sessions/{sessionId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<String>) -> Answer<HttpResponse> {
-    let id = SessionId(id.0);
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<HttpResponse> {
+    let id = id.0;
     let row = app.engine.ask_session(caller.company, &id, ShowSession).await?;
     Ok(data(StatusCode::OK, with_contact(&caller, &app, row).await?))
 }
 
 /// `POST /webchat/sessions/{sessionId}/end`. Ending twice is no error.
-pub async fn end(caller: Caller, app: Data<App>, id: PathId<String>) -> Answer<HttpResponse> {
-    let id = SessionId(id.0);
+pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<HttpResponse> {
+    let id = id.0;
     let row = app.engine.ask_session(caller.company, &id, End { idle_since: None }).await?;
     Ok(data(StatusCode::OK, with_contact(&caller, &app, row).await?))
 }

@@ -55,10 +55,12 @@ impl Input for OpenSession {
 }
 
 fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
+    let number: Option<Number> = fields.optional("number");
     Some(Visitor {
         name: fields.optional::<Name>("name").map(|name| name.0),
         email: fields.optional::<Email>("email").map(|email| email.0),
-        number: fields.optional::<Number>("number").map(|number| number.0),
+        number_country: number.as_ref().and_then(Number::country),
+        number: number.map(|number| number.0),
         external_id: fields.optional::<Name>("externalId").map(|id| id.0),
         ..Visitor::default()
     })
@@ -76,7 +78,7 @@ pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>) -> An
     let now = clock::now();
     let row = SessionRow {
         company_id: caller.company,
-        id: SessionId(key::new_key("ws_")),
+        id: SessionId::random(),
         channel_id: new.channel_id,
         contact_id: contact.id,
         ticket_id: None,

@@ -148,10 +148,12 @@ pub struct Done<R> {
 impl<R> Done<R> {
     /// The events among the changes.
     pub fn events(&self) -> Vec<&EventRow> {
-        let event = |change| match change {
-            Change::Event(row) => Some(row),
-            _ => None,
-        };
+        fn event(change: &Change) -> Option<&EventRow> {
+            match change {
+                Change::Event(row) => Some(row),
+                _ => None,
+            }
+        }
         self.changes.iter().filter_map(event).collect()
     }
 
