@@ -148,7 +148,7 @@ async fn write_journal(
 ) -> u64 {
     let recovered = journal::open(&options.journal_dir, options.journal.clone()).expect("open the journal");
     // The database knows the journal from the service's first start.
-    sqlx::query("insert into journal_watermark (journal, seq) values ($1, 0)")
+    sqlx::query("insert into journal_watermark (journal, seq, epoch) values ($1, 0, 0)")
         .bind(recovered.id())
         .execute(db)
         .await
