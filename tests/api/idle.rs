@@ -167,9 +167,9 @@ async fn one_ticket_is_open_at_most_while_actors_retire_all_the_time() {
     assert!(open.len() <= 1, "{open:?}");
     for shown in app.api.all("/tickets").await {
         let events = history(&app.api, id(&shown)).await;
-        let opened = events.iter().map(|(kind, ..)| kind != "closed");
+        let mut opened = events.iter().map(|(kind, ..)| kind != "closed");
         assert!(opened.clone().enumerate().all(|(index, opened)| opened == (index % 2 == 0)), "{events:?}");
-        assert_eq!(opened.last(), Some(shown["status"] == "open"), "{shown} after {events:?}");
+        assert_eq!(opened.next_back(), Some(shown["status"] == "open"), "{shown} after {events:?}");
     }
     for ticket in open {
         close(&app.api, ticket).await;
