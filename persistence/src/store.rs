@@ -1,5 +1,6 @@
 //! The durable half as one piece: opened once, used by every actor and handler, closed last.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -123,9 +124,16 @@ const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
 async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
     let dir = dir.to_owned();
-    let recovered = tokio::task::spawn_blocking(move || journal::open(&dir, options))
-        .await
-        .map_err(|error| Error::Unavailable(error.to_string()))??;
+    let opened = move || {
+        // It holds what people say to each other: nobody else's to read.
+        if !dir.exists() {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+            made.map_err(|error| Error::Unavailable(format!("create {}: {error}", dir.display())))?;
+        }
+        Ok::<_, Error>(journal::open(&dir, options)?)
+    };
+    let recovered =
+        tokio::task::spawn_blocking(opened).await.map_err(|error| Error::Unavailable(error.to_string()))??;
     if let Some(cut) = recovered.cut() {
         tracing::warn!(?cut, "the journal's last write was torn by a crash; it had not been answered, and is cut");
     }

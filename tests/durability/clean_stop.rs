@@ -29,7 +29,8 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
         async move { conversation.go_on(api, company, stop).await }
     });
     let stopped = async {
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        // In the middle of the load: a hundred messages are there, and more are on their way.
+        eventually("the load runs", || async { api.get("/messages").await.body["meta"]["hasMore"] == true }).await;
         process.terminate();
     };
     join(stopped, join_all(going)).await;
