@@ -12,9 +12,6 @@ pub enum Error {
     /// No such row in this company.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// A unique value is taken.
-    #[error("{0} is taken")]
-    Taken(&'static str),
     /// The store cannot serve now; nothing was changed. Trying again later may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),

@@ -2,4 +2,4 @@
 
 mod sender;
 
-pub use sender::{ChannelSender, OpenAnd, Opened};
+pub use sender::{ChannelSender, OpenAnd};

@@ -39,15 +39,12 @@ pub struct OpenAnd<C: Command> {
     pub then: Do<C>,
 }
 
-/// A ticket that was opened, and what its first command answered.
-pub type Opened<R> = R;
-
 impl<C: Command> Message for OpenAnd<C> {
-    type Result = Result<Opened<C::Reply>, Refusal>;
+    type Result = Result<C::Reply, Refusal>;
 }
 
 impl<C: Command> Handler<OpenAnd<C>> for ChannelSender {
-    type Result = ResponseFuture<Result<Opened<C::Reply>, Refusal>>;
+    type Result = ResponseFuture<Result<C::Reply, Refusal>>;
 
     fn handle(&mut self, what: OpenAnd<C>, _: &mut Self::Context) -> Self::Result {
         // This actor holds nothing a panic could leave half done: it stays.
