@@ -106,7 +106,8 @@ struct Started {
 async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> Started {
     let began = Instant::now();
     let (store, opened_in) = timed(support::open(options)).await;
-    let directory = Directory::load(&store.db).await.expect("load the directory");
+    let directory =
+        Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
     let engine = Engine::new(store.clone(), directory, EngineOptions::default());
     let sent = engine.send(company.id, company.channel, contact, Do::from(send())).await.expect("the first answer");
     let total = began.elapsed();

@@ -384,7 +384,8 @@ impl Live {
         let company = Company::create(&db, contacts).await;
         db.close().await;
         let store = support::open(postgres.store_options(database, durability)).await;
-        let directory = Directory::load(&store.db).await.expect("load the directory");
+        let directory =
+            Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
         let engine = Engine::new(store.clone(), directory, EngineOptions::default());
         Self { name, store, engine, company }
     }
@@ -410,7 +411,7 @@ impl Live {
                     user: None,
                     author,
                 };
-                slot.ticket = Some(engine.open(open).await.expect("the ticket is opened").row.id);
+                slot.ticket = Some(engine.open(open, None).await.expect("the ticket is opened").row.id);
             }
             Kind::Send => {
                 let body = "Good morning! Your order has left our warehouse and arrives tomorrow.".to_owned();

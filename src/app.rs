@@ -12,10 +12,14 @@ use actix_web::{App as Routes, HttpServer};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::{Durability, Store, StoreOptions, journal};
+use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 
+use crate::openapi::Document;
 use crate::routes;
+use crate::web::idempotency::Keys;
+use crate::web::rate::RateLimits;
 
 /// How long requests that are being served may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -26,6 +30,14 @@ pub struct App {
     pub engine: Engine,
     /// Whether the company's plan does not matter.
     pub on_premise: bool,
+    /// Who is believed when it says for whom a connection was made.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How many requests each company may make.
+    pub rates: RateLimits,
+    /// Most records of a page.
+    pub per_page_max: i64,
+    /// Which idempotency keys were used.
+    pub keys: Keys,
     stopping: AtomicBool,
 }
 
@@ -57,6 +69,14 @@ pub struct Settings {
     pub engine: EngineOptions,
     /// Threads that serve HTTP.
     pub workers: usize,
+    /// Who is believed when it says for whom a connection was made.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Requests a minute of a company that has no limit of its own; 0: as many as it likes.
+    pub rate_per_minute: u32,
+    /// Most records of a page.
+    pub per_page_max: i64,
+    /// Where figures are served; none: nowhere.
+    pub metrics_listen: Option<SocketAddr>,
 }
 
 /// A running service.
@@ -128,15 +148,29 @@ impl Service {
             fail,
         )
         .await?;
-        let directory = Directory::load(&store.db).await?;
+        let directory = Directory::load(&store.db, settings.engine.reload_every).await?;
+        let keys = Keys::load(&store.db).await?;
         let following = tokio::spawn(directory.clone().follow(store.db.clone()));
         let engine = Engine::new(store, directory, settings.engine.clone());
         engine.start_sweeping();
-        let app = Data::new(App { engine, on_premise: settings.on_premise, stopping: AtomicBool::new(false) });
+        let app = Data::new(App {
+            engine,
+            on_premise: settings.on_premise,
+            trusted_proxies: settings.trusted_proxies.clone(),
+            rates: RateLimits::new(settings.rate_per_minute),
+            per_page_max: settings.per_page_max,
+            keys,
+            stopping: AtomicBool::new(false),
+        });
+        let swept = app.clone();
+        app.engine.spawn(async move { swept.keys.keep_swept(&swept.engine.store().db).await });
 
         let shared = app.clone();
+        let document = Data::new(Document::make());
         let listening = HttpServer::new(move || {
-            Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(shared.clone()))
+            Routes::new()
+                .wrap(from_fn(routes::name_request))
+                .configure(routes::configure(shared.clone(), document.clone()))
         })
         .workers(settings.workers)
         .shutdown_timeout(DRAIN_TIME_MAX.as_secs())

@@ -1,6 +1,6 @@
 //! Options of the command line; each is an environment variable as well.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
+use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 
 use crate::app::Settings;
@@ -51,7 +52,9 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database|memory")]
     pub durability: Durability,
     /// Serve companies whatever their plan says
-    #[arg(long, env = "HOTLINE_ON_PREMISE")]
+    #[arg(long, env = "HOTLINE_ON_PREMISE", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,
+        require_equals = true, default_value = "false", default_missing_value = "true",
+        value_parser = clap::builder::BoolishValueParser::new())]
     pub on_premise: bool,
     /// Most the journal may grow to while the database is away, in MiB
     #[arg(long, env = "HOTLINE_JOURNAL_MAX_MIB", default_value_t = 4096, value_name = "MIB")]
@@ -65,6 +68,20 @@ pub struct ServeArgs {
     /// Seconds without its visitor after which a webchat session ends
     #[arg(long, env = "HOTLINE_SESSION_IDLE_AFTER_S", default_value_t = 1800, value_name = "SECONDS")]
     pub session_idle_after_s: u64,
+    /// A proxy in front of Hotline, an address or a range: its `X-Forwarded-For` names the caller (repeatable, or
+    /// separated by commas)
+    #[arg(long, env = "HOTLINE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = proxy, value_name = "IP|CIDR")]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Requests a minute of a company that has no limit of its own; 0: as many as it likes
+    #[arg(long, env = "HOTLINE_RATE_PER_MINUTE", default_value_t = 6000, value_name = "REQUESTS")]
+    pub rate_per_minute: u32,
+    /// Most records of a page, from 1 to 1000
+    #[arg(long, env = "HOTLINE_PER_PAGE_MAX", default_value_t = 100, value_name = "RECORDS",
+        value_parser = clap::value_parser!(i64).range(1..=1000))]
+    pub per_page_max: i64,
+    /// Address and port of the figures; without it there are none
+    #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
     /// Logs: `pretty` for people, `json` for machines. What is logged: RUST_LOG
     #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
     pub log: crate::telemetry::LogFormat,
@@ -94,6 +111,18 @@ impl ServeArgs {
                 ..EngineOptions::default()
             },
             workers: std::thread::available_parallelism().map_or(2, usize::from),
+            trusted_proxies: self.trusted_proxies.clone(),
+            rate_per_minute: self.rate_per_minute,
+            per_page_max: self.per_page_max,
+            metrics_listen: self.metrics_listen,
         })
     }
+}
+
+/// A single address is a range of one.
+fn proxy(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    text.parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_| format!("`{text}` is no address and no range"))
 }

@@ -1,4 +1,4 @@
-//! What happens now and then: idle actors make room, forgotten visitor sessions end.
+//! What happens now and then: idle actors make room, forgotten visitor sessions end, uses of tokens are written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,9 @@ pub(crate) async fn run(core: Arc<Core>, period: Duration) {
     loop {
         clock.tick().await;
         retire_idle(&core);
+        if let Err(error) = core.directory.write_uses(&core.store.db).await {
+            tracing::debug!(%error, "the uses of tokens are not written now");
+        }
         if let Err(refusal) = end_idle_sessions(&core).await {
             tracing::debug!(%refusal, "idle sessions are not swept now");
         }
@@ -47,7 +50,7 @@ async fn end_idle_sessions(core: &Arc<Core>) -> Result<(), crate::Refusal> {
     let engine = Engine::of(core.clone());
     for (company, id) in webchat_sessions::idle(&core.store.db, since, SESSIONS_MAX).await? {
         // One session that cannot be ended now must not keep the others.
-        if let Err(refusal) = engine.ask_session(company, &id, End { idle_since: Some(since) }).await {
+        if let Err(refusal) = engine.ask_session(company, &id, End { idle_since: Some(since), rider: None }).await {
             tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_persistence::postgres::Cluster;
-use hotline_persistence::tables::channels::{self, ChannelRow, ChannelType, NewChannel};
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::{companies, queues, users, wrapup_types};
 use hotline_persistence::{
@@ -161,7 +161,7 @@ pub async fn new_channel(db: &PgPool, company: CompanyId, queue_id: Option<Queue
         kind: ChannelType::Whatsapp,
         number: None,
         queue_id,
-        settings: serde_json::json!({}),
+        settings: ChannelSettings::default(),
     };
     channels::insert(db, company, new).await.expect("a channel")
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Seq;
+use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MessageRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
@@ -30,6 +31,8 @@ pub enum Change {
     Session(Box<SessionRow>),
     /// The contact was last talked to here.
     ContactChannel(ContactChannel),
+    /// A request with an idempotency key was answered so.
+    Answer(Box<AnswerRow>),
 }
 
 /// A contact's conversation began on a channel.
@@ -53,6 +56,7 @@ impl Change {
             Self::Delivered(mark) | Self::Read(mark) => mark.company_id,
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
+            Self::Answer(row) => row.company_id,
         }
     }
 }

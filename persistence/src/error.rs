@@ -12,6 +12,12 @@ pub enum Error {
     /// No such row in this company.
     #[error("no such {0}")]
     NotFound(&'static str),
+    /// A value that must be unique is another row's already; nothing was changed.
+    #[error("this {0} is taken")]
+    Taken(&'static str),
+    /// Other records refer to the row.
+    #[error("the record is in use")]
+    InUse,
     /// The store cannot serve now; nothing was changed. Trying again later may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
@@ -55,6 +61,17 @@ pub enum Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
+    }
+}
+
+impl Error {
+    /// What a violated constraint means, by its name; any other error as it is.
+    pub(crate) fn of_constraint(error: sqlx::Error, known: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
+        let violated = error.as_database_error().and_then(|error| error.constraint());
+        match known.into_iter().find(|(name, _)| Some(*name) == violated) {
+            Some((_, meaning)) => meaning,
+            None => error.into(),
+        }
     }
 }
 

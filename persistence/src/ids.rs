@@ -7,9 +7,10 @@ use crate::key::{KEY_CHARACTERS, new_key};
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema)]
         #[serde(transparent)]
         #[sqlx(transparent)]
+        #[schema(example = 7)]
         pub struct $name(pub i64);
 
         impl std::fmt::Display for $name {
@@ -36,6 +37,8 @@ macro_rules! id {
 id! {
     /// A company: the tenant.
     CompanyId
+    /// An administrator of the panel.
+    AdminId
     /// An API token.
     TokenId
     /// A permission profile.
@@ -61,7 +64,8 @@ id! {
 }
 
 /// A webchat session: an unguessable string.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema)]
+#[schema(example = "ws_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
 #[serde(transparent)]
 #[sqlx(transparent)]
 pub struct SessionId(pub String);

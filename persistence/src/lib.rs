@@ -16,20 +16,22 @@ pub mod ids;
 pub mod journal;
 pub mod key;
 pub mod news;
+pub mod password;
 pub mod persister;
 pub mod pool;
 pub mod postgres;
 pub mod recovery;
 pub mod select;
 pub mod store;
+pub mod table;
 pub mod tables;
 
 pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Durable, Place};
 pub use error::{Error, Result};
 pub use ids::{
-    ChannelId, CompanyId, ContactId, EventId, MessageId, ProfileId, QueueId, SessionId, TagId, TicketId, TokenId,
-    UserId, WrapupTypeId,
+    AdminId, ChannelId, CompanyId, ContactId, EventId, MessageId, ProfileId, QueueId, SessionId, TagId, TicketId,
+    TokenId, UserId, WrapupTypeId,
 };
 pub use sqlx::PgPool;
 pub use store::{Store, StoreOptions};

@@ -1,20 +1,19 @@
 //! Channels: where contacts write. Plain; read-only over the API, made on the command line.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::Organization;
 use hotline_persistence::tables::channels::{self, ChannelFilter, ChannelRow, ChannelStatus, ChannelType};
 use hotline_persistence::{ChannelId, QueueId};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::named::{self, Named};
 use crate::app::App;
-use crate::web::values::timestamp;
-use crate::web::{Answer, ApiError, Caller, PageQuery, Params, PathId, data, listed};
+use crate::web::values::Timestamp;
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
 
 /// A channel as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Channel {
@@ -26,8 +25,8 @@ pub struct Channel {
     pub number: Option<String>,
     pub queue: Option<Named<QueueId>>,
     pub last_error: Option<String>,
-    pub created_at: String,
-    pub updated_at: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 impl Channel {
@@ -40,28 +39,34 @@ impl Channel {
             number: row.number,
             queue: named::queue(organization, row.queue_id),
             last_error: row.last_error,
-            created_at: timestamp(row.created_at),
-            updated_at: timestamp(row.updated_at),
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
         }
     }
 }
 
-/// `GET /channels`. Filters: `type`, `status`, `createdFrom/To`, `updatedFrom/To`.
-pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<HttpResponse> {
-    let page = query.page();
-    let filter = ChannelFilter {
-        kind: query.filter("type"),
-        status: query.filter("status"),
-        created: query.span("created"),
-        updated: query.span("updated"),
-    };
-    query.done()?;
-    let rows = channels::list(&app.engine.store().db, caller.company, &filter, page).await?;
-    Ok(listed(page, rows, |row| Channel::of(&caller.organization, row)))
+/// Filters of the list.
+pub struct Filters(ChannelFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(ChannelFilter {
+            kind: query.filter("type"),
+            status: query.filter("status"),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// `GET /channels`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Channel>> {
+    let rows = channels::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    Ok(Listed::of(query.page, rows, |row| Channel::of(&caller.organization, row)))
 }
 
 /// `GET /channels/{channelId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<ChannelId>) -> Answer<HttpResponse> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ChannelId>) -> Answer<Shown<Channel>> {
     let row = channels::find(&app.engine.store().db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(data(StatusCode::OK, Channel::of(&caller.organization, row)))
+    Ok(Shown::of(Channel::of(&caller.organization, row)))
 }

@@ -1,7 +1,5 @@
 //! Contacts: the people and groups a company talks to. Plain; sends and visitor sessions create them as well.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_persistence::tables::channels;
 use hotline_persistence::tables::contacts::{
@@ -9,13 +7,14 @@ use hotline_persistence::tables::contacts::{
 };
 use hotline_persistence::{ChannelId, ContactId};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::values::{Email, Name, Number, Search, timestamp};
-use crate::web::{Answer, ApiError, Caller, PageQuery, Params, PathId, data, listed};
+use crate::web::values::{Email, Name, Number, Search, Timestamp};
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
 
 /// A contact as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Contact {
@@ -46,8 +45,8 @@ pub struct Contact {
     pub tags: Vec<ContactTag>,
     pub custom_fields: Vec<CustomFieldValue>,
     pub last_channel: Option<LastChannel>,
-    pub created_at: String,
-    pub updated_at: String,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 impl From<ContactRow> for Contact {
@@ -80,28 +79,34 @@ impl From<ContactRow> for Contact {
             tags: row.tags.0,
             custom_fields: row.custom_fields.0,
             last_channel: row.last_channel.map(|channel| channel.0),
-            created_at: timestamp(row.created_at),
-            updated_at: timestamp(row.updated_at),
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
         }
     }
 }
 
-/// `GET /contacts`. Filters: `search` (name, number, email, code), `number`, `email`, `tagId`, `channelId` (last
-/// channel), `origin`, `isGroup`, `createdFrom/To`, `updatedFrom/To`.
-pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<HttpResponse> {
-    let page = query.page();
-    let filter = ContactFilter {
-        search: query.filter::<Search>("search").map(|text| text.0),
-        number: query.filter::<Number>("number").map(|number| number.0),
-        email: query.filter::<Email>("email").map(|email| email.0),
-        tag_id: query.filter("tagId"),
-        channel_id: query.filter("channelId"),
-        origin: query.filter::<Name>("origin").map(|origin| origin.0),
-        is_group: query.filter("isGroup"),
-        created: query.span("created"),
-        updated: query.span("updated"),
-    };
-    query.done()?;
+/// Filters of the list: `search` looks into name, number, e-mail and code; `channelId` is the last channel.
+pub struct Filters(ContactFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(ContactFilter {
+            search: query.filter::<Search>("search").map(|text| text.0),
+            number: query.filter::<Number>("number").map(|number| number.0),
+            email: query.filter::<Email>("email").map(|email| email.0),
+            tag_id: query.filter("tagId"),
+            channel_id: query.filter("channelId"),
+            origin: query.filter::<Name>("origin").map(|origin| origin.0),
+            is_group: query.filter("isGroup"),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// `GET /contacts`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Contact>> {
+    let filter = query.filter.0;
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
     }
@@ -111,15 +116,15 @@ pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<H
     {
         return Err(ApiError::not_found());
     }
-    let rows = contacts::list(db, caller.company, &filter, page).await?;
-    Ok(listed(page, rows, Contact::from))
+    let rows = contacts::list(db, caller.company, &filter, query.page).await?;
+    Ok(Listed::of(query.page, rows, Contact::from))
 }
 
 /// `GET /contacts/{contactId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<HttpResponse> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Shown<Contact>> {
     let db = app.engine.reads().tables(caller.company).await?;
     let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(data(StatusCode::OK, Contact::from(row)))
+    Ok(Shown::of(Contact::from(row)))
 }
 
 /// The channel is one of the company's.

@@ -6,5 +6,6 @@ pub mod contacts;
 pub mod health;
 pub mod messages;
 pub mod named;
+pub mod tags;
 pub mod tickets;
 pub mod webchat;

@@ -4,9 +4,10 @@ use hotline_actors::Organization;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// `{id, name}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct Named<I> {
     pub id: I,
@@ -14,7 +15,7 @@ pub struct Named<I> {
 }
 
 /// `{id, name, type}` of a channel.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct NamedChannel {
     pub id: ChannelId,

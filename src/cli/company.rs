@@ -1,7 +1,8 @@
 //! `hotline company`: the tenants.
 
-use clap::Subcommand;
-use hotline_persistence::tables::companies;
+use clap::{Args, Subcommand};
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::companies::{self, CompanyChanges};
 
 use super::Failure;
 use super::database::with_database;
@@ -10,7 +11,7 @@ use crate::config::DatabaseArgs;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Make a company
+    /// Make a company, with the profiles Administrator, Supervisor and Agent
     Create {
         /// Its name
         name: String,
@@ -26,6 +27,39 @@ pub enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Change a company: what is given; the rest stays
+    #[command(after_help = "Example:\n  hotline company update 1 --rate-per-minute=600 --time-zone=America/Sao_Paulo")]
+    Update {
+        /// Its id
+        id: CompanyId,
+        #[command(flatten)]
+        changes: Changes,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+/// At least one of them.
+#[derive(Args)]
+#[group(required = true, multiple = true)]
+pub struct Changes {
+    /// Another name
+    #[arg(long)]
+    name: Option<String>,
+    /// Whether it is served at all
+    #[arg(long, value_name = "true|false")]
+    active: Option<bool>,
+    /// Whether its plan includes the API (not asked with --on-premise)
+    #[arg(long, value_name = "true|false")]
+    api_enabled: Option<bool>,
+    /// Requests a minute; 0: as many as it likes
+    #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(i32).range(0..))]
+    rate_per_minute: Option<i32>,
+    /// Where its days begin, for instance America/Sao_Paulo
+    #[arg(long, value_name = "IANA", value_parser = time_zone)]
+    time_zone: Option<chrono_tz::Tz>,
 }
 
 pub async fn run(command: Command) -> Result<(), Failure> {
@@ -37,7 +71,22 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         }
         Command::List { database, output } => {
             let all = with_database(&database, async |db| Ok(companies::all(db).await?)).await?;
-            output.many("companies", &["id", "name", "active"], all)
+            output.many("companies", &["id", "name", "active", "apiEnabled", "ratePerMinute", "timeZone"], all)
+        }
+        Command::Update { id, changes, database, output } => {
+            let changes = CompanyChanges {
+                name: changes.name.as_deref().map(super::named).transpose()?,
+                active: changes.active,
+                api_enabled: changes.api_enabled,
+                rate_per_minute: changes.rate_per_minute,
+                time_zone: changes.time_zone.map(|zone| zone.name().to_owned()),
+            };
+            let company = with_database(&database, async |db| Ok(companies::update(db, id, changes).await?)).await?;
+            output.one(company)
         }
     }
+}
+
+fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
+    text.parse().map_err(|_| "no time zone of the IANA database".to_owned())
 }

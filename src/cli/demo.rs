@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
-use hotline_persistence::tables::channels::{self, ChannelType, NewChannel};
+use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::{self, Visitor};
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::tables::{companies, queues, users, wrapup_types};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
-use serde_json::json;
 
 use super::{Failure, serve};
 use crate::app::App;
@@ -90,7 +89,7 @@ async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
 }
 
 async fn new_token(db: &PgPool, company: CompanyId) -> Result<String, Failure> {
-    let permissions = super::token::everything();
+    let permissions = super::permissions::everything();
     let new = NewToken { name: "demo", permissions, ..NewToken::default() };
     Ok(tokens::insert(db, company, new).await?.1)
 }
@@ -103,8 +102,7 @@ async fn channel(
     number: Option<&str>,
     queue: QueueId,
 ) -> Result<ChannelId, Failure> {
-    let settings = json!({"allowedOrigins": []});
-    let new = NewChannel { name, kind, number, queue_id: Some(queue), settings };
+    let new = NewChannel { name, kind, number, queue_id: Some(queue), settings: ChannelSettings::default() };
     Ok(channels::insert(db, company, new).await?.id)
 }
 
@@ -182,7 +180,7 @@ async fn begin_session(
         ended_at: None,
     };
     let id = row.id.clone();
-    app.engine.begin_session(hotline_actors::webchat::NewSession { row }).await?;
+    app.engine.begin_session(hotline_actors::webchat::NewSession { row, rider: None }).await?;
     Ok(id)
 }
 

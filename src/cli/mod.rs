@@ -1,27 +1,45 @@
 //! The command line: one file per noun.
 
+mod admin;
 mod channel;
 mod company;
+mod config_file;
 mod database;
 mod demo;
 mod output;
+mod permissions;
+mod profile;
 mod serve;
 mod token;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use demo::seed as seed_demo;
-pub use token::everything;
+pub use permissions::everything;
 
 /// A customer-service and CRM API: every conversation is an actor, every answer is durable before it leaves.
 #[derive(Parser)]
-#[command(name = "hotline", version, arg_required_else_help = true)]
+#[command(name = "hotline", version, arg_required_else_help = true, after_help = CONFIGURATION)]
 struct Cli {
+    /// A TOML file with options of serve and demo and of the database; by default hotline.toml, if it is there
+    #[arg(long, global = true, env = "HOTLINE_CONFIG", value_name = "FILE", help_heading = "Configuration")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
+
+const CONFIGURATION: &str = "\
+Every option of `serve` and `demo` is also an environment variable, HOTLINE_…, and a key of a TOML file, with `_` for
+`-`. What the command line says wins over the environment, the environment over the file. For example:
+  database_url = \"postgres://hotline@db.example/hotline\"
+  listen = \"0.0.0.0:8080\"
+  trusted_proxies = [\"10.0.0.0/8\"]
+  on_premise = true
+
+All other commands work on a stopped service and on a running one alike, which sees the change within a second.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -37,7 +55,13 @@ enum Command {
     Token(token::Command),
     /// Channels
     #[command(subcommand)]
-    Channel(channel::Command),
+    Channel(Box<channel::Command>),
+    /// Permission profiles
+    #[command(subcommand)]
+    Profile(profile::Command),
+    /// Administrators of the panel
+    #[command(subcommand)]
+    Admin(admin::Command),
 }
 
 /// Why a command failed, as it is told to the person at the terminal.
@@ -45,19 +69,38 @@ pub type Failure = Box<dyn std::error::Error>;
 
 /// Reads the command line and does as it says.
 pub async fn run() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let cli = match Cli::read() {
+        Ok(cli) => cli,
+        Err(failure) => return failed(&*failure),
+    };
+    let outcome = match cli.command {
         Command::Serve(args) => serve::run(args).await,
         Command::Demo(args) => demo::run(args).await,
         Command::Company(command) => company::run(command).await,
         Command::Token(command) => token::run(command).await,
-        Command::Channel(command) => channel::run(command).await,
+        Command::Channel(command) => channel::run(*command).await,
+        Command::Profile(command) => profile::run(command).await,
+        Command::Admin(command) => admin::run(command).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("hotline: {failure}");
-            ExitCode::FAILURE
-        }
+        Err(failure) => failed(&*failure),
+    }
+}
+
+fn failed(failure: &dyn std::error::Error) -> ExitCode {
+    eprintln!("hotline: {failure}");
+    ExitCode::FAILURE
+}
+
+impl Cli {
+    /// Reads the command line, then the file, then the command line again with what the file says as its defaults. A
+    /// mistake in the command line, `--help` and `--version` end the process.
+    fn read() -> Result<Self, Failure> {
+        let command = Self::command();
+        let named = Self::from_arg_matches(&command.clone().get_matches()).unwrap_or_else(|error| error.exit()).config;
+        let command = config_file::apply(command, named.as_deref())?;
+        Ok(Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit()))
     }
 }
 

@@ -26,16 +26,23 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Prints a list: a line each, with the fields named, or `{"<noun>": […]}`.
+    /// Prints a list: the fields' names, then a line each, or `{"<noun>": […]}`.
     pub fn many(self, noun: &str, shown: &[&str], records: impl Serialize) -> Result<(), super::Failure> {
         let records = serde_json::to_value(records)?;
         if self.json {
             println!("{}", serde_json::json!({ noun: records }));
             return Ok(());
         }
-        for record in records.as_array().into_iter().flatten() {
-            let columns: Vec<String> = shown.iter().map(|name| plain(&record[*name])).collect();
-            println!("{}", columns.join("  "));
+        let names = shown.iter().map(|name| (*name).to_owned()).collect();
+        let values = |record: &Value| shown.iter().map(|name| plain(&record[*name])).collect();
+        let rows: Vec<Vec<String>> =
+            std::iter::once(names).chain(records.as_array().into_iter().flatten().map(values)).collect();
+        for row in &rows {
+            let cells = row.iter().enumerate().map(|(column, cell)| {
+                let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+                format!("{cell:<width$}")
+            });
+            println!("{}", cells.collect::<Vec<String>>().join("  ").trim_end());
         }
         Ok(())
     }
@@ -45,6 +52,8 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".to_owned(),
+        Value::Array(values) if values.is_empty() => "-".to_owned(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<String>>().join(","),
         other => other.to_string(),
     }
 }

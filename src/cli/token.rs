@@ -1,22 +1,21 @@
 //! `hotline token`: what speaks for a company.
 
-use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use hotline_persistence::CompanyId;
-use hotline_persistence::tables::tokens::{self, NewToken, Permissions};
+use hotline_persistence::tables::tokens::{self, NewToken, TokenRow, TokenStatus};
+use hotline_persistence::{CompanyId, TokenId};
 use ipnet::Ipv4Net;
+use serde::Serialize;
 use serde_json::json;
 
 use super::Failure;
 use super::database::with_database;
 use super::output::OutputArgs;
+use super::permissions::permissions;
 use crate::config::DatabaseArgs;
-use crate::routes::MODULES;
-
-/// The methods a permission may name.
-const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
+use crate::web::values::Accepted;
 
 /// Addresses and ranges a token may be bound to.
 const ALLOWED_IPS_MAX: usize = 50;
@@ -25,23 +24,31 @@ const ALLOWED_IPS_MAX: usize = 50;
 pub enum Command {
     /// Make a token; its key is printed once
     Create(Create),
-    /// List the tokens
+    /// List the tokens: whether they work, when they expire, from where, and when they were last used
     List {
         /// Of this company only
         #[arg(long, value_name = "ID")]
-        company: Option<i64>,
+        company: Option<CompanyId>,
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Give a token another key, which is printed once; the old one is dead at once
+    Rotate(One),
+    /// End a token for good
+    Revoke(One),
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:
+  hotline token create --company 1 --name crm --all
+  hotline token create --company 1 --name shop --permission contacts:GET,POST --permission tickets:GET \\
+      --expires 2031-01-31T00:00:00Z --allow-ip 203.0.113.0/24")]
 pub struct Create {
     /// The company it speaks for
     #[arg(long, value_name = "ID")]
-    company: i64,
+    company: CompanyId,
     /// What it is called in lists and events
     #[arg(long)]
     name: String,
@@ -51,25 +58,57 @@ pub struct Create {
     /// What is permitted in a module, for instance tickets:GET,POST (repeatable)
     #[arg(long, value_name = "MODULE:METHODS")]
     permission: Vec<String>,
-    /// When it stops working, for instance 2027-01-31T00:00:00Z
-    #[arg(long, value_name = "DATE-TIME")]
+    /// When it stops working, for instance 2031-01-31T00:00:00Z; without it, never
+    #[arg(long, value_name = "DATE-TIME", value_parser = future)]
     expires: Option<DateTime<Utc>>,
     /// An IPv4 address or range it may be used from (repeatable, at most 50; none: from anywhere)
-    #[arg(long, value_name = "IPV4")]
-    allow_ip: Vec<String>,
+    #[arg(long, value_name = "IPV4", value_parser = range)]
+    allow_ip: Vec<Ipv4Net>,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
+/// One token.
+#[derive(Args)]
+pub struct One {
+    /// Its id
+    id: TokenId,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A token as listed.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    row: TokenRow,
+    status: TokenStatus,
+}
+
+impl Shown {
+    fn of(row: TokenRow) -> Self {
+        let status = row.status(Utc::now());
+        Self { row, status }
+    }
+}
+
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run().await,
         Command::List { company, database, output } => {
-            let company = company.map(CompanyId);
             let all = with_database(&database, async |db| Ok(tokens::all(db, company).await?)).await?;
-            output.many("tokens", &["id", "companyId", "prefix", "name"], all)
+            let all: Vec<Shown> = all.into_iter().map(Shown::of).collect();
+            let shown = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
+            output.many("tokens", &shown, all)
+        }
+        Command::Rotate(one) => one.rotate().await,
+        Command::Revoke(one) => {
+            let row = with_database(&one.database, async |db| Ok(tokens::revoke(db, one.id).await?)).await?;
+            one.output.one(Shown::of(row))
         }
     }
 }
@@ -78,50 +117,80 @@ impl Create {
     async fn run(self) -> Result<(), Failure> {
         let new = NewToken {
             name: &super::named(&self.name)?,
-            permissions: if self.all { everything() } else { permissions(&self.permission)? },
+            permissions: permissions(self.all, &self.permission)?,
             allowed_ips: allowed_ips(&self.allow_ip)?,
             expires_at: self.expires,
         };
-        let company = CompanyId(self.company);
-        let (row, key) = with_database(&self.database, async |db| Ok(tokens::insert(db, company, new).await?)).await?;
-        self.output
-            .one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
+        let (row, key) =
+            with_database(&self.database, async |db| Ok(tokens::insert(db, self.company, new).await?)).await?;
+        print_key(self.output, &row, &key)
     }
 }
 
-/// Every method of every module.
-pub fn everything() -> Permissions {
-    let methods: BTreeSet<String> = METHODS.iter().map(|method| (*method).to_owned()).collect();
-    MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect()
-}
-
-fn permissions(named: &[String]) -> Result<Permissions, Failure> {
-    let mut permissions = Permissions::new();
-    for permission in named {
-        let (module, methods) =
-            permission.split_once(':').ok_or_else(|| format!("`{permission}` is not MODULE:METHODS"))?;
-        if !MODULES.contains(&module) {
-            return Err(format!("`{module}` is none of {}", MODULES.join(", ")).into());
-        }
-        for method in methods.split(',') {
-            if !METHODS.contains(&method) {
-                return Err(format!("`{method}` is none of {}", METHODS.join(", ")).into());
+impl One {
+    async fn rotate(self) -> Result<(), Failure> {
+        let rotated = with_database(&self.database, async |db| {
+            let known = tokens::find(db, self.id).await?;
+            if known.is_some_and(|token| token.revoked_at.is_some()) {
+                return Err(format!("token {} is revoked and cannot be rotated; create another one", self.id).into());
             }
-            permissions.entry(module.to_owned()).or_default().insert(method.to_owned());
-        }
+            Ok(tokens::rotate(db, self.id).await?)
+        });
+        let (row, key) = rotated.await?;
+        print_key(self.output, &row, &key)
     }
-    Ok(permissions)
 }
 
-fn allowed_ips(named: &[String]) -> Result<Vec<String>, Failure> {
-    if named.len() > ALLOWED_IPS_MAX {
-        return Err(format!("at most {ALLOWED_IPS_MAX} addresses and ranges are allowed").into());
-    }
-    for entry in named {
-        let is_ipv4 = entry.parse::<std::net::Ipv4Addr>().is_ok() || entry.parse::<Ipv4Net>().is_ok();
-        if !is_ipv4 {
-            return Err(format!("`{entry}` is no IPv4 address or range").into());
+/// The one time the key is seen.
+fn print_key(output: OutputArgs, row: &TokenRow, key: &str) -> Result<(), Failure> {
+    output.one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
+}
+
+fn future(text: &str) -> Result<DateTime<Utc>, String> {
+    let time = DateTime::<Utc>::from_text(text)?;
+    if time > Utc::now() { Ok(time) } else { Err("must be in the future".to_owned()) }
+}
+
+/// A single address is a range of one; a range begins at its network's address.
+fn range(text: &str) -> Result<Ipv4Net, String> {
+    let text = text.trim();
+    let range = text.parse::<Ipv4Net>().or_else(|_| text.parse::<Ipv4Addr>().map(Ipv4Net::from));
+    range.map(|range| range.trunc()).map_err(|_| "must be an IPv4 address or range; IPv6 is not accepted".to_owned())
+}
+
+fn allowed_ips(ranges: &[Ipv4Net]) -> Result<Vec<String>, Failure> {
+    let mut entries: Vec<String> = Vec::new();
+    for range in ranges {
+        let entry = if range.prefix_len() == 32 { range.addr().to_string() } else { range.to_string() };
+        if !entries.contains(&entry) {
+            entries.push(entry);
         }
     }
-    Ok(named.to_vec())
+    if entries.len() > ALLOWED_IPS_MAX {
+        return Err(format!("--allow-ip: at most {ALLOWED_IPS_MAX} addresses and ranges are allowed").into());
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_kept_as_networks_and_each_once() {
+        let given = ["10.1.2.3/8", "10.0.0.0/8", " 203.0.113.7", "203.0.113.7/32"];
+        let ranges: Vec<Ipv4Net> = given.iter().map(|text| range(text).expect(text)).collect();
+        assert_eq!(allowed_ips(&ranges).expect("entries"), ["10.0.0.0/8", "203.0.113.7"]);
+        for bad in ["::1", "::ffff:10.0.0.1", "10.0.0.0/33", "10.0.0", "010.0.0.1", ""] {
+            assert!(range(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn fifty_ranges_are_allowed_and_no_more() {
+        let ranges: Vec<Ipv4Net> = (0..=50).map(|last| range(&format!("10.0.0.{last}")).expect("address")).collect();
+        assert!(allowed_ips(&ranges[..50]).is_ok());
+        assert!(allowed_ips(&ranges).is_err());
+        assert!(allowed_ips(&[&ranges[..50], &ranges[..50]].concat()).is_ok(), "what is there twice counts once");
+    }
 }

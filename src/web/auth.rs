@@ -1,5 +1,6 @@
-//! Who calls: the token, and what must hold before anything of the request is looked at. It is middleware, so that
-//! no bad body is ever answered before a bad token.
+//! Who calls, and what must hold before anything of the request is looked at, in the order of the contract: the
+//! token, the company, its plan, its rate, the token's permission. It is middleware, so that no bad body is ever
+//! answered before a bad token.
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -13,11 +14,12 @@ use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
 use chrono::Utc;
 use hotline_actors::Organization;
-use hotline_persistence::tables::tokens::TokenRow;
+use hotline_actors::directory::Token;
+use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, key};
-use ipnet::IpNet;
 
-use super::{Answer, ApiError};
+use super::rate::Allowance;
+use super::{Answer, ApiError, origin};
 use crate::app::App;
 
 /// The company a request speaks for, and what its token may do.
@@ -27,8 +29,11 @@ pub struct Caller {
     pub company: CompanyId,
     /// Its directory.
     pub organization: Arc<Organization>,
-    token: Arc<TokenRow>,
+    token: Arc<Token>,
 }
+
+/// The methods a token's permissions name. Any other is no question of permission: the router knows none.
+pub const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
 
 impl Caller {
     /// Whether the token permits the method in the module.
@@ -36,7 +41,7 @@ impl Caller {
     /// # Errors
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
     pub fn may(&self, method: &str, module: &str) -> Answer<()> {
-        let permitted = self.token.permissions.get(module).is_some_and(|methods| methods.contains(method));
+        let permitted = self.token.row.permissions.get(module).is_some_and(|methods| methods.contains(method));
         if permitted { Ok(()) } else { Err(ApiError::forbidden_scope(method, module)) }
     }
 }
@@ -51,75 +56,98 @@ impl FromRequest for Caller {
     }
 }
 
-/// Lets through who has a good token of an active company with the API in its plan.
+/// Lets through who may.
 ///
 /// # Errors
 /// Whatever stands behind says; refusals are answers.
-pub async fn authenticate<B: MessageBody + 'static>(
+pub async fn admit<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    match identify(&request) {
-        Ok(caller) => {
+    let (allowance, refused) = match check(&request) {
+        Ok((caller, allowance)) => {
+            let refused = permit(&request, &caller).err();
             request.extensions_mut().insert(caller);
-            Ok(next.call(request).await?.map_into_left_body())
+            (Some(allowance), refused)
         }
-        Err(refused) => Ok(request.into_response(refused.error_response()).map_into_right_body()),
+        Err((refused, allowance)) => (allowance, Some(refused)),
+    };
+    let mut response = match refused {
+        None => next.call(request).await?.map_into_left_body(),
+        Some(refused) => request.into_response(refused.error_response()).map_into_right_body(),
+    };
+    if let Some(allowance) = allowance {
+        allowance.write(response.headers_mut());
+    }
+    Ok(response)
+}
+
+type Refused = (ApiError, Option<Allowance>);
+
+fn check(request: &ServiceRequest) -> Result<(Caller, Allowance), Refused> {
+    let plainly = |refused| (refused, None);
+    let app = request.app_data::<Data<App>>().ok_or_else(|| plainly(ApiError::internal("the app is missing")))?;
+    let caller = identify(request, app).ok_or_else(|| plainly(ApiError::unauthorized()))?;
+    let company = &caller.organization.company;
+    if !company.active {
+        return Err(plainly(ApiError::company_inactive()));
+    }
+    if !company.api_enabled && !app.on_premise {
+        return Err(plainly(ApiError::not_enabled()));
+    }
+    match app.rates.take(company.id, company.rate_per_minute) {
+        Ok(allowance) => Ok((caller, allowance)),
+        Err(refused) => Err((ApiError::rate_limited(refused.retry_after_s), Some(refused.allowance))),
     }
 }
 
-fn identify(request: &ServiceRequest) -> Answer<Caller> {
-    let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
-    let token = bearer(request)
-        .and_then(|key| app.engine.directory().token(&key::hash(key)))
-        .filter(|token| is_good(token, request.peer_addr().map(|peer| peer.ip())))
-        .ok_or_else(ApiError::unauthorized)?;
-    let organization = app.engine.directory().company(token.company_id).ok_or_else(ApiError::unauthorized)?;
-    if !organization.company.active {
-        return Err(ApiError::company_inactive());
+/// Who holds the token. The way is the same for every token that is no good: hashed, looked up, refused.
+fn identify(request: &ServiceRequest, app: &App) -> Option<Caller> {
+    // A key of another length cannot be one: a stand-in of the right length takes its place, and as long.
+    let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(NOBODY);
+    let token = app.engine.directory().token(&key::hash(key))?;
+    if !is_good(&token, origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies)) {
+        return None;
     }
-    if !organization.company.api_enabled && !app.on_premise {
-        return Err(ApiError::not_enabled());
-    }
-    Ok(Caller { company: token.company_id, organization, token })
+    let organization = app.engine.directory().company(token.row.company_id)?;
+    token.note_use(Utc::now());
+    Some(Caller { company: token.row.company_id, organization, token })
 }
+
+/// Characters of a whole key.
+const KEY_LENGTH: usize = KEY_PREFIX.len() + key::KEY_CHARACTERS;
+
+/// Nobody's key: it has a character no key has.
+const NOBODY: &str = "sk_live_-------------------------------!";
 
 fn bearer(request: &ServiceRequest) -> Option<&str> {
     let (scheme, key) = request.headers().get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-fn is_good(token: &TokenRow, peer: Option<IpAddr>) -> bool {
-    token.revoked_at.is_none()
-        && token.expires_at.is_none_or(|expiry| Utc::now() < expiry)
-        && (token.allowed_ips.is_empty() || peer.is_some_and(|peer| is_allowed(&token.allowed_ips, peer)))
+fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
+    token.row.revoked_at.is_none()
+        && token.row.expires_at.is_none_or(|expiry| Utc::now() < expiry)
+        && token.is_allowed_from(origin)
 }
 
-fn is_allowed(allowed: &[String], peer: IpAddr) -> bool {
-    // A socket that listens on both families shows an IPv4 peer as a mapped IPv6 address.
-    let peer = peer.to_canonical();
-    allowed
-        .iter()
-        .any(|entry| entry.parse::<IpNet>().map_or_else(|_| entry.parse() == Ok(peer), |range| range.contains(&peer)))
-}
-
-/// Lets through what the token permits. A path outside every module is left to the router, which has nothing there.
-///
-/// # Errors
-/// Whatever stands behind says; refusals are answers.
-pub async fn permit<B: MessageBody + 'static>(
-    request: ServiceRequest,
-    next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+/// A path outside every module is left to the router, which has nothing there.
+fn permit(request: &ServiceRequest, caller: &Caller) -> Answer<()> {
+    let method = request.method().as_str();
     // The path as the router reads it: another spelling must not pass by here.
-    let refused = crate::routes::module_of(request.match_info().as_str()).and_then(|module| {
-        let caller = request.extensions().get::<Caller>().cloned();
-        let permitted = caller
-            .map_or_else(|| Err(ApiError::unauthorized()), |caller| caller.may(request.method().as_str(), module));
-        permitted.err()
-    });
-    match refused {
-        None => Ok(next.call(request).await?.map_into_left_body()),
-        Some(refused) => Ok(request.into_response(refused.error_response()).map_into_right_body()),
+    match crate::routes::module_of(request.match_info().as_str()) {
+        Some(module) if METHODS.contains(&method) => caller.may(method, module),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stand_in_is_as_long_as_a_key_and_is_none() {
+        assert_eq!(NOBODY.len(), KEY_LENGTH);
+        assert!(!NOBODY.bytes().skip(KEY_PREFIX.len()).all(|byte| byte.is_ascii_alphanumeric()));
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
@@ -13,6 +13,9 @@ use super::{ApiError, Fields, Input};
 
 /// Bytes of a JSON body.
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
+
+/// How many times the limit is read at most before the connection is given up.
+const DRAINED_FACTOR: usize = 8;
 
 /// A JSON body that was accepted.
 pub struct Body<T>(pub T);
@@ -22,26 +25,40 @@ impl<T: Input + 'static> FromRequest for Body<T> {
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
+        let is_json = is_json(request);
         let mut payload = payload.take();
         Box::pin(async move {
-            let bytes = read(&request, &mut payload).await?;
-            if bytes.is_empty() && T::MAY_BE_EMPTY {
-                return Fields::parse(&Value::Object(Map::new())).map(Body);
+            if !is_json {
+                return Err(ApiError::unsupported_media_type());
             }
-            let value: Value = serde_json::from_slice(&bytes)
-                .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
-            Fields::parse(&value).map(Body)
+            parse(&read(&mut payload).await?).map(Body)
         })
     }
 }
 
-async fn read(request: &HttpRequest, payload: &mut Payload) -> Result<BytesMut, ApiError> {
-    // An empty body has no type, and is refused as no JSON.
-    if request.headers().contains_key(CONTENT_TYPE) && !request.content_type().eq_ignore_ascii_case("application/json")
-    {
-        return Err(ApiError::unsupported_media_type());
+/// Whether the body says it is JSON. An empty body has no type, and is refused as no JSON where one is needed.
+fn is_json(request: &HttpRequest) -> bool {
+    !request.headers().contains_key(CONTENT_TYPE) || request.content_type().eq_ignore_ascii_case("application/json")
+}
+
+/// Reads a body's bytes as the endpoint takes them.
+///
+/// # Errors
+/// `400` when they are no JSON, `422` with every field that is missing or not accepted.
+pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
+    if bytes.is_empty() && T::MAY_BE_EMPTY {
+        return Fields::parse(&Value::Object(Map::new()));
     }
+    let value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
+    Fields::parse(&value)
+}
+
+/// Reads a whole body.
+///
+/// # Errors
+/// `413` when it is larger than JSON may be, `400` when it breaks off.
+pub async fn read(payload: &mut Payload) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     let mut too_large = false;
     // What is too large is read to its end and thrown away: a client that is still writing must be able to read
@@ -59,8 +76,5 @@ async fn read(request: &HttpRequest, payload: &mut Payload) -> Result<BytesMut, 
             bytes.extend_from_slice(&chunk);
         }
     }
-    if too_large { Err(ApiError::payload_too_large(JSON_BYTES_MAX)) } else { Ok(bytes) }
+    if too_large { Err(ApiError::payload_too_large(JSON_BYTES_MAX)) } else { Ok(bytes.freeze()) }
 }
-
-/// How many times the limit is read at most before the connection is given up.
-const DRAINED_FACTOR: usize = 8;

@@ -112,7 +112,12 @@ impl ApiError {
     /// A defect. What happened goes to the log, never to the caller.
     pub fn internal(defect: impl std::fmt::Display) -> Self {
         tracing::error!(%defect, "a request met a defect");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", "internal error")
+        Self::defect("internal error")
+    }
+
+    /// What the caller is told of a defect.
+    pub(super) fn defect(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", message)
     }
 
     /// The store cannot serve now; nothing was changed.
@@ -126,10 +131,35 @@ impl ApiError {
         error
     }
 
+    /// The key was used for another request.
+    pub fn idempotency_conflict() -> Self {
+        let message = "the Idempotency-Key was used with another method, path or body";
+        Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message)
+    }
+
+    /// The company has used up its minute.
+    pub fn rate_limited(retry_after_s: u64) -> Self {
+        let mut error =
+            Self::new(StatusCode::TOO_MANY_REQUESTS, "ERR_API_RATE_LIMITED", "too many requests in this minute");
+        error.retry_after_s = Some(retry_after_s);
+        error
+    }
+
     fn conflict(message: &str, details: Value) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
         error.details = Some(details);
         error
+    }
+}
+
+impl ApiError {
+    /// The envelope, as it goes out.
+    pub fn body(&self) -> String {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        json!({"error": error}).to_string()
     }
 }
 
@@ -165,7 +195,11 @@ impl From<Refusal> for ApiError {
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
-        Refusal::from(error).into()
+        match error {
+            Error::Taken(field) => Self::conflict("a unique value is taken", json!({"field": field})),
+            Error::InUse => Self::conflict("the record is in use", json!({"state": "the record is in use"})),
+            error => Refusal::from(error).into(),
+        }
     }
 }
 
@@ -175,11 +209,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut error = json!({"code": self.code, "message": self.message});
-        if let Some(details) = &self.details {
-            error["details"] = details.clone();
-        }
-        let mut response = HttpResponse::build(self.status).json(json!({"error": error}));
+        let mut response = HttpResponse::build(self.status).content_type("application/json").body(self.body());
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }

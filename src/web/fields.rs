@@ -1,8 +1,10 @@
-//! Reads a JSON object field by field, and collects everything that is wrong with it before saying so.
+//! Reads a JSON object field by field, and collects everything that is wrong with it before saying so. The same code,
+//! run without an object, says which fields there are: the API document is made of it.
 
 use hotline_actors::FieldError;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::schema::{Shape, nullable};
 use super::values::Accepted;
 use super::{Answer, ApiError};
 
@@ -12,6 +14,8 @@ pub trait Input: Sized {
     const MAY_BE_EMPTY: bool = false;
 
     /// Reads every field, then builds the value. `None` when a required field failed; the reason is in `fields`.
+    ///
+    /// Every field is asked for whatever the others hold: what is asked for is what is documented.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
 }
 
@@ -35,6 +39,15 @@ impl<T> Patch<T> {
             Self::Value(value) => Some(Some(value)),
         }
     }
+
+    /// With the value changed.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Patch<U> {
+        match self {
+            Self::Absent => Patch::Absent,
+            Self::Null => Patch::Null,
+            Self::Value(value) => Patch::Value(change(value)),
+        }
+    }
 }
 
 /// The fields of one object, and what was wrong with those that were read.
@@ -42,12 +55,13 @@ pub struct Fields<'a> {
     object: &'a Map<String, Value>,
     path: String,
     errors: Vec<FieldError>,
+    /// What was asked for, when that is all that is wanted.
+    shape: Option<Shape>,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a body.
-    pub fn of(object: &'a Map<String, Value>) -> Self {
-        Self { object, path: String::new(), errors: Vec::new() }
+    fn of(object: &'a Map<String, Value>, path: String) -> Self {
+        Self { object, path, errors: Vec::new(), shape: None }
     }
 
     /// Reads a whole body.
@@ -59,15 +73,24 @@ impl<'a> Fields<'a> {
             let reason = "must be an object".to_owned();
             return Err(ApiError::validation(&[FieldError { field: "body".to_owned(), reason }]));
         };
-        let mut fields = Fields::of(object);
+        let mut fields = Fields::of(object, String::new());
         match T::read(&mut fields) {
             Some(input) if fields.errors.is_empty() => Ok(input),
             _ => Err(ApiError::validation(&fields.errors)),
         }
     }
 
+    /// The schema of a body.
+    pub fn describe<T: Input>() -> Value {
+        describe(|fields| drop(T::read(fields)))
+    }
+
     /// A field that must be there.
     pub fn required<T: Accepted>(&mut self, name: &str) -> Option<T> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, T::schema(), true);
+            return None;
+        }
         match self.object.get(name) {
             None | Some(Value::Null) => {
                 self.refuse(name, "is required");
@@ -79,14 +102,38 @@ impl<'a> Fields<'a> {
 
     /// A field that may be absent; `null` means the same.
     pub fn optional<T: Accepted>(&mut self, name: &str) -> Option<T> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, nullable(T::schema()), false);
+            return None;
+        }
         match self.object.get(name) {
             None | Some(Value::Null) => None,
             Some(value) => self.accept(name, value),
         }
     }
 
+    /// A field that may be absent, but not `null`: what `PUT` changes and cannot clear.
+    pub fn changed<T: Accepted>(&mut self, name: &str) -> Option<T> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, T::schema(), false);
+            return None;
+        }
+        match self.object.get(name) {
+            None => None,
+            Some(Value::Null) => {
+                self.refuse(name, "must not be null");
+                None
+            }
+            Some(value) => self.accept(name, value),
+        }
+    }
+
     /// A field whose absence and `null` mean different things.
     pub fn patch<T: Accepted>(&mut self, name: &str) -> Patch<T> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, nullable(T::schema()), false);
+            return Patch::Absent;
+        }
         match self.object.get(name) {
             None => Patch::Absent,
             Some(Value::Null) => Patch::Null,
@@ -96,16 +143,77 @@ impl<'a> Fields<'a> {
 
     /// An object inside this one, read by `read`; absent and `null` are none.
     pub fn object<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, nullable(describe(|fields| drop(read(fields)))), false);
+            return None;
+        }
         match self.object.get(name) {
             None | Some(Value::Null) => None,
             Some(Value::Object(object)) => {
-                let mut inner = Fields { object, path: format!("{}{name}.", self.path), errors: Vec::new() };
+                let mut inner = Fields::of(object, format!("{}{name}.", self.path));
                 let read = read(&mut inner);
                 self.errors.append(&mut inner.errors);
                 read
             }
             Some(_) => {
                 self.refuse(name, "must be an object");
+                None
+            }
+        }
+    }
+
+    /// A list of objects, each read by `read`, at most `items_max`; absent and `null` are none.
+    pub fn objects<T>(
+        &mut self,
+        name: &str,
+        items_max: usize,
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            let items = describe(|fields| drop(read(fields)));
+            shape.property(name, nullable(json!({"type": "array", "items": items, "maxItems": items_max})), false);
+            return None;
+        }
+        let items = self.items(name, items_max)?;
+        let mut all = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            match item.as_object() {
+                Some(object) => {
+                    let mut inner = Fields::of(object, format!("{}{name}[{index}].", self.path));
+                    all.extend(read(&mut inner));
+                    self.errors.append(&mut inner.errors);
+                }
+                None => self.refuse(&format!("{name}[{index}]"), "must be an object"),
+            }
+        }
+        Some(all)
+    }
+
+    /// A list of values, at most `items_max`; absent and `null` are none.
+    pub fn list<T: Accepted>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            let schema = json!({"type": "array", "items": T::schema(), "maxItems": items_max});
+            shape.property(name, nullable(schema), false);
+            return None;
+        }
+        let items = self.items(name, items_max)?;
+        let mut all = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            all.extend(self.accept(&format!("{name}[{index}]"), item));
+        }
+        Some(all)
+    }
+
+    fn items(&mut self, name: &str, items_max: usize) -> Option<&'a [Value]> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::Array(items)) if items.len() <= items_max => Some(items),
+            Some(Value::Array(_)) => {
+                self.refuse(name, format!("must have at most {items_max} items"));
+                None
+            }
+            Some(_) => {
+                self.refuse(name, "must be a list");
                 None
             }
         }
@@ -123,5 +231,53 @@ impl<'a> Fields<'a> {
 
     fn accept<T: Accepted>(&mut self, name: &str, value: &Value) -> Option<T> {
         T::from_json(value).map_err(|reason| self.refuse(name, reason)).ok()
+    }
+}
+
+fn describe(read: impl FnOnce(&mut Fields<'_>)) -> Value {
+    let nothing = Map::new();
+    let mut fields = Fields { shape: Some(Shape::default()), ..Fields::of(&nothing, String::new()) };
+    read(&mut fields);
+    fields.shape.unwrap_or_default().into_schema()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::values::Name;
+
+    struct Order {
+        lines: Vec<Name>,
+    }
+
+    impl Input for Order {
+        fn read(fields: &mut Fields<'_>) -> Option<Self> {
+            let title = fields.required::<Name>("title");
+            let lines = fields.objects("lines", 3, |fields| fields.required("name"));
+            title?;
+            Some(Self { lines: lines.unwrap_or_default() })
+        }
+    }
+
+    #[test]
+    fn every_failing_field_is_named_with_its_path() {
+        let body = json!({"title": " ", "lines": [{"name": "a"}, {"name": 7}, 8]});
+        let refused = Fields::parse::<Order>(&body).map(|order| order.lines.len()).expect_err("refused");
+        let fields: Vec<&str> = refused
+            .details
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|detail| detail["field"].as_str())
+            .collect();
+        assert_eq!(fields, ["title", "lines[1].name", "lines[2]"]);
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_documented() {
+        let schema = Fields::describe::<Order>();
+        assert_eq!(schema["required"], json!(["title"]));
+        assert_eq!(schema["properties"]["lines"]["items"]["required"], json!(["name"]));
     }
 }

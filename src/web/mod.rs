@@ -2,18 +2,21 @@
 
 pub mod auth;
 pub mod body;
-pub mod envelope;
 pub mod error;
 pub mod fields;
-pub mod page;
+pub mod idempotency;
+pub mod origin;
 pub mod params;
+pub mod rate;
+pub mod reply;
 pub mod request_id;
+pub mod schema;
 pub mod values;
 
 pub use auth::Caller;
 pub use body::Body;
-pub use envelope::{data, listed};
 pub use error::{Answer, ApiError};
 pub use fields::{Fields, Input, Patch};
-pub use page::PageQuery;
-pub use params::{Params, PathId};
+pub use idempotency::Once;
+pub use params::{Filter, Params, PathId, Query};
+pub use reply::{Accepted, Created, Done, Listed, Reply, Shown};

@@ -1,58 +1,153 @@
-//! Ids in paths and filters in queries.
+//! Ids in paths, and filters and pages in queries. As with bodies, the code that reads them also says what there is.
 
 use std::future::{Ready, ready};
 use std::str::FromStr;
 
 use actix_web::dev::Payload;
+use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::FieldError;
+use hotline_persistence::select::Page;
+use hotline_persistence::{ChannelId, ContactId, MessageId, QueueId, SessionId, TagId, TicketId, UserId, WrapupTypeId};
+use serde_json::{Value, json};
 
 use super::values::Accepted;
 use super::{Answer, ApiError};
+use crate::app::App;
 
-/// The id in a path. Text that is no id is the same `404` as an id nobody has.
+/// One id of a path.
+pub trait PathValue: FromStr {
+    /// What the document says of it.
+    fn schema() -> Value;
+}
+
+macro_rules! numbers {
+    ($($id:ident)+) => {$(
+        impl PathValue for $id {
+            fn schema() -> Value {
+                json!({"type": "integer", "format": "int64", "example": 7})
+            }
+        }
+    )+};
+}
+
+numbers! { ChannelId ContactId MessageId QueueId TagId TicketId UserId WrapupTypeId }
+
+impl PathValue for SessionId {
+    fn schema() -> Value {
+        json!({"type": "string", "example": "ws_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP"})
+    }
+}
+
+/// The ids of a path: one, or two.
+pub trait PathIds: Sized {
+    /// Reads them in the order of the path.
+    fn read<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self>;
+    /// What the document says of each.
+    fn schemas() -> Vec<Value>;
+}
+
+impl<T: PathValue> PathIds for T {
+    fn read<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<Self> {
+        values.next()?.parse().ok()
+    }
+
+    fn schemas() -> Vec<Value> {
+        vec![T::schema()]
+    }
+}
+
+impl<A: PathValue, B: PathValue> PathIds for (A, B) {
+    fn read<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<Self> {
+        Some((values.next()?.parse().ok()?, values.next()?.parse().ok()?))
+    }
+
+    fn schemas() -> Vec<Value> {
+        vec![A::schema(), B::schema()]
+    }
+}
+
+/// The id in a path, or both as a pair. Text that is no id is the same `404` as an id nobody has.
 pub struct PathId<T>(pub T);
 
-impl<T: FromStr> FromRequest for PathId<T> {
+impl<T: PathIds> FromRequest for PathId<T> {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let id = request.match_info().iter().next().and_then(|(_, text)| text.parse().ok());
-        ready(id.map(PathId).ok_or_else(ApiError::not_found))
+        let ids = T::read(request.match_info().iter().map(|(_, text)| text));
+        ready(ids.map(PathId).ok_or_else(ApiError::not_found))
     }
 }
+
+/// Filters of a list.
+pub trait Filter: Sized {
+    /// Reads every filter; what is wrong is collected in `query`.
+    fn read(query: &mut Params) -> Self;
+}
+
+/// No filter at all.
+impl Filter for () {
+    fn read(_: &mut Params) -> Self {}
+}
+
+/// Which rows of a list: the page and the filters.
+pub struct Query<F> {
+    /// The page.
+    pub page: Page,
+    /// The filters.
+    pub filter: F,
+}
+
+impl<F: Filter> FromRequest for Query<F> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let per_page_max = request.app_data::<Data<App>>().map_or(PER_PAGE, |app| app.per_page_max);
+        let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+        let mut query = Params { pairs, errors: Vec::new(), documented: None };
+        let page = query.page(per_page_max);
+        let filter = F::read(&mut query);
+        ready(query.done().map(|()| Self { page, filter }))
+    }
+}
+
+/// Rows of a page when the caller does not say, and the most there are unless a setting says otherwise.
+pub const PER_PAGE: i64 = 100;
 
 /// The parameters of a query: unknown ones are ignored, what is wrong with the others is collected.
 pub struct Params {
     pairs: Vec<(String, String)>,
     errors: Vec<FieldError>,
-}
-
-impl FromRequest for Params {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self {
-            pairs: form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect(),
-            errors: Vec::new(),
-        }))
-    }
+    /// What was asked for, when that is all that is wanted.
+    documented: Option<Vec<(String, Value)>>,
 }
 
 impl Params {
+    /// The parameters of a list, each with its schema.
+    pub fn describe<F: Filter>() -> Vec<(String, Value)> {
+        let mut query = Self { pairs: Vec::new(), errors: Vec::new(), documented: Some(Vec::new()) };
+        query.page(PER_PAGE);
+        F::read(&mut query);
+        query.documented.unwrap_or_default()
+    }
+
     /// The parameter as it was written; the last one counts.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    fn text(&self, name: &str) -> Option<&str> {
         self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// A filter.
     pub fn filter<T: Accepted>(&mut self, name: &str) -> Option<T> {
+        if let Some(documented) = &mut self.documented {
+            documented.push((name.to_owned(), T::schema()));
+            return None;
+        }
         match T::from_text(self.text(name)?) {
             Ok(value) => Some(value),
             Err(reason) => {
-                self.errors.push(FieldError { field: name.to_owned(), reason });
+                self.refuse(name, &reason);
                 None
             }
         }
@@ -63,17 +158,42 @@ impl Params {
         (self.filter(&format!("{name}From")), self.filter(&format!("{name}To")))
     }
 
-    /// Ends the reading.
-    ///
-    /// # Errors
-    /// `422` with every filter that is not accepted.
-    pub fn done(self) -> Answer<()> {
-        if self.errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&self.errors)) }
-    }
-
     /// Notes that a filter is not accepted.
     pub fn refuse(&mut self, name: &str, reason: &str) {
         self.errors.push(FieldError { field: name.to_owned(), reason: reason.to_owned() });
+    }
+
+    /// Reads `page`, `perPage` and `order`. A bad page is no error: it is the first one.
+    fn page(&mut self, per_page_max: i64) -> Page {
+        if let Some(documented) = &mut self.documented {
+            let page = |text: &str, example: i64| json!({"type": "integer", "description": text, "example": example});
+            documented.push(("page".to_owned(), page("From 1; an invalid value is 1", 1)));
+            documented.push(("perPage".to_owned(), page("Rows of a page; an invalid value is 100", 100)));
+            let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
+            documented.push(("order".to_owned(), order));
+        }
+        let number = self.text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
+        let size = self.text("perPage").and_then(per_page);
+        let order = self.text("order").map(str::to_owned);
+        if order.as_deref().is_some_and(|order| !matches!(order, "asc" | "desc")) {
+            self.refuse("order", "must be one of asc, desc");
+        }
+        Page { number, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending: order.as_deref() == Some("desc") }
+    }
+
+    fn done(self) -> Answer<()> {
+        if self.errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&self.errors)) }
+    }
+}
+
+/// Whole numbers from 1; one too large for an integer is above every maximum.
+fn per_page(text: &str) -> Option<i64> {
+    match text.parse() {
+        Ok(size) => Some(size).filter(|size| *size >= 1),
+        Err(error) => {
+            let error: std::num::ParseIntError = error;
+            (*error.kind() == std::num::IntErrorKind::PosOverflow).then_some(i64::MAX)
+        }
     }
 }
 

@@ -1,12 +1,17 @@
 //! A name for every request: the caller's own if it is plain, else a new one. It is in the answer and in every log
 //! line of the request.
 
-use actix_web::body::MessageBody;
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
+use actix_web::web::Data;
 use actix_web::{Error, HttpMessage};
 use tracing::Instrument;
+
+use super::ApiError;
+use crate::app::App;
 
 /// The header.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,7 +27,10 @@ pub struct RequestId(pub String);
 ///
 /// # Errors
 /// Whatever stands behind says.
-pub async fn name_request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
+pub async fn name_request<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let id = request
         .headers()
         .get(X_REQUEST_ID)
@@ -43,10 +51,28 @@ pub async fn name_request<B: MessageBody>(request: ServiceRequest, next: Next<B>
     }
     .instrument(span)
     .await?;
+    if let Some(app) = response.request().app_data::<Data<App>>().cloned() {
+        app.rates.untouched().write_if_missing(response.headers_mut());
+    }
+    let mut response = name_defect(response, &id);
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(X_REQUEST_ID, id);
     }
     Ok(response)
+}
+
+/// A defect is found again in the logs by the id its message carries.
+fn name_defect<B: MessageBody + 'static>(response: ServiceResponse<B>, id: &str) -> ServiceResponse<EitherBody<B>> {
+    if response.status() != StatusCode::INTERNAL_SERVER_ERROR {
+        return response.map_into_left_body();
+    }
+    let body = ApiError::defect(format!("internal error; request {id}")).body();
+    let mut response = response.map_body(|head, _| {
+        head.headers.remove(CONTENT_LENGTH);
+        EitherBody::right(BoxBody::new(body))
+    });
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 fn is_plain(id: &str) -> bool {

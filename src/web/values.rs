@@ -4,7 +4,9 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use hotline_persistence::{ChannelId, ContactId, MessageId, QueueId, TagId, TicketId, UserId, WrapupTypeId};
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 /// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 255;
@@ -30,6 +32,9 @@ pub trait Accepted: Sized {
     fn from_text(text: &str) -> Result<Self, String> {
         Self::from_json(&Value::String(text.to_owned()))
     }
+
+    /// What the API document says of it.
+    fn schema() -> Value;
 }
 
 fn trimmed(value: &Value) -> Result<&str, String> {
@@ -54,7 +59,7 @@ fn not_blank(text: String) -> Result<String, String> {
 }
 
 macro_rules! text {
-    ($(#[$doc:meta])* $name:ident, $read:expr) => {
+    ($(#[$doc:meta])* $name:ident, $schema:tt, $read:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name(pub String);
@@ -63,6 +68,10 @@ macro_rules! text {
             fn from_json(value: &Value) -> Result<Self, String> {
                 let read: fn(&Value) -> Result<String, String> = $read;
                 read(value).map(Self)
+            }
+
+            fn schema() -> Value {
+                json!($schema)
             }
         }
 
@@ -76,22 +85,22 @@ macro_rules! text {
 
 text! {
     /// A name: not blank, one line, at most 255 characters.
-    Name, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "example": "Maria Lima"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
     /// A free text: at most 10,000 characters.
-    Text, |value| bounded(value, TEXT_CHARACTERS_MAX)
+    Text, {"type": "string", "maxLength": 10_000, "example": "Asked for a refund."}, |value| bounded(value, TEXT_CHARACTERS_MAX)
 }
 
 text! {
     /// A search: like a name, but may be empty, which finds everything.
-    Search, |value| bounded(value, NAME_CHARACTERS_MAX)
+    Search, {"type": "string", "maxLength": 255, "example": "maria"}, |value| bounded(value, NAME_CHARACTERS_MAX)
 }
 
 text! {
     /// What is said in a message: not blank, at most 65,536 bytes.
-    MessageBody, |value| {
+    MessageBody, {"type": "string", "minLength": 1, "description": "At most 65,536 bytes", "example": "Hello {{firstName}}!"}, |value| {
         let text = not_blank(trimmed(value)?.to_owned())?;
         if text.len() > BODY_BYTES_MAX { Err(format!("must have at most {BODY_BYTES_MAX} bytes")) } else { Ok(text) }
     }
@@ -99,7 +108,7 @@ text! {
 
 text! {
     /// A phone number: 8 to 15 digits, once the usual formatting characters are gone.
-    Number, |value| {
+    Number, {"type": "string", "description": "8 to 15 digits; `+ ( ) - .` and blanks are taken out", "example": "5511987654321"}, |value| {
         let text = trimmed(value)?;
         let digits: String = text.chars().filter(|character| !matches!(character, '+' | '(' | ')' | '-' | '.' | ' ')).collect();
         if digits.bytes().all(|byte| byte.is_ascii_digit()) && NUMBER_DIGITS.contains(&digits.len()) {
@@ -120,7 +129,7 @@ impl Number {
 
 text! {
     /// An e-mail address: something, one `@`, something, no blanks.
-    Email, |value| {
+    Email, {"type": "string", "format": "email", "maxLength": 255, "example": "maria@example.com"}, |value| {
         let text = bounded(value, NAME_CHARACTERS_MAX)?;
         let is_address = text.split_once('@').is_some_and(|(name, host)| {
             !name.is_empty() && !host.is_empty() && !host.contains('@') && !text.contains(char::is_whitespace)
@@ -130,8 +139,19 @@ text! {
 }
 
 text! {
+    /// A colour: `#rrggbb`.
+    Color, {"type": "string", "pattern": "^#[0-9a-fA-F]{6}$", "example": "#64748b"}, |value| {
+        let text = trimmed(value)?;
+        let is_color = text.strip_prefix('#').is_some_and(|digits| {
+            digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        });
+        if is_color { Ok(text.to_lowercase()) } else { Err("must be a colour as #rrggbb".to_owned()) }
+    }
+}
+
+text! {
     /// A visitor's id for a message: 1 to 64 characters.
-    ClientId, |value| not_blank(bounded(value, 64)?)
+    ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
 }
 
 impl Accepted for bool {
@@ -142,6 +162,10 @@ impl Accepted for bool {
     fn from_text(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "must be true or false".to_owned())
     }
+
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
 }
 
 impl Accepted for DateTime<Utc> {
@@ -151,6 +175,10 @@ impl Accepted for DateTime<Utc> {
         // PostgreSQL holds far more years than anybody means; a typo should not reach it.
         let is_sane = (1970..=9999).contains(&chrono::Datelike::year(&time));
         if is_sane { Ok(time) } else { Err("must be between the years 1970 and 9999".to_owned()) }
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "format": "date-time", "example": "2026-01-31T12:00:00.000Z"})
     }
 }
 
@@ -163,6 +191,10 @@ macro_rules! ids {
 
             fn from_text(text: &str) -> Result<Self, String> {
                 text.trim().parse().map($id).map_err(|_| "must be an integer".to_owned())
+            }
+
+            fn schema() -> Value {
+                json!({"type": "integer", "format": "int64", "example": 7})
             }
         }
     )+};
@@ -179,6 +211,11 @@ macro_rules! words {
                     format!("must be one of {}", words.join(", "))
                 })
             }
+
+            fn schema() -> Value {
+                let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();
+                json!({"type": "string", "enum": words})
+            }
         }
     )+};
 }
@@ -193,14 +230,24 @@ words! {
 }
 
 /// A time as the API writes it: UTC, milliseconds, `Z`.
-pub fn timestamp(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[schema(value_type = String, format = DateTime, example = "2026-01-31T12:00:00.000Z")]
+pub struct Timestamp(pub DateTime<Utc>);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self(time)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

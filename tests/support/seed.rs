@@ -1,11 +1,10 @@
 //! A company with everything conversations need.
 
 use hotline::cli::everything;
-use hotline_persistence::tables::channels::{self, ChannelType, NewChannel};
+use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::tables::{companies, queues, users, wrapup_types};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, UserId, WrapupTypeId};
-use serde_json::json;
 
 /// A company, and the ids of what it has.
 #[derive(Clone, Debug)]
@@ -55,6 +54,6 @@ pub async fn channel(
     kind: ChannelType,
     queue_id: Option<QueueId>,
 ) -> ChannelId {
-    let new = NewChannel { name, kind, number: None, queue_id, settings: json!({}) };
+    let new = NewChannel { name, kind, number: None, queue_id, settings: ChannelSettings::default() };
     channels::insert(db, company, new).await.expect("channel").id
 }

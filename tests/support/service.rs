@@ -44,6 +44,10 @@ impl TestOptions {
             journal: self.journal.clone(),
             engine: self.engine.clone(),
             workers: 2,
+            trusted_proxies: Vec::new(),
+            rate_per_minute: 0,
+            per_page_max: 100,
+            metrics_listen: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use actix::dev::ToEnvelope;
 use actix::{Actor, Arbiter, ArbiterHandle, Handler, Message};
 use dashmap::DashMap;
 use hotline_persistence::tables::tickets;
+use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{Change, ChannelId, CompanyId, SessionId, Store, TicketId};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
@@ -38,6 +39,8 @@ pub struct EngineOptions {
     pub session_idle_after: Duration,
     /// How often both are looked at. Default 5 seconds.
     pub sweep_every: Duration,
+    /// How often the companies' directory is loaded anew, should a notification have been lost. Default a minute.
+    pub reload_every: Duration,
     /// Threads that run actors. Default: one for each core.
     pub arbiters: usize,
 }
@@ -48,6 +51,7 @@ impl Default for EngineOptions {
             idle_after: Duration::from_secs(300),
             session_idle_after: Duration::from_secs(1800),
             sweep_every: Duration::from_secs(5),
+            reload_every: crate::directory::RELOAD_EVERY,
             arbiters: std::thread::available_parallelism().map_or(2, usize::from),
         }
     }
@@ -196,16 +200,18 @@ impl Engine {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be made durable.
-    pub async fn begin_session(&self, new: NewSession) -> Result<(), Refusal> {
-        let row = new.row;
+    pub async fn begin_session(&self, new: NewSession) -> Result<SessionRow, Refusal> {
+        let NewSession { row, rider } = new;
         let place = self.core.store.log.reserve()?;
-        let (seq, durable) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
+        let mut changes = vec![Change::Session(Box::new(row.clone()))];
+        changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
+        let (seq, durable) = place.append(changes)?;
         let hot = VisitorSession::start_with(&self.core, row.clone(), &[]);
         hot.life.appended(seq);
-        self.core.sessions.insert((row.company_id, row.id), hot);
+        self.core.sessions.insert((row.company_id, row.id.clone()), hot);
         durable.reached().await?;
         self.core.contacts.remember_reachable(row.company_id, row.channel_id, row.contact_id);
-        Ok(())
+        Ok(row)
     }
 
     /// Sends a message to a visitor session's actor.

@@ -7,15 +7,15 @@ use super::{ATTEMPTS_MAX, Engine, deliver, restless};
 use crate::Refusal;
 use crate::channels::{ChannelSender, OpenAnd};
 use crate::conversations::Slot;
-use crate::tickets::{Author, Command, Do, Open, Receive, Send, Show, Ticket};
+use crate::tickets::{Author, Command, Do, Open, Receive, Rider, Send, Show, Ticket};
 
 impl Engine {
     /// Opens a ticket.
     ///
     /// # Errors
     /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
-    pub async fn open(&self, open: Open) -> Result<Ticket, Refusal> {
-        self.open_and(open, Do::from(Show)).await
+    pub async fn open(&self, open: Open, rider: Option<Rider<Ticket>>) -> Result<Ticket, Refusal> {
+        self.open_and(open, Do { command: Show, rider }).await
     }
 
     /// Writes to a contact: in the open ticket, in the latest one if `send.reopen`, else in a new one.

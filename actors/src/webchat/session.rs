@@ -94,10 +94,12 @@ fn hash(id: &str) -> u64 {
 }
 
 /// A session about to begin.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NewSession {
     /// Its first row.
     pub row: SessionRow,
+    /// What rides along.
+    pub rider: Option<Rider<SessionRow>>,
 }
 
 /// The visitor says something.
@@ -110,14 +112,18 @@ pub struct Say {
     pub quoted: Option<MessageId>,
     /// The id their side gave the message.
     pub client_id: Option<String>,
+    /// What rides along.
+    pub rider: Option<Rider<MessageRow>>,
 }
 
 /// The visitor ends the session, or leaves it idle.
-#[derive(Clone, Copy, Message)]
+#[derive(Clone, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
 pub struct End {
     /// Only if nobody has been seen since then.
     pub idle_since: Option<DateTime<Utc>>,
+    /// What rides along.
+    pub rider: Option<Rider<SessionRow>>,
 }
 
 /// The visitor is there.
@@ -157,9 +163,11 @@ impl VisitorSession {
     }
 
     /// Makes `row` the session's, in an entry of its own.
-    fn append(&mut self, row: SessionRow) -> Result<(), Refusal> {
+    fn append(&mut self, row: SessionRow, rider: Option<Rider<SessionRow>>) -> Result<(), Refusal> {
         let place = self.core.store.log.reserve()?;
-        let (seq, _) = place.append(vec![Change::Session(Box::new(row.clone()))])?;
+        let mut changes = vec![Change::Session(Box::new(row.clone()))];
+        changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
+        let (seq, _) = place.append(changes)?;
         self.row = row;
         self.life.appended(seq);
         Ok(())
@@ -213,11 +221,15 @@ async fn said(
     }
     checked?;
     let mut seen = row;
+    let own = say.rider;
     seen.last_seen_at = now();
     let rider: Rider<MessageRow> = {
         let seen = seen.clone();
         Arc::new(move |message: &MessageRow| {
-            vec![Change::Session(Box::new(SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() }))]
+            let row = SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() };
+            let mut changes = vec![Change::Session(Box::new(row))];
+            changes.extend(own.iter().flat_map(|rider| rider(message)));
+            changes
         })
     };
     let receive =
@@ -256,7 +268,7 @@ impl VisitorSession {
         let mut row = self.row.clone();
         row.status = SessionStatus::Ended;
         row.ended_at = Some(now());
-        self.append(row)
+        self.append(row, end.rider)
     }
 }
 
@@ -269,7 +281,7 @@ impl Handler<Seen> for VisitorSession {
         if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= self.seen_step() && !self.retired
         {
             // Nobody waits for it: a lost `lastSeenAt` is at most a step old.
-            self.append(SessionRow { last_seen_at: now, ..self.row.clone() })?;
+            self.append(SessionRow { last_seen_at: now, ..self.row.clone() }, None)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::change::ContactChannel;
+use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MessageRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
@@ -19,6 +20,7 @@ pub(crate) struct Batch<'a> {
     pub(super) read: Vec<&'a ReachedUpTo>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
+    pub(super) answers: Vec<&'a AnswerRow>,
     /// Changes that went in.
     pub(crate) changes: usize,
 }
@@ -31,6 +33,7 @@ impl<'a> Batch<'a> {
         let mut read: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
+        let mut answers: HashMap<(CompanyId, &str), &AnswerRow> = HashMap::new();
         for change in changes {
             batch.changes += 1;
             match change {
@@ -39,6 +42,7 @@ impl<'a> Batch<'a> {
                 Change::Message(row) => batch.messages.push(row),
                 Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),
+                Change::Answer(row) => drop(answers.insert((row.company_id, &row.key), row)),
                 Change::Session(row) => drop(sessions.insert(&row.id, row)),
                 Change::ContactChannel(change) => {
                     contact_channels.insert((change.company_id, change.contact_id), change);
@@ -51,6 +55,7 @@ impl<'a> Batch<'a> {
         batch.delivered = delivered.into_values().collect();
         batch.read = read.into_values().collect();
         batch.sessions = sessions.into_values().collect();
+        batch.answers = answers.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
         batch
     }

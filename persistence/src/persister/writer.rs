@@ -11,11 +11,12 @@ use crate::change::ContactChannel;
 use crate::error::is_refusal;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
+use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MessageRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
-use crate::tables::{contacts, messages, ticket_events, tickets, webchat_sessions};
+use crate::tables::{contacts, idempotency_keys, messages, ticket_events, tickets, webchat_sessions};
 use crate::{CompanyId, Error, Result};
 
 /// Under which claim the persister writes.
@@ -66,6 +67,7 @@ impl Writer {
         rows.write_as::<Read>(&batch.read).await?;
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
+        rows.write(&batch.answers).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -196,6 +198,7 @@ kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), mess
 kind!(Delivered, ReachedUpTo, "delivered", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::deliver);
 kind!(Read, ReachedUpTo, "read", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::read);
 kind!(SessionRow, SessionRow, "session", |_: &SessionRow| None, webchat_sessions::upsert);
+kind!(AnswerRow, AnswerRow, "answer", |_: &AnswerRow| None, idempotency_keys::upsert);
 kind!(
     ContactChannel,
     ContactChannel,

@@ -51,7 +51,7 @@ pub struct ContactRow {
 }
 
 /// A tag on a contact.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[allow(missing_docs)]
 pub struct ContactTag {
     pub id: TagId,
@@ -60,7 +60,7 @@ pub struct ContactTag {
 }
 
 /// A custom field's value.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct CustomFieldValue {
@@ -73,7 +73,7 @@ pub struct CustomFieldValue {
 }
 
 /// The channel a contact was last talked to on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[allow(missing_docs)]
 pub struct LastChannel {
     pub id: ChannelId,

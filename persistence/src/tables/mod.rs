@@ -1,11 +1,15 @@
 //! One file per noun: its row, and the statements that touch it. Every statement takes the company first.
 
+pub mod admins;
 pub mod channels;
 pub mod companies;
 pub mod contacts;
+pub mod idempotency_keys;
 pub mod messages;
 pub mod organization;
+pub mod profiles;
 pub mod queues;
+pub mod tags;
 pub mod ticket_events;
 pub mod tickets;
 pub mod tokens;
@@ -17,7 +21,7 @@ pub mod wrapup_types;
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, sqlx::Type)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, sqlx::Type, utoipa::ToSchema)]
         #[sqlx(type_name = "text")]
         #[allow(missing_docs)] // The words speak for themselves where the caller of the macro says nothing.
         pub enum $name {

@@ -6,8 +6,9 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgPool};
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::words;
 use crate::key::{hash, new_key};
-use crate::{CompanyId, Result, TokenId};
+use crate::{CompanyId, Error, Result, TokenId};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "sk_live_";
@@ -38,6 +39,24 @@ pub struct TokenRow {
     pub updated_at: DateTime<Utc>,
 }
 
+words! {
+    /// Whether a token works.
+    TokenStatus { Active = "active", Revoked = "revoked", Expired = "expired" }
+}
+
+impl TokenRow {
+    /// Whether the token works at this time; one that was revoked stays so.
+    pub fn status(&self, now: DateTime<Utc>) -> TokenStatus {
+        if self.revoked_at.is_some() {
+            TokenStatus::Revoked
+        } else if self.expires_at.is_some_and(|expiry| expiry <= now) {
+            TokenStatus::Expired
+        } else {
+            TokenStatus::Active
+        }
+    }
+}
+
 /// What a new token may do and where it may be used.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -51,7 +70,7 @@ pub struct NewToken<'a> {
 /// Creates a token and its key, which nobody can read again.
 ///
 /// # Errors
-/// When the database cannot answer; [`crate::Error::NotFound`] when there is no such company.
+/// When the database cannot answer; [`Error::NotFound`] when there is no such company.
 pub async fn insert(db: &PgPool, company: CompanyId, new: NewToken<'_>) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
     let row = sqlx::query_as(
@@ -67,7 +86,45 @@ pub async fn insert(db: &PgPool, company: CompanyId, new: NewToken<'_>) -> Resul
     .bind(new.expires_at)
     .fetch_optional(db)
     .await?;
-    Ok((row.ok_or(crate::Error::NotFound("company"))?, key))
+    Ok((row.ok_or(Error::NotFound("company"))?, key))
+}
+
+/// Gives a token another key, which nobody can read again; the old one is dead at once.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is no such token, or it was revoked.
+pub async fn rotate(db: &PgPool, id: TokenId) -> Result<(TokenRow, String)> {
+    let key = new_key(KEY_PREFIX);
+    let row = sqlx::query_as(
+        "update tokens set prefix = $2, hash = $3, updated_at = now()
+         where id = $1 and revoked_at is null returning *",
+    )
+    .bind(id)
+    .bind(&key[..VISIBLE_CHARACTERS])
+    .bind(hash(&key))
+    .fetch_optional(db)
+    .await?;
+    Ok((row.ok_or(Error::NotFound("token"))?, key))
+}
+
+/// Ends a token for good; one that was revoked already stays as it was.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is no such token.
+pub async fn revoke(db: &PgPool, id: TokenId) -> Result<TokenRow> {
+    sqlx::query("update tokens set revoked_at = now(), updated_at = now() where id = $1 and revoked_at is null")
+        .bind(id)
+        .execute(db)
+        .await?;
+    find(db, id).await?.ok_or(Error::NotFound("token"))
+}
+
+/// One token, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
+    Ok(sqlx::query_as("select * from tokens where id = $1").bind(id).fetch_optional(db).await?)
 }
 
 /// Tokens in the order they were made: of one company, or all.
@@ -79,4 +136,23 @@ pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<TokenRow
         .bind(company)
         .fetch_all(db)
         .await?)
+}
+
+/// Notes when tokens were used last, many at once. A note that comes late changes nothing.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn note_uses(db: &PgPool, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
+    let (ids, times): (Vec<TokenId>, Vec<DateTime<Utc>>) = uses.iter().copied().unzip();
+    crate::error::within(
+        sqlx::query(
+            "update tokens t set last_used_at = x.at from unnest($1::bigint[], $2::timestamptz[]) as x (id, at)
+             where t.id = x.id and (t.last_used_at is null or t.last_used_at < x.at)",
+        )
+        .bind(ids)
+        .bind(times)
+        .execute(db),
+    )
+    .await?;
+    Ok(())
 }

@@ -5,11 +5,10 @@ mod view;
 
 use std::str::FromStr;
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{self, MessageFilter};
+use serde_json::{Value, json};
 
 pub use send::send;
 pub use view::{Job, Message};
@@ -17,7 +16,8 @@ pub use view::{Job, Message};
 use super::contacts::check_channel;
 use super::tickets::check_contact;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, PageQuery, Params, PathId, data, listed};
+use crate::web::params::PathValue;
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
 
 /// A job's public id: the number of its first message behind a prefix, so that a job needs no table of its own and is
 /// kept as long as its message.
@@ -43,20 +43,33 @@ impl std::fmt::Display for JobId {
     }
 }
 
-/// `GET /messages`. Filters: `ticketId`, `contactId`, `channelId`, `direction`, `type`, `status`, `createdFrom/To`.
-pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<HttpResponse> {
-    let page = query.page();
-    let filter = MessageFilter {
-        ticket_id: query.filter("ticketId"),
-        contact_id: query.filter("contactId"),
-        channel_id: query.filter("channelId"),
-        direction: query.filter("direction"),
-        kind: query.filter("type"),
-        status: query.filter("status"),
-        created: query.span("created"),
-        ..MessageFilter::default()
-    };
-    query.done()?;
+impl PathValue for JobId {
+    fn schema() -> Value {
+        json!({"type": "string", "example": "job_7"})
+    }
+}
+
+/// Filters of the list.
+pub struct Filters(MessageFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(MessageFilter {
+            ticket_id: query.filter("ticketId"),
+            contact_id: query.filter("contactId"),
+            channel_id: query.filter("channelId"),
+            direction: query.filter("direction"),
+            kind: query.filter("type"),
+            status: query.filter("status"),
+            created: query.span("created"),
+            ..MessageFilter::default()
+        })
+    }
+}
+
+/// `GET /messages`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Message>> {
+    let filter = query.filter.0;
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
     }
@@ -65,20 +78,20 @@ pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<H
     }
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().tables(caller.company).await?;
-    let rows = messages::list(db, caller.company, &filter, page).await?;
-    Ok(listed(page, rows, Message::from))
+    let rows = messages::list(db, caller.company, &filter, query.page).await?;
+    Ok(Listed::of(query.page, rows, Message::from))
 }
 
 /// `GET /messages/{messageId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> Answer<HttpResponse> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> Answer<Shown<Message>> {
     let row = app.engine.reads().message(caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(data(StatusCode::OK, Message::from(row)))
+    Ok(Shown::of(Message::from(row)))
 }
 
 /// `GET /messages/jobs/{jobId}`.
-pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> Answer<HttpResponse> {
+pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> Answer<Shown<Job>> {
     let message = app.engine.reads().message(caller.company, id.0.0).await?;
     // A message that was not sent by a job, a visitor's for instance, has none.
     let row = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
-    Ok(data(StatusCode::OK, Job::from(row)))
+    Ok(Shown::of(Job::from(row)))
 }

@@ -1,21 +1,20 @@
 //! `POST /messages`: finds the recipient, and hands the message to its conversation.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use hotline_actors::tickets::{AfterSend, Author, Do, Send};
+use hotline_actors::tickets::{AfterSend, Author, Do, Rider, Send};
 use hotline_actors::{FieldError, Refusal};
 use hotline_persistence::tables::channels::ChannelRow;
 use hotline_persistence::tables::contacts::Numbered;
-use hotline_persistence::tables::messages::{MessageRow, MessageType};
+use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageType};
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, WrapupTypeId};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::JobId;
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::web::values::{MessageBody, Name, Number, Text};
-use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, data};
+use crate::web::{Accepted, Answer, ApiError, Body, Caller, Fields, Input, Once};
 
 /// The body of `POST /messages`.
 pub struct NewMessage {
@@ -69,13 +68,40 @@ impl Input for NewMessage {
     }
 }
 
-/// `POST /messages`: answers the job as soon as the message is durable.
-pub async fn send(caller: Caller, app: Data<App>, body: Body<NewMessage>) -> Answer<HttpResponse> {
-    let message = accept(&caller, &app, body.0).await?;
-    Ok(data(StatusCode::ACCEPTED, json!({"jobId": JobId(message.id).to_string(), "status": "queued"})))
+/// A job as it is answered at once.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct QueuedJob {
+    #[schema(example = "job_7")]
+    pub job_id: String,
+    pub status: MessageStatus,
 }
 
-async fn accept(caller: &Caller, app: &App, new: NewMessage) -> Answer<MessageRow> {
+impl QueuedJob {
+    fn of(message: &MessageRow) -> Self {
+        Self { job_id: JobId(message.id).to_string(), status: MessageStatus::Queued }
+    }
+}
+
+/// `POST /messages`: answers the job as soon as the message is durable.
+pub async fn send(caller: Caller, app: Data<App>, body: Body<NewMessage>, once: Once) -> Answer<Accepted<QueuedJob>> {
+    let new = body.0;
+    let recipient = find_recipient(&caller, &app, &new).await?;
+    let send =
+        Send { body: new.body.0, reopen: new.reopen_ticket, reachable: false, after: new.after, author: Author::API };
+    let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
+    once.live(show, |rider| hand_over(&caller, &app, recipient, send, rider)).await
+}
+
+/// Where a message goes.
+enum Destination {
+    Ticket(TicketId),
+    Contact(ChannelId, ContactId),
+}
+
+/// Whom the message is for; a number makes a contact when there is none.
+async fn find_recipient(caller: &Caller, app: &App, new: &NewMessage) -> Answer<Destination> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
     // Before a number makes a contact: what is refused leaves nothing behind.
     let known = &caller.organization;
@@ -84,15 +110,15 @@ async fn accept(caller: &Caller, app: &App, new: NewMessage) -> Answer<MessageRo
     if !is_known {
         return Err(ApiError::not_found());
     }
-    let send =
-        Send { body: new.body.0, reopen: new.reopen_ticket, reachable: false, after: new.after, author: Author::API };
-    match (new.recipient, channel) {
+    match (&new.recipient, channel) {
         (None, _) => Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required")),
-        (Some(Recipient::Ticket(ticket)), channel) => send_in_ticket(caller, app, ticket, channel, send).await,
-        (Some(_), None) => Err(channel_required()),
-        (Some(Recipient::Contact(contact)), Some(channel)) => {
-            Ok(app.engine.send(caller.company, channel.id, contact, Do::from(send)).await?)
+        (Some(Recipient::Ticket(ticket)), None) => Ok(Destination::Ticket(*ticket)),
+        (Some(Recipient::Ticket(ticket)), Some(channel)) => {
+            check_agreement(caller, app, *ticket, channel).await?;
+            Ok(Destination::Ticket(*ticket))
         }
+        (Some(_), None) => Err(channel_required()),
+        (Some(Recipient::Contact(contact)), Some(channel)) => Ok(Destination::Contact(channel.id, *contact)),
         (Some(Recipient::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
             Err(ApiError::contact_not_identified("number is not valid on a channel without phone"))
         }
@@ -101,7 +127,7 @@ async fn accept(caller: &Caller, app: &App, new: NewMessage) -> Answer<MessageRo
             let country = number.country();
             let numbered = Numbered { number: &number.0, name, country: country.as_deref() };
             let contact = app.engine.contact_with_number(caller.company, numbered).await?;
-            Ok(app.engine.send(caller.company, channel.id, contact.id, Do::from(send)).await?)
+            Ok(Destination::Contact(channel.id, contact.id))
         }
     }
 }
@@ -111,31 +137,50 @@ fn channel_required() -> ApiError {
     ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }])
 }
 
+/// Ticket and channel are both given, and say the same.
+async fn check_agreement(caller: &Caller, app: &App, id: TicketId, channel: &ChannelRow) -> Answer<()> {
+    let ticket = app.engine.ticket(caller.company, id).await?;
+    if ticket.row.channel_id == channel.id {
+        return Ok(());
+    }
+    let reason = "must be the ticket's channel".to_owned();
+    Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]))
+}
+
+async fn hand_over(
+    caller: &Caller,
+    app: &App,
+    destination: Destination,
+    send: Send,
+    rider: Option<Rider<MessageRow>>,
+) -> Result<MessageRow, Refusal> {
+    match destination {
+        Destination::Ticket(ticket) => send_in_ticket(caller, app, ticket, send, rider).await,
+        Destination::Contact(channel, contact) => {
+            app.engine.send(caller.company, channel, contact, Do { command: send, rider }).await
+        }
+    }
+}
+
 async fn send_in_ticket(
     caller: &Caller,
     app: &App,
     id: TicketId,
-    channel: Option<&ChannelRow>,
-    mut send: Send,
-) -> Answer<MessageRow> {
-    if let Some(channel) = channel {
-        let ticket = app.engine.ticket(caller.company, id).await?;
-        if ticket.row.channel_id != channel.id {
-            let reason = "must be the ticket's channel".to_owned();
-            return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
-        }
-    }
-    match app.engine.ask(caller.company, id, send.clone()).await {
+    send: Send,
+    rider: Option<Rider<MessageRow>>,
+) -> Result<MessageRow, Refusal> {
+    let mut what = Do { command: send, rider };
+    match app.engine.ask(caller.company, id, what.clone()).await {
         Err(Refusal::ContactUnreachable) => {
             // The ticket may not know what has happened elsewhere: the visitor's session, an earlier ticket.
             let ticket = app.engine.ticket(caller.company, id).await?;
             let (channel, contact) = (ticket.row.channel_id, ticket.row.contact_id);
             if !app.engine.is_reachable(caller.company, channel, contact).await? {
-                return Err(Refusal::ContactUnreachable.into());
+                return Err(Refusal::ContactUnreachable);
             }
-            send.reachable = true;
-            Ok(app.engine.ask(caller.company, id, send).await?)
+            what.command.reachable = true;
+            app.engine.ask(caller.company, id, what).await
         }
-        outcome => Ok(outcome?),
+        outcome => outcome,
     }
 }

@@ -5,12 +5,13 @@ use hotline_persistence::tables::tickets::Source;
 use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, UserId};
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::JobId;
-use crate::web::values::timestamp;
+use crate::web::values::Timestamp;
 
 /// A message as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Message {
@@ -31,14 +32,14 @@ pub struct Message {
     pub error: Option<Value>,
     pub user: Option<MessageUser>,
     pub source: Source,
-    pub created_at: String,
-    pub sent_at: Option<String>,
-    pub delivered_at: Option<String>,
-    pub read_at: Option<String>,
+    pub created_at: Timestamp,
+    pub sent_at: Option<Timestamp>,
+    pub delivered_at: Option<Timestamp>,
+    pub read_at: Option<Timestamp>,
 }
 
 /// Who wrote a message, with the name they had then.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct MessageUser {
     pub id: UserId,
@@ -64,16 +65,16 @@ impl From<MessageRow> for Message {
             error: row.error,
             user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
             source: row.source,
-            created_at: timestamp(row.created_at),
-            sent_at: row.sent_at.map(timestamp),
-            delivered_at: row.delivered_at.map(timestamp),
-            read_at: row.read_at.map(timestamp),
+            created_at: row.created_at.into(),
+            sent_at: row.sent_at.map(Timestamp),
+            delivered_at: row.delivered_at.map(Timestamp),
+            read_at: row.read_at.map(Timestamp),
         }
     }
 }
 
 /// The state of a send.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Job {

@@ -1,25 +1,25 @@
 //! The verbs of a ticket: one command to one actor each.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
-use hotline_actors::tickets::{AddNote, Author, Close, Command, MarkRead, Reopen, SetWrapup, Transfer};
+use hotline_actors::tickets::{AddNote, Author, Close, Command, Do, MarkRead, Reopen, SetWrapup, Transfer};
+use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 
 use super::Ticket;
 use crate::api::messages::Message;
 use crate::app::App;
 use crate::web::values::{MessageBody, Text};
-use crate::web::{Answer, Body, Caller, Fields, Input, Patch, PathId, data};
+use crate::web::{Answer, Body, Caller, Created, Fields, Input, Once, Patch, PathId, Shown};
 
 /// Carries a command out and answers the ticket as it now is.
-async fn change<C>(caller: &Caller, app: &App, id: TicketId, command: C) -> Answer<HttpResponse>
+async fn change<C>(caller: Caller, app: &App, id: TicketId, once: Once, command: C) -> Answer<Shown<Ticket>>
 where
     C: Command<Reply = live::Ticket>,
 {
-    let ticket = app.engine.ask(caller.company, id, command).await?;
-    Ok(data(StatusCode::OK, Ticket::of(&caller.organization, ticket)))
+    let organization = caller.organization;
+    let show = move |ticket: &live::Ticket| Shown::of(Ticket::of(&organization, ticket));
+    once.live(show, |rider| app.engine.ask(caller.company, id, Do { command, rider })).await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -45,9 +45,10 @@ pub async fn transfer(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<TransferBody>,
-) -> Answer<HttpResponse> {
+    once: Once,
+) -> Answer<Shown<Ticket>> {
     let TransferBody { queue, user } = body.0;
-    change(&caller, &app, id.0, Transfer { queue, user, author: Author::API }).await
+    change(caller, &app, id.0, once, Transfer { queue, user, author: Author::API }).await
 }
 
 /// The body of `POST /tickets/{ticketId}/close`.
@@ -70,20 +71,21 @@ pub async fn close(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<CloseBody>,
-) -> Answer<HttpResponse> {
+    once: Once,
+) -> Answer<Shown<Ticket>> {
     let CloseBody { wrapup_type, wrapup_note } = body.0;
     let wrapup_note = wrapup_note.map(|note| note.0);
-    change(&caller, &app, id.0, Close { wrapup_type, wrapup_note, author: Author::API }).await
+    change(caller, &app, id.0, once, Close { wrapup_type, wrapup_note, author: Author::API }).await
 }
 
 /// `POST /tickets/{ticketId}/reopen`.
-pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<HttpResponse> {
-    change(&caller, &app, id.0, Reopen { author: Author::API }).await
+pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<TicketId>, once: Once) -> Answer<Shown<Ticket>> {
+    change(caller, &app, id.0, once, Reopen { author: Author::API }).await
 }
 
 /// `POST /tickets/{ticketId}/read`.
-pub async fn mark_read(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<HttpResponse> {
-    change(&caller, &app, id.0, MarkRead { author: Author::API }).await
+pub async fn mark_read(caller: Caller, app: Data<App>, id: PathId<TicketId>, once: Once) -> Answer<Shown<Ticket>> {
+    change(caller, &app, id.0, once, MarkRead { author: Author::API }).await
 }
 
 /// The body of `PUT /tickets/{ticketId}/wrapup`.
@@ -106,10 +108,11 @@ pub async fn set_wrapup(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<WrapupBody>,
-) -> Answer<HttpResponse> {
+    once: Once,
+) -> Answer<Shown<Ticket>> {
     let WrapupBody { wrapup_type, wrapup_note } = body.0;
     let wrapup_note = wrapup_note.into_option().map(|note| note.map(|text| text.0));
-    change(&caller, &app, id.0, SetWrapup { wrapup_type, wrapup_note, author: Author::API }).await
+    change(caller, &app, id.0, once, SetWrapup { wrapup_type, wrapup_note, author: Author::API }).await
 }
 
 /// The body of `POST /tickets/{ticketId}/notes`.
@@ -129,8 +132,9 @@ pub async fn add_note(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<NoteBody>,
-) -> Answer<HttpResponse> {
+    once: Once,
+) -> Answer<Created<Message>> {
     let note = AddNote { body: body.0.body.0, author: Author::API };
-    let message = app.engine.ask(caller.company, id.0, note).await?;
-    Ok(data(StatusCode::CREATED, Message::from(message)))
+    let show = |message: &MessageRow| Created::of(Message::from(message.clone()));
+    once.live(show, |rider| app.engine.ask(caller.company, id.0, Do { command: note, rider })).await
 }

@@ -1,6 +1,5 @@
 //! Tickets, and what happened in one.
 
-use actix_web::HttpResponse;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
 use hotline_persistence::tables::messages::{self, MessageFilter};
@@ -11,34 +10,49 @@ use hotline_persistence::{ContactId, TicketId};
 use super::{Event, Ticket};
 use crate::api::messages::Message;
 use crate::app::App;
+use crate::web::params::Span;
 use crate::web::values::Search;
-use crate::web::{Answer, ApiError, Caller, PageQuery, Params, PathId, listed};
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query};
 
-/// `GET /tickets`. Filters: `status`, `queueId`, `userId`, `contactId`, `channelId`, `wrapupTypeId`,
-/// `unassigned=true`, `search` (contact name, number), `openedFrom/To`, `closedFrom/To`, `createdFrom/To`,
-/// `updatedFrom/To`.
-pub async fn list(caller: Caller, app: Data<App>, mut query: Params) -> Answer<HttpResponse> {
-    let page = query.page();
-    let filter = TicketFilter {
-        status: query.filter("status"),
-        queue_id: query.filter("queueId"),
-        user_id: query.filter("userId"),
-        contact_id: query.filter("contactId"),
-        channel_id: query.filter("channelId"),
-        wrapup_type_id: query.filter("wrapupTypeId"),
-        unassigned: query.filter("unassigned").unwrap_or(false),
-        search: query.filter::<Search>("search").map(|text| text.0),
-        opened: query.span("opened"),
-        closed: query.span("closed"),
-        created: query.span("created"),
-        updated: query.span("updated"),
-    };
-    query.done()?;
+/// Filters of the list: `search` looks into the contact's name and number.
+pub struct Filters(TicketFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(TicketFilter {
+            status: query.filter("status"),
+            queue_id: query.filter("queueId"),
+            user_id: query.filter("userId"),
+            contact_id: query.filter("contactId"),
+            channel_id: query.filter("channelId"),
+            wrapup_type_id: query.filter("wrapupTypeId"),
+            unassigned: query.filter("unassigned").unwrap_or(false),
+            search: query.filter::<Search>("search").map(|text| text.0),
+            opened: query.span("opened"),
+            closed: query.span("closed"),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// Filters of what belongs to one record: when it was made.
+pub struct CreatedSpan(pub Span);
+
+impl Filter for CreatedSpan {
+    fn read(query: &mut Params) -> Self {
+        Self(query.span("created"))
+    }
+}
+
+/// `GET /tickets`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Ticket>> {
+    let filter = query.filter.0;
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().tables(caller.company).await?;
-    let rows = tickets::list(db, caller.company, &filter, page).await?;
-    Ok(listed(page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false))))
+    let rows = tickets::list(db, caller.company, &filter, query.page).await?;
+    Ok(Listed::of(query.page, rows, |row| Ticket::of(&caller.organization, &live::Ticket::loaded(row, false))))
 }
 
 /// What a filter names must be the company's.
@@ -64,15 +78,13 @@ pub async fn list_messages(
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
-    mut query: Params,
-) -> Answer<HttpResponse> {
-    let page = query.page();
-    let filter = MessageFilter { ticket_id: Some(id.0), created: query.span("created"), ..MessageFilter::default() };
-    query.done()?;
+    query: Query<CreatedSpan>,
+) -> Answer<Listed<Message>> {
     app.engine.ticket(caller.company, id.0).await?;
+    let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
     let db = app.engine.reads().tables(caller.company).await?;
-    let rows = messages::list(db, caller.company, &filter, page).await?;
-    Ok(listed(page, rows, Message::from))
+    let rows = messages::list(db, caller.company, &filter, query.page).await?;
+    Ok(Listed::of(query.page, rows, Message::from))
 }
 
 /// `GET /tickets/{ticketId}/events`.
@@ -80,13 +92,10 @@ pub async fn list_events(
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
-    mut query: Params,
-) -> Answer<HttpResponse> {
-    let page = query.page();
-    let created = query.span("created");
-    query.done()?;
+    query: Query<CreatedSpan>,
+) -> Answer<Listed<Event>> {
     app.engine.ticket(caller.company, id.0).await?;
     let db = app.engine.reads().tables(caller.company).await?;
-    let rows = ticket_events::list(db, caller.company, id.0, created, page).await?;
-    Ok(listed(page, rows, Event::from))
+    let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
+    Ok(Listed::of(query.page, rows, Event::from))
 }

@@ -4,9 +4,8 @@ mod changes;
 mod lists;
 mod view;
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
+use hotline_actors::tickets as live;
 use hotline_actors::tickets::{Author, Open};
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
 
@@ -17,7 +16,7 @@ pub use view::{Event, Ticket};
 
 use super::contacts::check_channel;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, PathId, data};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, PathId, Shown};
 
 /// The body of `POST /tickets`.
 pub struct NewTicket {
@@ -38,7 +37,7 @@ impl Input for NewTicket {
 }
 
 /// `POST /tickets`.
-pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>) -> Answer<HttpResponse> {
+pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once: Once) -> Answer<Created<Ticket>> {
     let new = body.0;
     check_channel(&caller, new.channel_id)?;
     let contact = app.engine.contact(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found)?;
@@ -51,12 +50,13 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>) -> An
         user: new.user_id,
         author: Author::API,
     };
-    let ticket = app.engine.open(open).await?;
-    Ok(data(StatusCode::CREATED, Ticket::of(&caller.organization, ticket)))
+    let organization = caller.organization;
+    let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket));
+    once.live(show, |rider| app.engine.open(open, rider)).await
 }
 
 /// `GET /tickets/{ticketId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<HttpResponse> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<Shown<Ticket>> {
     let ticket = app.engine.ticket(caller.company, id.0).await?;
-    Ok(data(StatusCode::OK, Ticket::of(&caller.organization, ticket)))
+    Ok(Shown::of(Ticket::of(&caller.organization, &ticket)))
 }

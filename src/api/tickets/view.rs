@@ -8,12 +8,13 @@ use hotline_persistence::tables::tickets::{Source, TicketStatus};
 use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, UserId, WrapupTypeId};
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::api::named::{self, Named, NamedChannel};
-use crate::web::values::timestamp;
+use crate::web::values::Timestamp;
 
 /// A ticket as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Ticket {
@@ -29,15 +30,16 @@ pub struct Ticket {
     pub wrapup_type: Option<Named<WrapupTypeId>>,
     pub wrapup_note: Option<String>,
     pub reopen_count: i32,
-    pub opened_at: String,
-    pub first_response_at: Option<String>,
-    pub closed_at: Option<String>,
-    pub created_at: String,
-    pub updated_at: String,
+    pub opened_at: Timestamp,
+    pub first_response_at: Option<Timestamp>,
+    pub closed_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 /// Whom a ticket is with.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TicketContact)]
 #[allow(missing_docs)]
 pub struct Contact {
     pub id: ContactId,
@@ -46,20 +48,20 @@ pub struct Contact {
 }
 
 /// What was said last in a ticket.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct LastMessage {
     pub id: MessageId,
     pub body: Option<String>,
     pub direction: Direction,
-    pub created_at: String,
+    pub created_at: Timestamp,
 }
 
 impl Ticket {
     /// With the names of the company's directory.
-    pub fn of(organization: &Organization, ticket: tickets::Ticket) -> Self {
-        let row = ticket.row;
+    pub fn of(organization: &Organization, ticket: &tickets::Ticket) -> Self {
+        let row = &ticket.row;
         Self {
             id: row.id,
             status: row.status,
@@ -73,26 +75,26 @@ impl Ticket {
             assigned_to: named::user(organization, row.user_id),
             creation_source: row.creation_source,
             unread_count: row.unread_count,
-            last_message: ticket.last_message.map(|message| LastMessage {
+            last_message: ticket.last_message.as_ref().map(|message| LastMessage {
                 id: message.id,
                 body: message.body.clone(),
                 direction: message.direction,
-                created_at: timestamp(message.created_at),
+                created_at: message.created_at.into(),
             }),
             wrapup_type: named::wrapup_type(organization, row.wrapup_type_id),
-            wrapup_note: row.wrapup_note,
+            wrapup_note: row.wrapup_note.clone(),
             reopen_count: row.reopen_count,
-            opened_at: timestamp(row.opened_at),
-            first_response_at: row.first_response_at.map(timestamp),
-            closed_at: row.closed_at.map(timestamp),
-            created_at: timestamp(row.created_at),
-            updated_at: timestamp(row.updated_at),
+            opened_at: row.opened_at.into(),
+            first_response_at: row.first_response_at.map(Timestamp),
+            closed_at: row.closed_at.map(Timestamp),
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
         }
     }
 }
 
 /// An event as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Event {
@@ -103,11 +105,11 @@ pub struct Event {
     pub to: Option<Value>,
     pub user: Option<EventUser>,
     pub source: Source,
-    pub created_at: String,
+    pub created_at: Timestamp,
 }
 
 /// Who caused an event, with the name they had then.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct EventUser {
     pub id: UserId,
@@ -123,7 +125,7 @@ impl From<EventRow> for Event {
             to: row.to,
             user: row.user_id.map(|id| EventUser { id, name: row.user_name }),
             source: row.source,
-            created_at: timestamp(row.created_at),
+            created_at: row.created_at.into(),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What is said in a visitor session.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::tickets::MarkDelivered;
 use hotline_actors::webchat::{Say, Seen, ShowSession, chosen};
@@ -13,8 +11,9 @@ use std::collections::HashMap;
 
 use crate::api::messages::Message;
 use crate::app::App;
+use crate::web::params::Span;
 use crate::web::values::{ClientId, MessageBody, Text};
-use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, PageQuery, Params, PathId, data, listed};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Filter, Input, Listed, Once, Params, PathId, Query};
 
 /// The body of `POST /webchat/sessions/{sessionId}/messages`.
 pub struct VisitorMessage {
@@ -51,7 +50,8 @@ pub async fn say(
     app: Data<App>,
     id: PathId<SessionId>,
     body: Body<VisitorMessage>,
-) -> Answer<HttpResponse> {
+    once: Once,
+) -> Answer<Created<Message>> {
     let id = id.0;
     let VisitorMessage { said, client_id } = body.0;
     let (body, quoted) = match said {
@@ -61,9 +61,12 @@ pub async fn say(
             (title_of(&caller, &app, &session, message, &option.0).await?, Some(message))
         }
     };
-    let say = Say { body, quoted, client_id: client_id.map(|id| id.0) };
-    let message = app.engine.ask_session(caller.company, &id, say).await?;
-    Ok(data(StatusCode::CREATED, Message::from(message)))
+    let show = |message: &MessageRow| Created::of(Message::from(message.clone()));
+    once.live(show, |rider| {
+        let say = Say { body, quoted, client_id: client_id.map(|id| id.0), rider };
+        async { app.engine.ask_session(caller.company, &id, say).await }
+    })
+    .await
 }
 
 /// The title of the option a visitor chose.
@@ -91,18 +94,26 @@ fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
         && message.created_at >= session.created_at
 }
 
-/// `GET /webchat/sessions/{sessionId}/messages`. `after`: only what came after this message. What is listed counts as
-/// delivered.
+/// Filters of the list: `after` asks for what came after that message.
+pub struct Filters {
+    after: Option<MessageId>,
+    created: Span,
+}
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self { after: query.filter("after"), created: query.span("created") }
+    }
+}
+
+/// `GET /webchat/sessions/{sessionId}/messages`. What is listed counts as delivered.
 pub async fn list_messages(
     caller: Caller,
     app: Data<App>,
     id: PathId<SessionId>,
-    mut query: Params,
-) -> Answer<HttpResponse> {
-    let page = query.page();
-    let after = query.filter("after");
-    let (from, to) = query.span("created");
-    query.done()?;
+    query: Query<Filters>,
+) -> Answer<Listed<Message>> {
+    let Query { page, filter: Filters { after, created: (from, to) } } = query;
     let id = id.0;
     let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
     let filter = MessageFilter {
@@ -116,7 +127,7 @@ pub async fn list_messages(
     let db = app.engine.reads().tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     note_delivery(&app.engine, caller.company, id, &rows.rows);
-    Ok(listed(page, rows, Message::from))
+    Ok(Listed::of(page, rows, Message::from))
 }
 
 /// Tells the tickets that their messages have arrived, and the session that its visitor is there. Nobody waits for

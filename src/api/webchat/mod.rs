@@ -4,12 +4,10 @@ mod messages;
 mod open;
 mod view;
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::webchat::{End, ShowSession};
 use hotline_persistence::SessionId;
-use hotline_persistence::tables::contacts;
+use hotline_persistence::tables::contacts::{self, ContactRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 
 pub use messages::{list_messages, say};
@@ -17,24 +15,28 @@ pub use open::open;
 pub use view::Session;
 
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, PathId, data};
+use crate::web::{Answer, ApiError, Caller, Once, PathId, Shown};
 
 /// `GET /webchat/sessions/{sessionId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<HttpResponse> {
-    let id = id.0;
-    let row = app.engine.ask_session(caller.company, &id, ShowSession).await?;
-    Ok(data(StatusCode::OK, with_contact(&caller, &app, row).await?))
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<Shown<Session>> {
+    let row = app.engine.ask_session(caller.company, &id.0, ShowSession).await?;
+    let contact = contact_of(&caller, &app, &row).await?;
+    Ok(Shown::of(Session::of(row, contact)))
 }
 
 /// `POST /webchat/sessions/{sessionId}/end`. Ending twice is no error.
-pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<HttpResponse> {
-    let id = id.0;
-    let row = app.engine.ask_session(caller.company, &id, End { idle_since: None }).await?;
-    Ok(data(StatusCode::OK, with_contact(&caller, &app, row).await?))
+pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Once) -> Answer<Shown<Session>> {
+    let row = app.engine.ask_session(caller.company, &id.0, ShowSession).await?;
+    let contact = contact_of(&caller, &app, &row).await?;
+    let show = move |row: &SessionRow| Shown::of(Session::of(row.clone(), contact.clone()));
+    once.live(show, |rider| {
+        let (company, id, app) = (caller.company, id.0, app.clone());
+        async move { app.engine.ask_session(company, &id, End { idle_since: None, rider }).await }
+    })
+    .await
 }
 
-async fn with_contact(caller: &Caller, app: &App, row: SessionRow) -> Answer<Session> {
+async fn contact_of(caller: &Caller, app: &App, row: &SessionRow) -> Answer<ContactRow> {
     let db = app.engine.reads().tables(caller.company).await?;
-    let contact = contacts::find(db, caller.company, row.contact_id).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Session::of(row, contact))
+    contacts::find(db, caller.company, row.contact_id).await?.ok_or_else(ApiError::not_found)
 }

@@ -1,7 +1,5 @@
 //! `POST /webchat/sessions`: finds or creates the visitor's contact, and begins a session.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
@@ -15,7 +13,7 @@ use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::web::values::{Email, Name, Number, Text};
-use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, data};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once};
 
 /// The body of `POST /webchat/sessions`.
 pub struct OpenSession {
@@ -67,7 +65,7 @@ fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
 }
 
 /// `POST /webchat/sessions`.
-pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>) -> Answer<HttpResponse> {
+pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>, once: Once) -> Answer<Created<Session>> {
     let new = body.0;
     if check_channel(&caller, new.channel_id)?.kind != ChannelType::Webchat {
         let reason = "must be a webchat".to_owned();
@@ -90,8 +88,10 @@ pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>) -> An
         last_seen_at: now,
         ended_at: None,
     };
-    app.engine.begin_session(NewSession { row: row.clone() }).await?;
-    Ok(data(StatusCode::CREATED, Session { token: Some(token), ..Session::of(row, contact) }))
+    let show = move |row: &SessionRow| {
+        Created::of(Session { token: Some(token.clone()), ..Session::of(row.clone(), contact.clone()) })
+    };
+    once.live(show, |rider| app.engine.begin_session(NewSession { row, rider })).await
 }
 
 async fn contact_of(caller: &Caller, app: &App, new: &OpenSession) -> Answer<ContactRow> {

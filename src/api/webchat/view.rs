@@ -4,12 +4,13 @@ use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, SessionId, TicketId};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
-use crate::web::values::timestamp;
+use crate::web::values::Timestamp;
 
 /// A session as shown.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Session {
@@ -18,9 +19,9 @@ pub struct Session {
     pub contact: Contact,
     pub ticket_id: Option<TicketId>,
     pub status: SessionStatus,
-    pub created_at: String,
-    pub last_seen_at: String,
-    pub ended_at: Option<String>,
+    pub created_at: Timestamp,
+    pub last_seen_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
     /// The visitor's own token, once, in the answer to the opening.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
@@ -35,9 +36,9 @@ impl Session {
             contact: contact.into(),
             ticket_id: row.ticket_id,
             status: row.status,
-            created_at: timestamp(row.created_at),
-            last_seen_at: timestamp(row.last_seen_at),
-            ended_at: row.ended_at.map(timestamp),
+            created_at: row.created_at.into(),
+            last_seen_at: row.last_seen_at.into(),
+            ended_at: row.ended_at.map(Timestamp),
             token: None,
         }
     }

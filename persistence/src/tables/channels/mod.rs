@@ -1,9 +1,16 @@
 //! Channels: where contacts write. Plain; made on the command line, read over the API.
 
+mod settings;
+
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
+use sqlx::types::Json;
 use sqlx::{FromRow, PgPool};
+
+pub use settings::{ChannelSettings, Position, PreChatField, Secret};
 
 use super::words;
 use crate::key::new_key;
@@ -33,7 +40,7 @@ impl ChannelType {
 }
 
 /// One channel as stored.
-#[derive(Clone, Debug, Serialize, FromRow)]
+#[derive(Clone, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct ChannelRow {
@@ -48,10 +55,35 @@ pub struct ChannelRow {
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
     pub public_key: String,
+    /// As stored, secrets and all; [`ChannelRow::settings`] reads it.
     #[serde(skip)]
     pub settings: Value,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+impl fmt::Debug for ChannelRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whatever else a log may hold of a channel, its settings are not for it.
+        f.debug_struct("ChannelRow")
+            .field("id", &self.id)
+            .field("company_id", &self.company_id)
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .field("status", &self.status)
+            .field("last_error", &self.last_error)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ChannelRow {
+    /// What the channel needs besides its name.
+    ///
+    /// # Errors
+    /// [`Error::Database`] when what is stored is nothing this release writes.
+    pub fn settings(&self) -> Result<ChannelSettings> {
+        ChannelSettings::read(&self.settings)
+    }
 }
 
 /// What a new channel is.
@@ -62,18 +94,15 @@ pub struct NewChannel<'a> {
     pub kind: ChannelType,
     pub number: Option<&'a str>,
     pub queue_id: Option<QueueId>,
-    pub settings: Value,
+    pub settings: ChannelSettings,
 }
 
-/// Creates a channel. A webchat is connected at once; the others wait for their provider.
+/// Creates a channel. It is connected once it has what its type needs; a webchat needs nothing.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company or queue.
 pub async fn insert(db: &PgPool, company: CompanyId, new: NewChannel<'_>) -> Result<ChannelRow> {
-    let status = match new.kind {
-        ChannelType::Webchat => ChannelStatus::Connected,
-        _ => ChannelStatus::Disconnected,
-    };
+    let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
     sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings)
          values ($1, $2, $3, $4, $5, $6, $7, $8) returning *",
@@ -85,14 +114,57 @@ pub async fn insert(db: &PgPool, company: CompanyId, new: NewChannel<'_>) -> Res
     .bind(new.number)
     .bind(new.queue_id)
     .bind(new_key("ch_"))
-    .bind(new.settings)
+    .bind(Json(new.settings))
     .fetch_one(db)
     .await
-    .map_err(|error| match error.as_database_error().and_then(|error| error.constraint()) {
-        Some("channels_company_id_fkey") => Error::NotFound("company"),
-        Some("channels_company_id_queue_id_fkey") => Error::NotFound("queue"),
-        _ => error.into(),
-    })
+    .map_err(refused)
+}
+
+fn refused(error: sqlx::Error) -> Error {
+    let known = [
+        ("channels_company_id_fkey", Error::NotFound("company")),
+        ("channels_company_id_queue_id_fkey", Error::NotFound("queue")),
+    ];
+    Error::of_constraint(error, known)
+}
+
+/// Changes a channel's name, status, number, queue, last error and settings, whatever `change` makes of them; nobody
+/// else changes them meanwhile. When `change` fails, nothing is changed.
+///
+/// # Errors
+/// What `change` says; when the database cannot answer; [`Error::NotFound`] when there is no such channel or queue.
+pub async fn update<E: From<Error>>(
+    db: &PgPool,
+    id: ChannelId,
+    change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
+) -> std::result::Result<ChannelRow, E> {
+    let mut transaction = db.begin().await.map_err(Error::from)?;
+    let mut row: ChannelRow = sqlx::query_as("select * from channels where id = $1 for update")
+        .bind(id)
+        .fetch_optional(&mut *transaction)
+        .await
+        .map_err(Error::from)?
+        .ok_or(Error::NotFound("channel"))?;
+    let mut settings = row.settings()?;
+    change(&mut row, &mut settings)?;
+    let row = sqlx::query_as(
+        "update channels set name = $3, status = $4, number = $5, queue_id = $6, last_error = $7, settings = $8,
+             updated_at = now()
+         where company_id = $1 and id = $2 returning *",
+    )
+    .bind(row.company_id)
+    .bind(row.id)
+    .bind(row.name)
+    .bind(row.status)
+    .bind(row.number)
+    .bind(row.queue_id)
+    .bind(row.last_error)
+    .bind(Json(settings))
+    .fetch_one(&mut *transaction)
+    .await
+    .map_err(refused)?;
+    transaction.commit().await.map_err(Error::from)?;
+    Ok(row)
 }
 
 /// Channels in the order they were made: of one company, or all.

@@ -1,0 +1,98 @@
+//! Passwords of people: chosen or drawn, kept only as an Argon2id hash. Keys of machines are in [`crate::key`].
+
+use std::fmt;
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use rand::distr::{Alphanumeric, SampleString};
+
+/// Characters a chosen password must have.
+pub const CHARACTERS_MIN: usize = 12;
+
+/// Bytes a password may have: hashing reads them all, and nobody types more.
+pub const BYTES_MAX: usize = 1024;
+
+/// Characters of a drawn password: 119 bits, more than anybody guesses.
+const DRAWN_CHARACTERS: usize = 20;
+
+/// Bytes of the salt, as RFC 9106 recommends.
+const SALT_BYTES: usize = 16;
+
+/// A password good enough to be kept. It is shown only to the person it is for, never in a log.
+#[derive(Clone)]
+pub struct Password(String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(…)")
+    }
+}
+
+impl Password {
+    /// A password somebody chose.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a phrase that follows the field's name.
+    pub fn chosen(text: String) -> Result<Self, String> {
+        if text.chars().count() < CHARACTERS_MIN {
+            return Err(format!("must have at least {CHARACTERS_MIN} characters"));
+        }
+        if text.len() > BYTES_MAX {
+            return Err(format!("must have at most {BYTES_MAX} bytes"));
+        }
+        Ok(Self(text))
+    }
+
+    /// A password from the operating system's random source.
+    pub fn random() -> Self {
+        Self(Alphanumeric.sample_string(&mut rand::rng(), DRAWN_CHARACTERS))
+    }
+
+    /// As its owner reads it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What is stored: a PHC string with the salt and the cost in it. Takes tens of milliseconds by intent.
+    ///
+    /// # Errors
+    /// What the algorithm says.
+    pub fn hash(&self) -> Result<String, argon2::password_hash::Error> {
+        let salt: [u8; SALT_BYTES] = rand::random();
+        Ok(Argon2::default().hash_password_with_salt(self.0.as_bytes(), &salt)?.to_string())
+    }
+}
+
+/// Whether the text is the password of this hash. What is no hash belongs to no password.
+pub fn is_right(text: &str, hash: &str) -> bool {
+    text.len() <= BYTES_MAX
+        && PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(text.as_bytes(), &hash).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_password_fits_its_hash_and_no_two_hashes_are_alike() {
+        let password = Password::chosen("correct horse battery".to_owned()).expect("password");
+        let hash = password.hash().expect("hash");
+        assert!(hash.starts_with("$argon2id$"), "{hash}");
+        assert!(is_right("correct horse battery", &hash));
+        assert!(!is_right("correct horse batterz", &hash));
+        assert!(!is_right("correct horse battery", "no hash"));
+        assert_ne!(password.hash().expect("hash"), hash);
+    }
+
+    #[test]
+    fn a_short_password_is_refused_and_none_shows_in_a_log() {
+        assert!(Password::chosen("elevenchars".to_owned()).is_err());
+        // Characters, not bytes.
+        assert!(Password::chosen("éééééééé".to_owned()).is_err());
+        assert!(Password::chosen("a".repeat(BYTES_MAX + 1)).is_err());
+        let drawn = Password::random();
+        assert!(drawn.as_str().len() >= CHARACTERS_MIN);
+        assert!(!format!("{drawn:?}").contains(drawn.as_str()));
+    }
+}

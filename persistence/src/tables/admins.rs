@@ -1,0 +1,33 @@
+//! Administrators of the panel: they belong to no company. Plain; made on the command line.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+
+use crate::{AdminId, Error, Result};
+
+/// One administrator, without the password's hash.
+#[derive(Clone, Debug, Serialize, FromRow)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct AdminRow {
+    pub id: AdminId,
+    pub email: String,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Creates an administrator; the hash is [`crate::password::Password::hash`]'s.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::Taken`] when there is one with this e-mail, whatever its case.
+pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<AdminRow> {
+    sqlx::query_as(
+        "insert into admins (email, password_hash) values ($1, $2) returning id, email, created_at, updated_at",
+    )
+    .bind(email)
+    .bind(password_hash)
+    .fetch_one(db)
+    .await
+    .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail"))]))
+}

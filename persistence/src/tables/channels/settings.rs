@@ -1,0 +1,146 @@
+//! What a channel needs besides its name: a provider's credentials, or where a webchat is shown and how it looks.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::ChannelType;
+use crate::tables::words;
+use crate::{Error, Result};
+
+/// A credential: stored as it is, written nowhere else.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+words! {
+    /// The side of the page a webchat opens on.
+    Position { Left = "left", Right = "right" }
+}
+
+words! {
+    /// What a webchat asks a visitor before the conversation.
+    PreChatField { Name = "name", Email = "email", Number = "number" }
+}
+
+/// The settings of a channel of any type; what is not the type's is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChannelSettings {
+    /// Names the number at the provider (whatsapp).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone_number_id: Option<String>,
+    /// Names the page or account at the provider (messenger, instagram).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_id: Option<String>,
+    /// What Hotline shows to the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_token: Option<Secret>,
+    /// What the provider signs its calls with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_secret: Option<Secret>,
+    /// What the provider shows when it is pointed to Hotline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify_token: Option<Secret>,
+    /// Where the provider is called; none: its usual address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_url: Option<String>,
+    /// Websites that may embed the webchat, as browsers name them; empty: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_origins: Vec<String>,
+    /// The webchat's colour, `#rrggbb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// What stands above the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What a visitor reads first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub greeting: Option<String>,
+    /// Where on the page it opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+    /// What a visitor is asked before the conversation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pre_chat_fields: Vec<PreChatField>,
+    /// What another release keeps here; stays where it is. It may be secret.
+    #[serde(flatten)]
+    other: Other,
+}
+
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Other(Map<String, Value>);
+
+impl fmt::Debug for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl ChannelSettings {
+    /// Reads what is stored.
+    ///
+    /// # Errors
+    /// [`Error::Database`] when it is nothing this release writes.
+    pub fn read(stored: &Value) -> Result<Self> {
+        Self::deserialize(stored).map_err(|error| Error::Database(sqlx::Error::Decode(error.into())))
+    }
+
+    /// Whether a channel of this type can reach its provider with them; a webchat has none to reach.
+    pub fn are_enough(&self, kind: ChannelType) -> bool {
+        let id = match kind {
+            ChannelType::Whatsapp => &self.phone_number_id,
+            ChannelType::Messenger | ChannelType::Instagram => &self.page_id,
+            ChannelType::Webchat => return true,
+        };
+        id.is_some() && self.access_token.is_some() && self.app_secret.is_some() && self.verify_token.is_some()
+    }
+
+    /// What may be shown: no credential, and nothing this release does not know.
+    pub fn shown(self) -> Self {
+        Self { access_token: None, app_secret: None, verify_token: None, other: Other::default(), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_keys_stay_and_secrets_show_nowhere() {
+        let stored = json!({"pageId": "7", "accessToken": "hidden", "allowedOrigins": ["https://shop.example"],
+            "position": "left", "preChatFields": ["name"], "laterKey": {"also": "hidden"}});
+        let settings = ChannelSettings::read(&stored).expect("settings");
+        assert_eq!(serde_json::to_value(&settings).expect("json"), stored);
+        assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
+        let shown = serde_json::to_string(&settings.shown()).expect("json");
+        assert!(!shown.contains("hidden") && shown.contains("\"pageId\":\"7\""), "{shown}");
+    }
+
+    #[test]
+    fn a_channel_needs_the_credentials_of_its_own_type() {
+        let secret = || Some(Secret("x".to_owned()));
+        let settings = ChannelSettings {
+            phone_number_id: Some("1".to_owned()),
+            access_token: secret(),
+            app_secret: secret(),
+            verify_token: secret(),
+            ..ChannelSettings::default()
+        };
+        assert!(settings.are_enough(ChannelType::Whatsapp));
+        assert!(!settings.are_enough(ChannelType::Messenger));
+        let without = ChannelSettings { app_secret: None, ..settings };
+        assert!(!without.are_enough(ChannelType::Whatsapp));
+        assert!(ChannelSettings::default().are_enough(ChannelType::Webchat));
+    }
+}

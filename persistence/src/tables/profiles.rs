@@ -1,0 +1,78 @@
+//! Permission profiles: what a user may do. Plain.
+//!
+//! A company begins with three of them; the function `hotline_default_profiles` of migration 7 says what they permit.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use super::tokens::Permissions;
+use crate::{CompanyId, Error, ProfileId, Result};
+
+/// One profile as stored.
+#[derive(Clone, Debug, Serialize, FromRow)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ProfileRow {
+    pub id: ProfileId,
+    pub company_id: CompanyId,
+    pub name: String,
+    pub permissions: Json<Permissions>,
+    pub sees_all_cards: bool,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What a new profile permits.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct NewProfile<'a> {
+    pub name: &'a str,
+    pub permissions: Permissions,
+    pub sees_all_cards: bool,
+}
+
+/// Creates a profile.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is no such company, [`Error::Taken`] when it has a
+/// profile of this name.
+pub async fn insert(db: &PgPool, company: CompanyId, new: NewProfile<'_>) -> Result<ProfileRow> {
+    sqlx::query_as(
+        "insert into profiles (company_id, name, permissions, sees_all_cards) values ($1, $2, $3, $4) returning *",
+    )
+    .bind(company)
+    .bind(new.name)
+    .bind(Json(new.permissions))
+    .bind(new.sees_all_cards)
+    .fetch_one(db)
+    .await
+    .map_err(|error| {
+        let known = [
+            ("profiles_company_id_fkey", Error::NotFound("company")),
+            ("profiles_company_id_name_key", Error::Taken("name")),
+        ];
+        Error::of_constraint(error, known)
+    })
+}
+
+/// Creates those a company begins with: `Administrator`, `Supervisor` and `Agent`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Result<()> {
+    sqlx::query("select hotline_default_profiles($1)").bind(company).execute(db).await?;
+    Ok(())
+}
+
+/// Profiles in the order they were made: of one company, or all.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
+    Ok(sqlx::query_as("select * from profiles where company_id = coalesce($1, company_id) order by id")
+        .bind(company)
+        .fetch_all(db)
+        .await?)
+}

@@ -1,0 +1,70 @@
+//! `hotline admin`: who administers the installation in the panel.
+
+use std::io::{BufRead, Read};
+
+use clap::{Args, Subcommand};
+use hotline_persistence::Error;
+use hotline_persistence::password::{self, Password};
+use hotline_persistence::tables::admins::{self, AdminRow};
+use serde::Serialize;
+
+use super::Failure;
+use super::database::with_database;
+use super::output::OutputArgs;
+use crate::config::DatabaseArgs;
+use crate::web::values::{Accepted, Email};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make an administrator of the panel; a password is drawn and printed once, unless one is given
+    Create(Create),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  hotline admin create ana@example.com
+  hotline admin create ana@example.com --password-stdin < password.txt")]
+pub struct Create {
+    /// What they sign in with
+    email: String,
+    /// Read the password, of 12 characters or more, from the first line of standard input
+    #[arg(long)]
+    password_stdin: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// An administrator as printed.
+#[derive(Serialize)]
+struct Made {
+    #[serde(flatten)]
+    row: AdminRow,
+    /// The one time it is seen; nobody needs to be told a password they chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    password: Option<String>,
+}
+
+pub async fn run(command: Command) -> Result<(), Failure> {
+    let Command::Create(create) = command;
+    let email = Email::from_text(&create.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
+    let password = if create.password_stdin { chosen()? } else { Password::random() };
+    let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
+    let made = with_database(&create.database, async |db| match admins::insert(db, &email, &hash).await {
+        Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
+        made => Ok(made?),
+    });
+    let row = made.await?;
+    let password = (!create.password_stdin).then(|| password.as_str().to_owned());
+    create.output.one(Made { row, password })
+}
+
+fn chosen() -> Result<Password, Failure> {
+    let mut line = String::new();
+    // Enough to see that a password is too long.
+    let bytes_max = password::BYTES_MAX as u64 + 3;
+    std::io::stdin().lock().take(bytes_max).read_line(&mut line)?;
+    let text = line.trim_end_matches(['\n', '\r']);
+    Ok(Password::chosen(text.to_owned()).map_err(|reason| format!("the password {reason}"))?)
+}

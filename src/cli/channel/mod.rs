@@ -1,0 +1,169 @@
+//! `hotline channel`: where contacts write.
+
+mod options;
+
+use clap::{Args, Subcommand};
+use hotline_persistence::tables::channels::{
+    self, ChannelRow, ChannelSettings, ChannelStatus, ChannelType, NewChannel,
+};
+use hotline_persistence::{ChannelId, CompanyId, QueueId};
+use serde::Serialize;
+
+use self::options::Options;
+use super::Failure;
+use super::database::with_database;
+use super::output::OutputArgs;
+use crate::config::DatabaseArgs;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a channel; it is connected once it has all its type needs
+    Create(Create),
+    /// List the channels
+    List {
+        /// Of this company only
+        #[arg(long, value_name = "ID")]
+        company: Option<CompanyId>,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Change a channel: what is given; the rest stays
+    Update(Update),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  hotline channel create --company 1 --type webchat --name Website --allow-origin https://shop.example \\
+      --color '#0f766e' --pre-chat-field name --pre-chat-field email
+  hotline channel create --company 1 --type whatsapp --name Phone --number 5511999990000 --phone-number-id 106540352 \\
+      --access-token … --app-secret … --verify-token …")]
+pub struct Create {
+    /// The company it belongs to
+    #[arg(long, value_name = "ID")]
+    company: CompanyId,
+    /// What it speaks
+    #[arg(long = "type", value_name = "whatsapp|messenger|instagram|webchat", value_parser = kind)]
+    kind: ChannelType,
+    /// What it is called
+    #[arg(long)]
+    name: String,
+    /// Where new tickets go
+    #[arg(long, value_name = "ID")]
+    queue: Option<QueueId>,
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "An empty value takes away what was there: --greeting ''. A repeatable option replaces all that \
+    was there.\n\nA channel in status `error` is connected again by a new --access-token."
+)]
+pub struct Update {
+    /// Its id
+    id: ChannelId,
+    /// Another name
+    #[arg(long)]
+    name: Option<String>,
+    /// Where new tickets go
+    #[arg(long, value_name = "ID")]
+    queue: Option<QueueId>,
+    /// New tickets go to no queue
+    #[arg(long, conflicts_with = "queue")]
+    no_queue: bool,
+    #[command(flatten)]
+    options: Options,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A channel as printed: everything but its secrets.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    row: ChannelRow,
+    /// None when they are nothing this release reads.
+    settings: Option<ChannelSettings>,
+}
+
+impl Shown {
+    fn of(row: ChannelRow) -> Self {
+        let settings = row.settings().ok().map(ChannelSettings::shown);
+        Self { row, settings }
+    }
+}
+
+pub async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(create) => create.run().await,
+        Command::List { company, database, output } => {
+            let all = with_database(&database, async |db| Ok(channels::all(db, company).await?)).await?;
+            let all: Vec<Shown> = all.into_iter().map(Shown::of).collect();
+            let shown = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
+            output.many("channels", &shown, all)
+        }
+        Command::Update(update) => update.run().await,
+    }
+}
+
+impl Create {
+    async fn run(self) -> Result<(), Failure> {
+        let (mut number, mut settings) = (None, ChannelSettings::default());
+        self.options.apply(self.kind, &mut number, &mut settings)?;
+        let name = super::named(&self.name)?;
+        let new =
+            NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
+        let made = with_database(&self.database, async |db| Ok(channels::insert(db, self.company, new).await?));
+        self.output.one(Shown::of(made.await?))
+    }
+}
+
+impl Update {
+    async fn run(self) -> Result<(), Failure> {
+        if self.name.is_none() && self.queue.is_none() && !self.no_queue && self.options.are_empty() {
+            return Err("nothing is given to change; see `hotline channel update --help`".into());
+        }
+        let name = self.name.as_deref().map(super::named).transpose()?;
+        let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
+            if let Some(name) = name {
+                row.name = name;
+            }
+            if self.no_queue || self.queue.is_some() {
+                row.queue_id = self.queue;
+            }
+            let (renewed, reached) = (self.options.access_token.is_some(), self.options.have_credentials());
+            self.options.apply(row.kind, &mut row.number, settings)?;
+            if reached {
+                row.status = status_after(row.status, settings.are_enough(row.kind), renewed);
+                if row.status == ChannelStatus::Connected {
+                    row.last_error = None;
+                }
+            }
+            Ok(())
+        };
+        let changed = with_database(&self.database, async |db| channels::update(db, self.id, change).await);
+        self.output.one(Shown::of(changed.await?))
+    }
+}
+
+/// What other credentials make of a channel. An error stays until the token is renewed: only the provider knows
+/// whether another credential mends it.
+fn status_after(status: ChannelStatus, are_enough: bool, is_token_new: bool) -> ChannelStatus {
+    match status {
+        _ if !are_enough => ChannelStatus::Disconnected,
+        ChannelStatus::Error if !is_token_new => ChannelStatus::Error,
+        _ => ChannelStatus::Connected,
+    }
+}
+
+fn kind(word: &str) -> Result<ChannelType, String> {
+    word.parse().map_err(|()| format!("`{word}` is none of whatsapp, messenger, instagram, webchat"))
+}

@@ -1,0 +1,261 @@
+//! The options a channel's type takes; those of another type are refused by name.
+
+use clap::Args;
+use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger, Webchat, Whatsapp};
+use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField, Secret};
+use url::Url;
+
+use crate::cli::Failure;
+use crate::web::values::{Accepted, Name, Number, Text};
+
+/// Bytes of an id, a credential or an address of the provider.
+const WORD_BYTES_MAX: usize = 4096;
+
+const PROVIDER: &str = "Whatsapp, messenger, instagram";
+const WEBCHAT: &str = "Webchat";
+
+/// What a channel needs besides its name. An empty text takes away what was there.
+#[derive(Args)]
+pub struct Options {
+    /// Its phone number (whatsapp)
+    #[arg(long, help_heading = PROVIDER)]
+    number: Option<String>,
+    /// Names the number at the provider (whatsapp)
+    #[arg(long, value_name = "ID", help_heading = PROVIDER)]
+    phone_number_id: Option<String>,
+    /// Names the page or account at the provider (messenger, instagram)
+    #[arg(long, value_name = "ID", help_heading = PROVIDER)]
+    page_id: Option<String>,
+    /// What Hotline shows to the provider
+    #[arg(long, value_name = "TOKEN", help_heading = PROVIDER)]
+    pub access_token: Option<String>,
+    /// What the provider signs its calls with
+    #[arg(long, value_name = "SECRET", help_heading = PROVIDER)]
+    app_secret: Option<String>,
+    /// What the provider shows when it is pointed to Hotline; any word you choose
+    #[arg(long, value_name = "TOKEN", help_heading = PROVIDER)]
+    verify_token: Option<String>,
+    /// Where the provider is called, when it is not its usual address
+    #[arg(long, value_name = "URL", help_heading = PROVIDER)]
+    provider_url: Option<String>,
+    /// A website that may embed it, for instance https://shop.example (repeatable)
+    #[arg(long, value_name = "ORIGIN", help_heading = WEBCHAT)]
+    allow_origin: Vec<String>,
+    /// Its colour
+    #[arg(long, value_name = "#rrggbb", help_heading = WEBCHAT)]
+    color: Option<String>,
+    /// What stands above the conversation
+    #[arg(long, value_name = "TEXT", help_heading = WEBCHAT)]
+    title: Option<String>,
+    /// What a visitor reads first
+    #[arg(long, value_name = "TEXT", help_heading = WEBCHAT)]
+    greeting: Option<String>,
+    /// The side of the page it opens on
+    #[arg(long, value_name = "left|right", help_heading = WEBCHAT)]
+    position: Option<String>,
+    /// What a visitor is asked before the conversation (repeatable)
+    #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT)]
+    pre_chat_field: Vec<String>,
+}
+
+impl Options {
+    /// Puts what is given into a channel of this type.
+    ///
+    /// # Errors
+    /// The option that is not accepted; never what a secret is.
+    pub fn apply(
+        self,
+        kind: ChannelType,
+        number: &mut Option<String>,
+        settings: &mut ChannelSettings,
+    ) -> Result<(), Failure> {
+        if let Some((option, ..)) = self.given().into_iter().find(|(_, given, kinds)| *given && !kinds.contains(&kind))
+        {
+            return Err(format!("{option} is no option of a {} channel", kind.as_str()).into());
+        }
+        put(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
+        put(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, word)?;
+        put(&mut settings.page_id, "--page-id", self.page_id, word)?;
+        put(&mut settings.access_token, "--access-token", self.access_token, secret)?;
+        put(&mut settings.app_secret, "--app-secret", self.app_secret, secret)?;
+        put(&mut settings.verify_token, "--verify-token", self.verify_token, secret)?;
+        put(&mut settings.provider_url, "--provider-url", self.provider_url, provider_url)?;
+        put_all(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origin)?;
+        put(&mut settings.color, "--color", self.color, color)?;
+        put(&mut settings.title, "--title", self.title, |text| Ok(Name::from_text(text)?.0))?;
+        put(&mut settings.greeting, "--greeting", self.greeting, |text| Ok(Text::from_text(text)?.0))?;
+        put(&mut settings.position, "--position", self.position, position)?;
+        put_all(&mut settings.pre_chat_fields, "--pre-chat-field", self.pre_chat_field, pre_chat_field)
+    }
+
+    /// Whether nothing is given.
+    pub fn are_empty(&self) -> bool {
+        self.given().iter().all(|(_, given, _)| !given)
+    }
+
+    /// Whether something is given that decides whether the provider is reached.
+    pub fn have_credentials(&self) -> bool {
+        [&self.phone_number_id, &self.page_id, &self.access_token, &self.app_secret, &self.verify_token]
+            .iter()
+            .any(|credential| credential.is_some())
+    }
+
+    /// Each option, whether it is given, and the types that take it.
+    fn given(&self) -> [(&'static str, bool, &'static [ChannelType]); 13] {
+        const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
+        const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
+        [
+            ("--number", self.number.is_some(), &[Whatsapp]),
+            ("--phone-number-id", self.phone_number_id.is_some(), &[Whatsapp]),
+            ("--page-id", self.page_id.is_some(), SOCIAL),
+            ("--access-token", self.access_token.is_some(), PROVIDED),
+            ("--app-secret", self.app_secret.is_some(), PROVIDED),
+            ("--verify-token", self.verify_token.is_some(), PROVIDED),
+            ("--provider-url", self.provider_url.is_some(), PROVIDED),
+            ("--allow-origin", !self.allow_origin.is_empty(), &[Webchat]),
+            ("--color", self.color.is_some(), &[Webchat]),
+            ("--title", self.title.is_some(), &[Webchat]),
+            ("--greeting", self.greeting.is_some(), &[Webchat]),
+            ("--position", self.position.is_some(), &[Webchat]),
+            ("--pre-chat-field", !self.pre_chat_field.is_empty(), &[Webchat]),
+        ]
+    }
+}
+
+/// Not given: as it was; empty: gone; else what the text reads as.
+fn put<T>(
+    place: &mut Option<T>,
+    option: &str,
+    given: Option<String>,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<(), Failure> {
+    if let Some(text) = given {
+        *place = match text.trim() {
+            "" => None,
+            text => Some(read(text).map_err(|reason| format!("{option} {reason}"))?),
+        };
+    }
+    Ok(())
+}
+
+/// As [`put`], for a list, which keeps each value once.
+fn put_all<T: PartialEq>(
+    place: &mut Vec<T>,
+    option: &str,
+    given: Vec<String>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<(), Failure> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    place.clear();
+    for text in given.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+        let value = read(text).map_err(|reason| format!("{option} `{text}` {reason}"))?;
+        if !place.contains(&value) {
+            place.push(value);
+        }
+    }
+    Ok(())
+}
+
+fn secret(text: &str) -> Result<Secret, String> {
+    word(text).map(Secret)
+}
+
+fn word(text: &str) -> Result<String, String> {
+    if text.contains(|character: char| character.is_whitespace() || character.is_control()) {
+        Err("must be one word".to_owned())
+    } else if text.len() > WORD_BYTES_MAX {
+        Err(format!("must have at most {WORD_BYTES_MAX} bytes"))
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// An address is called with paths added to it, so it ends without a slash.
+fn provider_url(text: &str) -> Result<String, String> {
+    let url = web_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
+    url.map(|url| url.as_str().trim_end_matches('/').to_owned())
+        .ok_or_else(|| "must be an address that begins with https:// or http://".to_owned())
+}
+
+/// As a browser names the website: host in lower case, no port where it is the scheme's own.
+fn origin(text: &str) -> Result<String, String> {
+    let is_host = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
+    web_address(text)
+        .filter(|_| text.matches('/').count() == 2 && !text.contains(['?', '#']))
+        .filter(|url| url.host_str().is_some_and(|host| host.chars().all(is_host)))
+        .map(|url| url.origin().ascii_serialization())
+        .ok_or_else(|| "must be an origin: http:// or https://, a host, and a port where there is one".to_owned())
+}
+
+fn web_address(text: &str) -> Option<Url> {
+    // The parser is made for browsers, which put right a lot that is better said to be wrong.
+    let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+    let is_plain = !text.contains(|character: char| character.is_whitespace() || character == '\\' || character == '@');
+    Url::parse(text).ok().filter(|url| begins && is_plain && url.has_host())
+}
+
+fn color(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6);
+    let is_color = digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    if is_color { Ok(text.to_ascii_lowercase()) } else { Err("must be #rrggbb".to_owned()) }
+}
+
+fn position(text: &str) -> Result<Position, String> {
+    text.parse().map_err(|()| "must be left or right".to_owned())
+}
+
+fn pre_chat_field(text: &str) -> Result<PreChatField, String> {
+    text.parse().map_err(|()| "must be name, email or number".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{color, origin, provider_url};
+
+    #[test]
+    fn an_origin_is_kept_as_browsers_name_it() {
+        for (given, kept) in [
+            ("https://Shop.Example", "https://shop.example"),
+            ("https://shop.example:443", "https://shop.example"),
+            ("http://localhost:3000", "http://localhost:3000"),
+            ("https://[::1]:8443", "https://[::1]:8443"),
+            ("https://münchen.example", "https://xn--mnchen-3ya.example"),
+        ] {
+            assert_eq!(origin(given).as_deref(), Ok(kept));
+        }
+        for bad in [
+            "shop.example",
+            "https://",
+            "https:shop.example",
+            "https://shop.example/",
+            "https://shop.example/page",
+            "https://shop.example?a=b",
+            "https://user@shop.example",
+            "https://*.shop.example",
+            "https://shop.example:99999",
+            "ftp://shop.example",
+            "null",
+            "*",
+        ] {
+            assert!(origin(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_provider_is_a_plain_web_address() {
+        assert_eq!(provider_url("http://127.0.0.1:9/v1/").as_deref(), Ok("http://127.0.0.1:9/v1"));
+        for bad in ["provider.example", "https://a b", "https://provider.example?x", "file:///etc"] {
+            assert!(provider_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_colour_has_six_digits() {
+        assert_eq!(color("#0F766e").as_deref(), Ok("#0f766e"));
+        for bad in ["0f766e", "#0f7", "#0f766g", "#0f766e0"] {
+            assert!(color(bad).is_err(), "{bad}");
+        }
+    }
+}

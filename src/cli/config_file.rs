@@ -1,0 +1,209 @@
+//! The configuration file: options of the service as TOML. What it says takes the place of the options' defaults, so
+//! there is one list of options, and the command line and the environment win over it.
+
+use std::any::TypeId;
+use std::error::Error;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, Args, Command};
+use toml::{Table, Value};
+
+use super::Failure;
+use crate::config::DatabaseArgs;
+
+/// Read when no other is named and it is there.
+const DEFAULT: &str = "hotline.toml";
+
+/// The commands that take every key; the others take those of the database.
+const SERVICE: &[&str] = &["serve", "demo"];
+
+/// An option and what the file says it is when nobody says otherwise.
+struct FileValue {
+    long: String,
+    values: Vec<String>,
+}
+
+/// Makes what the file says the options' defaults.
+///
+/// # Errors
+/// When the file cannot be read, is no TOML, or has a key or a value that is not accepted.
+pub fn apply(command: Command, named: Option<&Path>) -> Result<Command, Failure> {
+    let path = named.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => return Ok(command),
+        read => read.map_err(|error| format!("{}: {error}", path.display()))?,
+    };
+    let defaults = defaults(&command, &text).map_err(|reason| format!("{}: {reason}", path.display()))?;
+    Ok(with_defaults(command, &defaults))
+}
+
+fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        // Its own display shows the line, which may hold a password.
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        format!("line {line}: {}", error.message())
+    })?;
+    let mut defaults: Vec<FileValue> = Vec::new();
+    for (key, value) in &table {
+        let long = key.replace('_', "-");
+        let option = option(command, &long).ok_or_else(|| format!("there is no key `{key}`"))?;
+        if defaults.iter().any(|default| default.long == long) {
+            return Err(format!("`{key}` is given twice"));
+        }
+        let values = values(option, value).map_err(|reason| format!("`{key}` {reason}"))?;
+        defaults.push(FileValue { long, values });
+    }
+    Ok(defaults)
+}
+
+/// The service's option with this name.
+fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
+    command.find_subcommand(SERVICE[0])?.get_arguments().find(|option| option.get_long() == Some(long))
+}
+
+/// The value as the command line would write it, once for each of a list.
+fn values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
+    let values = match (value, option.get_action()) {
+        (Value::Array(values), ArgAction::Append) => values.iter().map(|value| text(option, value)).collect(),
+        (_, ArgAction::Append) => Err("must be a list".to_owned()),
+        (value, _) => text(option, value).map(|text| vec![text]),
+    }?;
+    let long = option.get_long().unwrap_or_default();
+    // The option reads them itself, so that a mistake is told here and with the key's name.
+    Command::new("hotline")
+        .no_binary_name(true)
+        .arg(option.clone())
+        .try_get_matches_from(values.iter().map(|value| format!("--{long}={value}")))
+        .map_err(|error| reason(&error))?;
+    Ok(values)
+}
+
+fn text(option: &Arg, value: &Value) -> Result<String, String> {
+    let read = option.get_value_parser().type_id();
+    let is_number = [TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<i64>()].iter().any(|id| read == *id);
+    match value {
+        Value::Boolean(flag) if read == TypeId::of::<bool>() => Ok(flag.to_string()),
+        Value::Integer(number) if is_number => Ok(number.to_string()),
+        Value::String(text) if !is_number && read != TypeId::of::<bool>() => Ok(text.clone()),
+        _ if read == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
+        _ if is_number => Err("must be a whole number".to_owned()),
+        _ => Err("must be a text".to_owned()),
+    }
+}
+
+fn reason(error: &clap::Error) -> String {
+    let said = error.source().map_or_else(|| error.kind().to_string(), ToString::to_string);
+    format!("is not accepted: {said}")
+}
+
+fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
+    let database = DatabaseArgs::augment_args(Command::new("database"));
+    let of_database = |option: &Arg| database.get_arguments().any(|known| known.get_id() == option.get_id());
+    command.mut_subcommands(|noun| {
+        let is_service = SERVICE.contains(&noun.get_name());
+        // `company update` has options of its own with a service's names.
+        let noun = noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option });
+        noun.mut_subcommands(|verb| {
+            verb.mut_args(|option| if of_database(&option) { with_default(option, defaults) } else { option })
+        })
+    })
+}
+
+fn with_default(option: Arg, defaults: &[FileValue]) -> Arg {
+    match defaults.iter().find(|default| option.get_long() == Some(default.long.as_str())) {
+        Some(default) => option.default_values(default.values.clone()),
+        None => option,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+    use crate::cli::{Cli, Command as Noun};
+    use crate::config::ServeArgs;
+
+    fn serve(text: &str, line: &[&str]) -> ServeArgs {
+        let command = Cli::command();
+        let defaults = defaults(&command, text).expect("a good file");
+        let matches = with_defaults(command, &defaults).get_matches_from([&["hotline", "serve"], line].concat());
+        match Cli::from_arg_matches(&matches).expect("a good command line").command {
+            Noun::Serve(args) => args,
+            _ => unreachable!("serve was asked for"),
+        }
+    }
+
+    #[test]
+    fn every_option_of_the_service_is_a_key_and_the_command_line_wins() {
+        let text = r#"
+            data_dir = "/srv/hotline"
+            database-url = "postgres:///hotline"
+            pg_bin = "/usr/bin"
+            listen = "127.0.0.1:1"
+            durability = "database"
+            on_premise = true
+            journal_max_mib = 1
+            journal_segment_kib = 2
+            idle_after_s = 3
+            session_idle_after_s = 4
+            trusted_proxies = ["10.0.0.0/8", "::1"]
+            rate_per_minute = 5
+            per_page_max = 6
+            metrics_listen = "127.0.0.1:2"
+            log = "json"
+        "#;
+        let args = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
+        let settings = args.settings().expect("settings");
+        assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
+        assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
+        assert_eq!(settings.trusted_proxies.len(), 2);
+        assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());
+        assert_eq!(settings.data_dir, Path::new("/srv/hotline"));
+        assert!(settings.database.is_some());
+        // None was forgotten above: a new option is a key by itself.
+        let command = Cli::command();
+        for option in command.find_subcommand("serve").expect("serve").get_arguments() {
+            let long = option.get_long().expect("options have names");
+            assert!(text.contains(&long.replace('-', "_")) || text.contains(long), "{long} is not tried here");
+            assert!(option.get_env().is_some(), "{long} is no environment variable");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_the_name_of_its_key() {
+        for (text, said) in [
+            ("lissten = \"x\"", "`lissten`"),
+            ("listen = 8080", "`listen` must be a text"),
+            ("listen = \"nowhere\"", "`listen` is not accepted"),
+            ("on_premise = \"yes\"", "`on_premise` must be true or false"),
+            ("per_page_max = 0", "`per_page_max` is not accepted"),
+            ("rate_per_minute = -1", "`rate_per_minute` is not accepted"),
+            ("rate_per_minute = \"1\"", "`rate_per_minute` must be a whole number"),
+            ("trusted_proxies = \"10.0.0.1\"", "`trusted_proxies` must be a list"),
+            ("trusted_proxies = [\"10.0.0.1\", \"here\"]", "`here` is no address"),
+            ("log = \"loud\"", "loud"),
+            ("data_dir = \"a\"\ndata-dir = \"b\"", "twice"),
+            ("[serve]\nlisten = \"127.0.0.1:1\"", "`serve`"),
+            ("config = \"other.toml\"", "`config`"),
+            ("listen = \"127.0.0.1:1\"\nlog = \"secret", "line 2"),
+        ] {
+            let told = defaults(&Cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
+            assert!(told.contains(said), "{text}: {told}");
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+
+    #[test]
+    fn only_the_keys_of_the_database_reach_the_other_commands() {
+        let command = Cli::command();
+        let defaults = defaults(&command, "rate_per_minute = 7\ndata_dir = \"/srv\"").expect("a good file");
+        let update = ["hotline", "company", "update", "1", "--active=false"];
+        let matches = with_defaults(command, &defaults).get_matches_from(update);
+        let update = matches.subcommand_matches("company").and_then(|matches| matches.subcommand_matches("update"));
+        let update = update.expect("update");
+        assert_eq!(update.get_one::<i32>("rate_per_minute"), None);
+        assert_eq!(update.get_one::<PathBuf>("data_dir").map(PathBuf::as_path), Some(Path::new("/srv")));
+    }
+}

@@ -1,0 +1,39 @@
+//! Permissions as the command line writes them, for tokens and profiles.
+
+use std::collections::BTreeSet;
+
+use hotline_persistence::tables::tokens::Permissions;
+
+use super::Failure;
+use crate::routes::MODULES;
+
+/// The methods a permission may name.
+const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
+
+/// Every method of every module.
+pub fn everything() -> Permissions {
+    let methods: BTreeSet<String> = METHODS.iter().map(|method| (*method).to_owned()).collect();
+    MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect()
+}
+
+/// Everything, or what `MODULE:METHODS` name.
+pub(super) fn permissions(all: bool, named: &[String]) -> Result<Permissions, Failure> {
+    if all {
+        return Ok(everything());
+    }
+    let mut permissions = Permissions::new();
+    for permission in named {
+        let (module, methods) =
+            permission.split_once(':').ok_or_else(|| format!("--permission `{permission}` is not MODULE:METHODS"))?;
+        if !MODULES.contains(&module) {
+            return Err(format!("--permission `{module}` is none of {}", MODULES.join(", ")).into());
+        }
+        for method in methods.split(',') {
+            if !METHODS.contains(&method) {
+                return Err(format!("--permission `{method}` is none of {}", METHODS.join(", ")).into());
+            }
+            permissions.entry(module.to_owned()).or_default().insert(method.to_owned());
+        }
+    }
+    Ok(permissions)
+}

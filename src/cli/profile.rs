@@ -1,0 +1,81 @@
+//! `hotline profile`: what a company's users may do.
+
+use clap::{Args, Subcommand};
+use hotline_persistence::tables::profiles::{self, NewProfile};
+use hotline_persistence::{CompanyId, Error};
+
+use super::Failure;
+use super::database::with_database;
+use super::output::OutputArgs;
+use super::permissions::permissions;
+use crate::config::DatabaseArgs;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a permission profile; without --all and --permission nothing is permitted
+    Create(Create),
+    /// List the permission profiles
+    List {
+        /// Of this company only
+        #[arg(long, value_name = "ID")]
+        company: Option<CompanyId>,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:
+  hotline profile create --company 1 --name Sales --permission crm:GET,POST,PUT --permission contacts:GET
+
+Every company begins with three profiles:
+  Administrator  everything; sees all cards
+  Supervisor     everything but to delete, users and profiles only to read; sees all cards
+  Agent          contacts, tickets, messages, webchat and crm but to delete; tags, queues, wrapupTypes, users,
+                 channels, quickMessages and customFields only to read; sees cards of their own")]
+pub struct Create {
+    /// The company it belongs to
+    #[arg(long, value_name = "ID")]
+    company: CompanyId,
+    /// What it is called; no two profiles of a company are called the same
+    #[arg(long)]
+    name: String,
+    /// Everything is permitted
+    #[arg(long, conflicts_with = "permission")]
+    all: bool,
+    /// What is permitted in a module, for instance tickets:GET,POST (repeatable)
+    #[arg(long, value_name = "MODULE:METHODS")]
+    permission: Vec<String>,
+    /// Show all cards of a board, not only the user's own
+    #[arg(long)]
+    sees_all_cards: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(create) => create.run().await,
+        Command::List { company, database, output } => {
+            let all = with_database(&database, async |db| Ok(profiles::all(db, company).await?)).await?;
+            output.many("profiles", &["id", "companyId", "name", "seesAllCards"], all)
+        }
+    }
+}
+
+impl Create {
+    async fn run(self) -> Result<(), Failure> {
+        let name = super::named(&self.name)?;
+        let permissions = permissions(self.all, &self.permission)?;
+        let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
+        let made = with_database(&self.database, async |db| match profiles::insert(db, self.company, new).await {
+            Err(Error::Taken(_)) => Err(format!("the company has a profile `{name}` already").into()),
+            made => Ok(made?),
+        });
+        self.output.one(made.await?)
+    }
+}

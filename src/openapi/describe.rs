@@ -1,0 +1,293 @@
+//! What one operation is, as its handler's signature says it.
+
+use std::collections::BTreeMap;
+
+use actix_web::web::Data;
+use serde_json::{Map, Value, json};
+
+use crate::routes;
+use crate::web::idempotency::{self, KEY_CHARACTERS_MAX, Once};
+use crate::web::params::{Filter, Params, PathIds};
+use crate::web::reply::Reply;
+use crate::web::schema::{Schemas, reference};
+use crate::web::{Answer, Body, Caller, Fields, Input, PathId, Query};
+
+/// One method of one path.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// `GET`, `POST`, `PUT` or `DELETE`.
+    pub method: &'static str,
+    /// Below `/api/v1`.
+    pub path: String,
+    /// One line for people; its words make the operation's id.
+    pub summary: &'static str,
+    /// The path's ids, in order.
+    pub path_ids: Vec<Value>,
+    /// Parameters of the query, with their schemas.
+    pub query: Vec<(String, Value)>,
+    /// The schema of the body.
+    pub body: Option<Value>,
+    /// Whether no body is as good as an empty one.
+    pub body_is_optional: bool,
+    /// Whether a key makes it happen once.
+    pub is_idempotent: bool,
+    /// The status of its success, with the schema of what it answers.
+    pub success: (u16, Option<Value>),
+    /// The errors it may answer.
+    pub errors: Vec<u16>,
+}
+
+/// Part of a handler's signature.
+pub trait Described {
+    /// Adds what it means to the operation.
+    fn describe(operation: &mut Operation, schemas: &mut Schemas);
+}
+
+impl Operation {
+    /// The operation a handler carries out.
+    pub fn of<Args: Described, Output: Described>(
+        method: &'static str,
+        path: &str,
+        summary: &'static str,
+        schemas: &mut Schemas,
+    ) -> Self {
+        let mut operation = Self {
+            method,
+            path: path.to_owned(),
+            summary,
+            path_ids: Vec::new(),
+            query: Vec::new(),
+            body: None,
+            body_is_optional: false,
+            is_idempotent: false,
+            success: (200, None),
+            errors: vec![401, 403, 429, 500, 503],
+        };
+        Args::describe(&mut operation, schemas);
+        Output::describe(&mut operation, schemas);
+        operation.errors.sort_unstable();
+        operation.errors.dedup();
+        operation
+    }
+
+    /// The module a token needs a permission in.
+    pub fn module(&self) -> Option<&'static str> {
+        routes::module_of(&format!("{}{}", routes::API, self.path))
+    }
+
+    /// The summary in one word.
+    pub fn id(&self) -> String {
+        let words = self.summary.split(|character: char| !character.is_ascii_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect::<Vec<_>>().join("_")
+    }
+
+    /// The names of the path's ids.
+    pub fn path_names(&self) -> impl Iterator<Item = &str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// As the document has it.
+    pub fn into_value(self) -> Value {
+        let module = self.module().unwrap_or_default();
+        let mut value = json!({
+            "operationId": self.id(),
+            "summary": self.summary,
+            "description": format!("Needs the permission `{module}` `{}`.", self.method),
+            "tags": [module],
+            "x-permission": {"module": module, "method": self.method},
+            "responses": self.responses(),
+        });
+        let parameters = self.parameters();
+        if !parameters.is_empty() {
+            value["parameters"] = json!(parameters);
+        }
+        if let Some(schema) = self.body {
+            let content = json!({"application/json": {"schema": schema}});
+            value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
+        }
+        value
+    }
+
+    fn parameters(&self) -> Vec<Value> {
+        let mut parameters: Vec<Value> = self
+            .path_names()
+            .zip(&self.path_ids)
+            .map(|(name, schema)| json!({"name": name, "in": "path", "required": true, "schema": schema}))
+            .collect();
+        parameters
+            .extend(self.query.iter().map(|(name, schema)| json!({"name": name, "in": "query", "schema": schema})));
+        if self.is_idempotent {
+            parameters.push(json!({
+                "name": "Idempotency-Key",
+                "in": "header",
+                "description": "Makes a retry safe: the same request under the same key happens once within 24 hours.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARACTERS_MAX, "pattern": "^[!-~]+$"},
+                "example": "7f0c9a2e-order-4711",
+            }));
+        }
+        parameters
+    }
+
+    fn responses(&self) -> Map<String, Value> {
+        let (status, schema) = &self.success;
+        let mut success = json!({"description": self.summary, "headers": answer_headers(&[])});
+        if self.is_idempotent {
+            success["headers"] = answer_headers(&["Idempotent-Replay"]);
+        }
+        if let Some(schema) = schema {
+            success["content"] = json!({"application/json": {"schema": schema}});
+        }
+        let mut responses = Map::new();
+        responses.insert(status.to_string(), success);
+        for status in &self.errors {
+            let name = format!("#/components/responses/{status}");
+            responses.insert(status.to_string(), json!({"$ref": name}));
+        }
+        responses
+    }
+}
+
+fn answer_headers(more: &[&str]) -> Value {
+    let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    let headers = names.iter().chain(more).map(|name| {
+        let name = (*name).to_owned();
+        let header = json!({"$ref": format!("#/components/headers/{name}")});
+        (name, header)
+    });
+    Value::Object(headers.collect())
+}
+
+/// Every error of the API, by status.
+pub fn errors() -> BTreeMap<String, Value> {
+    let table: [(u16, &str, &[&str], &str, &str); 11] = [
+        (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),
+        (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
+        (
+            403,
+            "The company is not active, has no API in its plan, or the token lacks the permission.",
+            &[],
+            "ERR_API_FORBIDDEN_SCOPE",
+            "the token has no permission for POST in the module tickets",
+        ),
+        (404, "It does not exist, or belongs to another company.", &[], "ERR_API_NOT_FOUND", "record not found"),
+        (
+            409,
+            "The record's state, a unique value, or a key that was used for another request forbids it.",
+            &[],
+            "ERR_API_CONFLICT",
+            "the contact has an open ticket on this channel",
+        ),
+        (413, "The body is too large.", &[], "ERR_API_PAYLOAD_TOO_LARGE", "the body is larger than 1048576 bytes"),
+        (
+            415,
+            "The body is of another content type than the endpoint takes.",
+            &[],
+            "ERR_API_UNSUPPORTED_MEDIA_TYPE",
+            "the body must be application/json",
+        ),
+        (422, "A field is missing or holds what is not accepted.", &[], "ERR_API_VALIDATION", "name is required"),
+        (
+            429,
+            "The company's requests of this minute are used up.",
+            &["Retry-After"],
+            "ERR_API_RATE_LIMITED",
+            "too many requests in this minute",
+        ),
+        (500, "A defect.", &[], "ERR_API_INTERNAL", "internal error; request req_4f0XkLmZq2R8"),
+        (
+            503,
+            "The store cannot serve now; nothing was changed.",
+            &["Retry-After"],
+            "ERR_API_UNAVAILABLE",
+            "the service cannot take this now; try again",
+        ),
+    ];
+    table
+        .into_iter()
+        .map(|(status, text, headers, code, message)| {
+            let mut error = json!({"code": code, "message": message});
+            let mut schema = "Error";
+            if status == 422 {
+                error["details"] = json!([{"field": "name", "reason": "is required"}]);
+                schema = "ValidationError";
+            }
+            // `422` also says what no single field says: a contact that cannot be reached.
+            let schema = if status == 422 {
+                json!({"anyOf": [reference(schema), reference("Error")]})
+            } else {
+                reference(schema)
+            };
+            let content = json!({"application/json": {"schema": schema, "example": {"error": error}}});
+            (status.to_string(), json!({"description": text, "headers": answer_headers(headers), "content": content}))
+        })
+        .collect()
+}
+
+impl Described for Caller {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+impl<T: 'static> Described for Data<T> {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+impl Described for Once {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        debug_assert!(
+            operation.method.parse().is_ok_and(|method| idempotency::applies_to(&method)),
+            "{} never carries a key",
+            operation.path
+        );
+        operation.is_idempotent = true;
+        operation.errors.extend([400, 409, 413]);
+    }
+}
+
+impl<T: PathIds> Described for PathId<T> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.path_ids = T::schemas();
+        operation.errors.push(404);
+    }
+}
+
+impl<F: Filter> Described for Query<F> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.query = Params::describe::<F>();
+        operation.errors.push(422);
+        if operation.query.iter().any(|(name, _)| name.ends_with("Id")) {
+            operation.errors.push(404);
+        }
+    }
+}
+
+impl<T: Input> Described for Body<T> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.body = Some(Fields::describe::<T>());
+        operation.body_is_optional = T::MAY_BE_EMPTY;
+        operation.errors.extend([400, 404, 409, 413, 415, 422]);
+    }
+}
+
+impl<T: Reply> Described for Answer<T> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        operation.success = (T::STATUS, T::schema(schemas));
+    }
+}
+
+macro_rules! signature {
+    ($($part:ident)*) => {
+        impl<$($part: Described),*> Described for ($($part,)*) {
+            #[allow(unused_variables)]
+            fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+                $($part::describe(operation, schemas);)*
+            }
+        }
+    };
+}
+
+signature! {}
+signature! { A }
+signature! { A B }
+signature! { A B C }
+signature! { A B C D }
+signature! { A B C D E }

@@ -1,0 +1,150 @@
+//! The API document (OpenAPI 3.1), made of the route table and the handlers' own signatures: what a handler takes and
+//! answers is what is documented, so the document cannot say anything else than the code.
+
+mod describe;
+
+use std::collections::BTreeMap;
+
+use actix_web::HttpResponse;
+use actix_web::web::{Bytes, Data, Path};
+use serde_json::{Map, Value, json};
+
+pub use describe::{Described, Operation};
+
+use crate::routes;
+use crate::web::schema::{Schemas, reference};
+
+/// Where the document is served.
+pub const PATH: &str = "/api/v1/openapi.json";
+
+/// The whole document.
+pub fn document() -> Value {
+    let mut schemas = common_schemas();
+    let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    let mut tags: Vec<&str> = Vec::new();
+    for operation in routes::operations(&mut schemas) {
+        if let Some(module) = operation.module().filter(|module| !tags.contains(module)) {
+            tags.push(module);
+        }
+        let method = operation.method.to_lowercase();
+        paths.entry(operation.path.clone()).or_default().insert(method, operation.into_value());
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Hotline",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": INTRODUCTION,
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": routes::API}],
+        "security": [{"token": []}],
+        "tags": tags.iter().map(|tag| json!({"name": tag})).collect::<Vec<_>>(),
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A company's API token: `sk_live_` and 32 characters.",
+            }},
+            "headers": headers(),
+            "responses": describe::errors(),
+            "schemas": schemas,
+        },
+    })
+}
+
+/// What a newcomer should know before the first call.
+const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
+     message, details}}`. Lists take `page`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
+     happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.";
+
+fn common_schemas() -> Schemas {
+    let meta = json!({
+        "type": "object",
+        "properties": {
+            "page": {"type": "integer", "example": 1},
+            "perPage": {"type": "integer", "example": 100},
+            "hasMore": {"type": "boolean", "example": false},
+        },
+        "required": ["page", "perPage", "hasMore"],
+    });
+    let error = json!({
+        "type": "object",
+        "properties": {"error": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "pattern": "^ERR_API_[A-Z_]+$", "example": "ERR_API_NOT_FOUND"},
+                "message": {"type": "string", "example": "record not found"},
+                "details": {"description": "What programs may want besides; a `422` lists every failing field."},
+            },
+            "required": ["code", "message"],
+        }},
+        "required": ["error"],
+    });
+    let invalid = json!({
+        "allOf": [reference("Error"), {"properties": {"error": {"properties": {"details": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "field": {"type": "string", "example": "products[2].unitPrice"},
+                    "reason": {"type": "string", "example": "must be a number"},
+                },
+                "required": ["field", "reason"],
+            },
+        }}}}}],
+    });
+    [("PageMeta", meta), ("Error", error), ("ValidationError", invalid)]
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .into()
+}
+
+fn headers() -> Value {
+    let number = |text: &str| json!({"description": text, "schema": {"type": "integer"}});
+    json!({
+        "X-Request-Id": {"description": "Names the request in the logs.", "schema": {"type": "string"}},
+        "RateLimit-Limit": number("Requests a minute."),
+        "RateLimit-Remaining": number("Requests left at once."),
+        "RateLimit-Reset": number("Seconds until all are left again."),
+        "Retry-After": number("Seconds until another try may work."),
+        "Allow": {"description": "The methods of this path.", "schema": {"type": "string"}},
+        "Idempotent-Replay": {
+            "description": "`true` on an answer that was given before under the same key.",
+            "schema": {"type": "string", "enum": ["true"]},
+        },
+    })
+}
+
+/// The document, written once for all requests.
+pub struct Document(Bytes);
+
+impl Document {
+    /// Makes the document.
+    pub fn make() -> Self {
+        Self(Bytes::from(document().to_string()))
+    }
+}
+
+/// `GET /api/v1/openapi.json`: the document; without a token.
+pub async fn show(document: Data<Document>) -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(document.0.clone())
+}
+
+/// `GET /docs/…`: the document for people. Swagger UI, from the binary itself.
+pub async fn docs(file: Path<String>) -> HttpResponse {
+    let config = utoipa_swagger_ui::Config::new([PATH]);
+    match utoipa_swagger_ui::serve(&file, std::sync::Arc::new(config)) {
+        Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(file.bytes.into_owned()),
+        Ok(None) => HttpResponse::NotFound().finish(),
+        Err(error) => {
+            tracing::error!(%error, "a file of the documentation cannot be read");
+            HttpResponse::InternalServerError().finish()
+        }
+    }
+}
+
+/// `GET /docs`: where the relative links of the page are right.
+pub async fn to_docs() -> HttpResponse {
+    HttpResponse::PermanentRedirect().insert_header(("location", "/docs/")).finish()
+}

@@ -1,0 +1,188 @@
+//! A retry is safe: a `POST` or `PUT` with an `Idempotency-Key` happens once, however often it is sent.
+//!
+//! The record of an answer is stored together with its effect: [`Once`] hands it to the actor as part of the change's
+//! own journal entry, or writes it in the transaction of a plain change. There is no moment at which one exists
+//! without the other. An answer without an effect (a refusal) is recorded by itself, afterwards.
+
+mod keys;
+mod once;
+
+use std::sync::Arc;
+
+use actix_web::body::{BoxBody, EitherBody, MessageBody, to_bytes};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage, ResponseError};
+use hotline_persistence::Change;
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
+use sha2::{Digest, Sha256};
+
+pub use keys::Keys;
+pub use once::Once;
+use once::Running;
+
+use super::{Answer, ApiError, Caller, body, reply};
+use crate::app::App;
+
+/// The header that names a request.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The header of an answer that was given before.
+pub const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-replay");
+
+/// Characters of a key.
+pub const KEY_CHARACTERS_MAX: usize = 200;
+
+/// Status that says nothing of the request's effect, and carries a header a record would lose: not recorded.
+const METHOD_NOT_ALLOWED: u16 = 405;
+
+/// Whether requests with this method may carry a key.
+pub fn applies_to(method: &Method) -> bool {
+    method == Method::POST || method == Method::PUT
+}
+
+/// Lets a request with a key through once, and answers its twins with what the first was answered.
+///
+/// # Errors
+/// Whatever stands behind says; refusals are answers.
+pub async fn once<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    if !applies_to(request.method()) {
+        return Ok(next.call(request).await?.map_into_left_body());
+    }
+    let Some(header) = request.headers().get(IDEMPOTENCY_KEY).cloned() else {
+        return Ok(next.call(request).await?.map_into_left_body());
+    };
+    // What has begun ends, also when its caller goes away: a twin must not begin while the first is half way.
+    let (http, payload) = request.into_parts();
+    let named = http.clone();
+    let running = actix_web::rt::spawn(async move {
+        match serve(ServiceRequest::from_parts(http, payload), &header, next).await {
+            Ok(response) => Ok(response),
+            Err(Stopped::Refused(request, refused)) => Ok(request.into_response(refused.error_response())),
+            Err(Stopped::Failed(error)) => Err(error),
+        }
+    });
+    match running.await {
+        Ok(outcome) => Ok(outcome?.map_into_right_body()),
+        Err(panic) => {
+            let response = ApiError::internal(panic).error_response();
+            Ok(ServiceResponse::new(named, response).map_into_right_body())
+        }
+    }
+}
+
+enum Stopped {
+    Refused(Box<ServiceRequest>, ApiError),
+    Failed(Error),
+}
+
+async fn serve<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    header: &HeaderValue,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Stopped> {
+    let prepared = prepare(&mut request, header).await;
+    let (app, running) = match prepared {
+        Ok(prepared) => prepared,
+        Err(refused) => return Err(Stopped::Refused(Box::new(request), refused)),
+    };
+    // Twins queue here, and find the first one's answer when their turn comes.
+    let turn = app.keys.turn(running.company, &running.key).await;
+    let known = look_up(&app, &running).await;
+    let outcome = match known {
+        Err(refused) => return Err(Stopped::Refused(Box::new(request), refused)),
+        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => Ok(replay(request, &answer)),
+        Ok(Some(_)) => return Err(Stopped::Refused(Box::new(request), ApiError::idempotency_conflict())),
+        Ok(None) => {
+            fail::fail_point!("once_begun", |_| std::process::abort());
+            request.extensions_mut().insert(running.clone());
+            match next.call(request).await {
+                Ok(response) => Ok(record(&app, &running, response.map_into_boxed_body()).await),
+                Err(error) => Err(Stopped::Failed(error)),
+            }
+        }
+    };
+    drop(turn);
+    outcome
+}
+
+async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(Data<App>, Arc<Running>)> {
+    let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
+        ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
+    })?;
+    let app = request.app_data::<Data<App>>().cloned().ok_or_else(|| ApiError::internal("the app is missing"))?;
+    let company = request.extensions().get::<Caller>().map(|caller| caller.company);
+    let company = company.ok_or_else(ApiError::unauthorized)?;
+    let mut payload = request.take_payload();
+    let bytes = body::read(&mut payload).await?;
+    let mut hash = Sha256::new();
+    for part in [request.method().as_str(), request.path(), request.query_string()] {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    hash.update(&bytes);
+    let fingerprint = hash.finalize().to_vec();
+    let running = Running::new(company, key.to_owned(), fingerprint);
+    request.set_payload(Payload::from(bytes));
+    Ok((app, Arc::new(running)))
+}
+
+fn is_valid(key: &str) -> bool {
+    (1..=KEY_CHARACTERS_MAX).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The answer given under this key within its time, or none.
+async fn look_up(app: &App, running: &Running) -> Answer<Option<Arc<AnswerRow>>> {
+    if let Some(answer) = app.keys.recent(running.company, &running.key) {
+        return Ok(Some(answer));
+    }
+    if !app.keys.may_be_used(running.company, &running.key) {
+        return Ok(None);
+    }
+    let db = app.engine.reads().tables(running.company).await?;
+    let found = idempotency_keys::find(db, running.company, &running.key, keys::kept_since()).await?;
+    Ok(found.map(Arc::new))
+}
+
+fn replay(request: ServiceRequest, answer: &AnswerRow) -> ServiceResponse<BoxBody> {
+    let mut response = reply::respond(u16::try_from(answer.status).unwrap_or(500), answer.body.clone().into_bytes());
+    response.headers_mut().insert(IDEMPOTENT_REPLAY, HeaderValue::from_static("true"));
+    request.into_response(response)
+}
+
+/// Remembers what was recorded with the effect, or records an answer that had none.
+async fn record(app: &App, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let status = response.status().as_u16();
+    match running.taken() {
+        Some(answer) if status < 500 => app.keys.remember(answer),
+        // The effect may stand although this answer failed: the next one looks.
+        Some(answer) => app.keys.note_used(answer.company_id, &answer.key),
+        None if status >= 500 || status == METHOD_NOT_ALLOWED => {}
+        None => return record_alone(app, running, response).await,
+    }
+    fail::fail_point!("once_recorded", |_| std::process::abort());
+    response
+}
+
+async fn record_alone(app: &App, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let (request, response) = response.into_parts();
+    let (head, body) = response.into_parts();
+    let bytes = to_bytes(body).await.unwrap_or_default();
+    if let Ok(text) = std::str::from_utf8(&bytes) {
+        let answer = running.answer(head.status().as_u16(), text.to_owned());
+        // Nothing happened, so a record that cannot be kept now is no harm: the retry is refused anew.
+        if let Ok(place) = app.engine.store().log.reserve()
+            && let Ok((_, durable)) = place.append(vec![Change::Answer(Box::new(answer.clone()))])
+            && durable.reached().await.is_ok()
+        {
+            app.keys.remember(answer);
+        }
+    }
+    ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)))
+}

@@ -1,0 +1,143 @@
+//! How many requests a company may make in a minute.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use dashmap::DashMap;
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use hotline_persistence::CompanyId;
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// What a company without a limit is told it has: more than it can use.
+const NO_LIMIT: u32 = i32::MAX as u32;
+
+/// The limits of every company that was seen.
+pub struct RateLimits {
+    /// Requests a minute of a company that has no figure of its own; 0: no limit.
+    default_per_minute: u32,
+    companies: DashMap<CompanyId, Arc<Limit>>,
+    clock: DefaultClock,
+}
+
+struct Limit {
+    per_minute: u32,
+    limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
+}
+
+/// What is left to a company, as every answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Requests a minute.
+    pub limit: u32,
+    /// Requests left at once.
+    pub remaining: u32,
+    /// Seconds until all are left again.
+    pub reset_s: u32,
+}
+
+/// A request too many: seconds until the next is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany {
+    /// What is left.
+    pub allowance: Allowance,
+    /// Whole seconds, at least one.
+    pub retry_after_s: u64,
+}
+
+impl RateLimits {
+    /// Limits with a default.
+    pub fn new(default_per_minute: u32) -> Self {
+        Self { default_per_minute, companies: DashMap::new(), clock: DefaultClock::default() }
+    }
+
+    /// What a caller is told who is nobody's: the default, untouched, whoever they are.
+    pub fn untouched(&self) -> Allowance {
+        full(self.default_per_minute)
+    }
+
+    /// Takes one request of a company whose own figure is `per_minute`, if it has one.
+    ///
+    /// # Errors
+    /// When none is left.
+    pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, TooMany> {
+        let per_minute = per_minute.and_then(|own| u32::try_from(own).ok()).unwrap_or(self.default_per_minute);
+        let Some(rate) = NonZeroU32::new(per_minute) else { return Ok(full(0)) };
+        let limit = self.of(company, rate);
+        match limit.limiter.check() {
+            Ok(state) => Ok(allowance(per_minute, state.remaining_burst_capacity())),
+            Err(refused) => {
+                let wait = refused.wait_time_from(self.clock.now());
+                Err(TooMany {
+                    allowance: allowance(per_minute, 0),
+                    retry_after_s: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+                })
+            }
+        }
+    }
+
+    fn of(&self, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
+        if let Some(limit) = self.companies.get(&company)
+            && limit.per_minute == rate.get()
+        {
+            return limit.clone();
+        }
+        // A new figure starts with a full minute, as a new company does.
+        let limiter = RateLimiter::direct(Quota::per_minute(rate)).with_middleware();
+        let limit = Arc::new(Limit { per_minute: rate.get(), limiter });
+        self.companies.insert(company, limit.clone());
+        limit
+    }
+}
+
+fn full(per_minute: u32) -> Allowance {
+    let limit = if per_minute == 0 { NO_LIMIT } else { per_minute };
+    Allowance { limit, remaining: limit, reset_s: 0 }
+}
+
+fn allowance(limit: u32, remaining: u32) -> Allowance {
+    let used = u64::from(limit.saturating_sub(remaining));
+    let reset_s = (used * 60).div_ceil(u64::from(limit.max(1)));
+    Allowance { limit, remaining, reset_s: u32::try_from(reset_s).unwrap_or(u32::MAX) }
+}
+
+impl Allowance {
+    /// Says so in an answer.
+    pub fn write(self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT, HeaderValue::from(self.limit));
+        headers.insert(REMAINING, HeaderValue::from(self.remaining));
+        headers.insert(RESET, HeaderValue::from(self.reset_s));
+    }
+
+    /// Says so unless something was said already.
+    pub fn write_if_missing(self, headers: &mut HeaderMap) {
+        if !headers.contains_key(LIMIT) {
+            self.write(headers);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_company_has_its_figure_and_another_has_its_own() {
+        let limits = RateLimits::new(2);
+        let (a, b) = (CompanyId(1), CompanyId(2));
+        assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 1, reset_s: 30 }));
+        assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 0, reset_s: 60 }));
+        let refused = limits.take(a, None).expect_err("the third is too many");
+        assert!((1..=30).contains(&refused.retry_after_s), "{refused:?}");
+        assert_eq!(limits.take(b, Some(3)).map(|left| left.remaining), Ok(2));
+        // A figure that is raised counts at once, and none is no limit.
+        assert_eq!(limits.take(a, Some(100)).map(|left| left.remaining), Ok(99));
+        assert_eq!(limits.take(a, Some(0)), Ok(Allowance { limit: NO_LIMIT, remaining: NO_LIMIT, reset_s: 0 }));
+    }
+}

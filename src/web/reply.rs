@@ -1,0 +1,155 @@
+//! What handlers answer: `data` around every success, and what the API document says of it.
+
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::ContentType;
+use actix_web::{HttpRequest, HttpResponse, Responder};
+use hotline_persistence::select::{self, Page};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::schema::{self, Schemas};
+use super::{Answer, ApiError};
+
+/// A success: one status, and a body that can be made anywhere, also in an actor.
+pub trait Reply: 'static {
+    /// The HTTP status.
+    const STATUS: u16;
+
+    /// The body; empty when there is none.
+    ///
+    /// # Errors
+    /// `500` when a value cannot be written as JSON, which none is known to do.
+    fn body(&self) -> Answer<Vec<u8>>;
+
+    /// What the document says of the body; none when there is none.
+    fn schema(schemas: &mut Schemas) -> Option<Value>;
+}
+
+/// A resource, with its status.
+pub struct Resource<T, const STATUS: u16>(pub T);
+
+/// `200` with a resource.
+pub type Shown<T> = Resource<T, 200>;
+/// `201` with what was made.
+pub type Created<T> = Resource<T, 201>;
+/// `202` with what will be done.
+pub type Accepted<T> = Resource<T, 202>;
+
+impl<T, const STATUS: u16> Resource<T, STATUS> {
+    /// With this resource.
+    pub fn of(resource: impl Into<T>) -> Self {
+        Self(resource.into())
+    }
+}
+
+/// `204`: done, and nothing to show.
+pub struct Done;
+
+/// A page of a list.
+pub struct Listed<T> {
+    page: Page,
+    rows: Vec<T>,
+    has_more: bool,
+}
+
+impl<T> Listed<T> {
+    /// A page of rows, each shown by `show`.
+    pub fn of<R>(page: Page, listed: select::Listed<R>, show: impl FnMut(R) -> T) -> Self {
+        Self { page, rows: listed.rows.into_iter().map(show).collect(), has_more: listed.has_more }
+    }
+}
+
+#[derive(Serialize)]
+struct Data<T> {
+    data: T,
+}
+
+#[derive(Serialize)]
+struct Rows<'a, T> {
+    data: &'a [T],
+    meta: Meta,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    page: i64,
+    per_page: i64,
+    has_more: bool,
+}
+
+fn write(value: &impl Serialize) -> Answer<Vec<u8>> {
+    serde_json::to_vec(value).map_err(ApiError::internal)
+}
+
+impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T, STATUS> {
+    const STATUS: u16 = STATUS;
+
+    fn body(&self) -> Answer<Vec<u8>> {
+        write(&Data { data: &self.0 })
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        let resource = schema::of::<T>(schemas);
+        Some(json!({"type": "object", "properties": {"data": resource}, "required": ["data"]}))
+    }
+}
+
+impl<T: Serialize + ToSchema + 'static> Reply for Listed<T> {
+    const STATUS: u16 = 200;
+
+    fn body(&self) -> Answer<Vec<u8>> {
+        let meta = Meta { page: self.page.number, per_page: self.page.size, has_more: self.has_more };
+        write(&Rows { data: &self.rows, meta })
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        let row = schema::of::<T>(schemas);
+        let properties = json!({"data": {"type": "array", "items": row}, "meta": schema::reference("PageMeta")});
+        Some(json!({"type": "object", "properties": properties, "required": ["data", "meta"]}))
+    }
+}
+
+impl Reply for Done {
+    const STATUS: u16 = 204;
+
+    fn body(&self) -> Answer<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn schema(_: &mut Schemas) -> Option<Value> {
+        None
+    }
+}
+
+/// An answer with a status and a JSON body, or none.
+pub fn respond(status: u16, body: Vec<u8>) -> HttpResponse {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = HttpResponse::build(status);
+    if body.is_empty() { response.finish() } else { response.content_type(ContentType::json()).body(body) }
+}
+
+fn respond_with<R: Reply>(reply: &R) -> HttpResponse {
+    match reply.body() {
+        Ok(body) => respond(R::STATUS, body),
+        Err(error) => actix_web::ResponseError::error_response(&error),
+    }
+}
+
+macro_rules! responder {
+    ([$($generics:tt)*] $reply:ty) => {
+        impl<$($generics)*> Responder for $reply {
+            type Body = BoxBody;
+
+            fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+                respond_with(&self)
+            }
+        }
+    };
+}
+
+responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
+responder!([T: Serialize + ToSchema + 'static] Listed<T>);
+responder!([] Done);

@@ -1,0 +1,87 @@
+//! `hotline profile` and `hotline admin`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use hotline_persistence::password;
+use serde_json::Value;
+
+use super::{failure, json};
+use crate::process::{Process, command, data_folder, with_database};
+
+/// Runs `hotline admin create` with this on its standard input.
+fn with_password(folder: &Path, email: &str, line: &str) -> Output {
+    let mut command = command(folder, &["admin", "create", email, "--password-stdin", "--json"]);
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("hotline runs");
+    child.stdin.take().expect("stdin").write_all(line.as_bytes()).expect("a line");
+    child.wait_with_output().expect("hotline ends")
+}
+
+async fn hash_of(folder: &Path, email: &str) -> String {
+    with_database(folder, async |db| {
+        let hash = "select password_hash from admins where email = $1";
+        sqlx::query_scalar(hash).bind(email).fetch_one(db).await.expect("hash")
+    })
+    .await
+}
+
+#[actix_web::test]
+async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_running_one() {
+    let folder = data_folder();
+    let path = folder.path();
+    // The stopped service.
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let listed = json(path, &["profile", "list", "--company", &company]);
+    let [administrator, supervisor, agent] = listed["profiles"].as_array().expect("profiles").as_slice() else {
+        panic!("{listed}")
+    };
+    assert_eq!(administrator["name"], "Administrator");
+    let everything = serde_json::to_value(hotline::cli::everything()).expect("json");
+    assert_eq!(administrator["permissions"], everything, "a new module needs a migration of the default profiles");
+    assert_eq!(supervisor["name"], "Supervisor");
+    assert_eq!(supervisor["permissions"]["users"], serde_json::json!(["GET"]));
+    assert!(!supervisor["permissions"].to_string().contains("DELETE"));
+    assert_eq!(agent["name"], "Agent");
+    assert_eq!(agent["permissions"]["tickets"], serde_json::json!(["GET", "POST", "PUT"]));
+    assert_eq!(
+        (&agent["permissions"]["tags"], &agent["permissions"]["reports"]),
+        (&serde_json::json!(["GET"]), &Value::Null)
+    );
+    let sees: Vec<&Value> = [administrator, supervisor, agent].iter().map(|profile| &profile["seesAllCards"]).collect();
+    assert_eq!(sees, [true, true, false]);
+
+    let drawn = json(path, &["admin", "create", "Ana@example.com"]);
+    let password = drawn["password"].as_str().expect("a password");
+    assert!(password.len() >= 12 && drawn["id"].is_i64() && drawn["email"] == "Ana@example.com", "{drawn}");
+    let hash = hash_of(path, "Ana@example.com").await;
+    assert!(hash.starts_with("$argon2id$") && password::is_right(password, &hash), "{hash}");
+
+    // The running one.
+    let process = Process::serve(path);
+    let create = ["profile", "create", "--company", &company, "--name", "Sales"];
+    let made = json(path, &[&create[..], &["--permission", "crm:GET,POST", "--sees-all-cards"]].concat());
+    assert_eq!(made["permissions"], serde_json::json!({"crm": ["GET", "POST"]}));
+    assert!(made["seesAllCards"] == true && made["companyId"] == company.parse::<i64>().expect("id"), "{made}");
+    assert!(failure(path, &create).contains("`Sales`"));
+    assert!(failure(path, &["profile", "create", "--company", "999", "--name", "x"]).contains("company"));
+    assert!(failure(path, &[&create[..], &["--permission", "crm:PATCH"]].concat()).contains("PATCH"));
+    assert_eq!(json(path, &["profile", "list"])["profiles"].as_array().map(Vec::len), Some(4));
+
+    let said = failure(path, &["admin", "create", "ana@EXAMPLE.com"]);
+    assert!(said.contains("ana@EXAMPLE.com"), "{said}");
+    assert_eq!(hash_of(path, "Ana@example.com").await, hash, "the one that is there was changed");
+    assert!(failure(path, &["admin", "create", "nobody"]).contains("e-mail"));
+    let short = with_password(path, "ben@example.com", "elevenchars\n");
+    assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("12 characters"));
+    let chosen = with_password(path, "ben@example.com", "correct horse battery\nnot this\n");
+    let made: Value = serde_json::from_slice(&chosen.stdout).expect("json");
+    assert!(made["email"] == "ben@example.com" && made.get("password").is_none(), "{made}");
+    assert!(password::is_right("correct horse battery", &hash_of(path, "ben@example.com").await));
+    process.kill();
+
+    // The stopped one again.
+    json(path, &["profile", "create", "--company", &company, "--name", "Everything", "--all"]);
+    assert_eq!(json(path, &["profile", "list"])["profiles"][4]["permissions"], everything);
+}

@@ -1,0 +1,124 @@
+//! `hotline channel`.
+
+use serde_json::{Value, json as of};
+
+use super::{failure, json, within_a_second};
+use crate::process::{Process, data_folder, run, with_database};
+use crate::support::Api;
+
+const CREDENTIALS: [&str; 6] =
+    ["--access-token", "hidden-one", "--app-secret", "hidden-two", "--verify-token", "hidden-three"];
+
+/// What is stored of a channel, secrets and all.
+async fn stored(folder: &std::path::Path, id: &str) -> Value {
+    let id: i64 = id.parse().expect("id");
+    with_database(folder, async |db| {
+        sqlx::query_scalar("select settings from channels where id = $1")
+            .bind(id)
+            .fetch_one(db)
+            .await
+            .expect("settings")
+    })
+    .await
+}
+
+#[actix_web::test]
+async fn channels_take_what_their_type_needs_and_show_no_secret() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let mut said = String::new();
+    let create = |kind: &str, options: &[&str]| {
+        let create = ["channel", "create", "--company", &company, "--type", kind, "--name", kind];
+        json(path, &[&create, options].concat())
+    };
+    // The stopped service.
+    let phone = create(
+        "whatsapp",
+        &[&["--phone-number-id", "1065", "--number", "+55 11 99999-0000"][..], &CREDENTIALS].concat(),
+    );
+    assert_eq!((&phone["type"], &phone["status"]), (&"whatsapp".into(), &"connected".into()));
+    assert!(phone["publicKey"].is_string() && phone["name"] == "whatsapp" && phone["number"] == "5511999990000");
+    let phone_id = phone["id"].to_string();
+    said += &phone.to_string();
+    let renamed = json(path, &["channel", "update", &phone_id, "--name", "Phone", "--number", ""]);
+    assert_eq!((&renamed["name"], &renamed["number"]), (&"Phone".into(), &Value::Null));
+    assert_eq!((&renamed["status"], &renamed["publicKey"]), (&"connected".into(), &phone["publicKey"]));
+    let look = ["--color", "#0F766E", "--title", "Shop", "--greeting", "Hello", "--position", "left"];
+    let website = create(
+        "webchat",
+        &[&look[..], &["--allow-origin", "https://Shop.example", "--pre-chat-field", "name"]].concat(),
+    );
+    let website_id = website["id"].to_string();
+    assert_eq!(
+        stored(path, &website_id).await,
+        of!({"allowedOrigins": ["https://shop.example"], "color": "#0f766e", "title": "Shop", "greeting": "Hello",
+            "position": "left", "preChatFields": ["name"]})
+    );
+
+    // The running one.
+    let process = Process::serve(path);
+    let token = json(path, &["token", "create", "--company", &company, "--name", "crm", "--all"]);
+    let api = Api::new(process.address, token["key"].as_str().expect("key"));
+    let (messenger, instagram) = (create("messenger", &["--page-id", "7"]), create("instagram", &CREDENTIALS));
+    assert_eq!((&messenger["status"], &instagram["status"]), (&"disconnected".into(), &"disconnected".into()));
+    let id = messenger["id"].to_string();
+    let connected = json(path, &[&["channel", "update", &id][..], &CREDENTIALS].concat());
+    said += &connected.to_string();
+    assert_eq!(connected["status"], "connected");
+    within_a_second("the channel is connected", || async {
+        api.get(&format!("/channels/{id}")).await.body["data"]["status"] == "connected"
+    })
+    .await;
+    assert_eq!(
+        stored(path, &id).await,
+        of!({"pageId": "7", "accessToken": "hidden-one", "appSecret": "hidden-two", "verifyToken": "hidden-three"})
+    );
+
+    let queue: i64 = with_database(path, async |db| {
+        let fault = "update channels set status = 'error', last_error = 'token expired' where id = $1";
+        sqlx::query(fault).bind(messenger["id"].as_i64()).execute(db).await.expect("fault");
+        let queue = "insert into queues (company_id, name) values ($1, 'Support') returning id";
+        sqlx::query_scalar(queue).bind(company.parse::<i64>().expect("id")).fetch_one(db).await.expect("queue")
+    })
+    .await;
+    let queue = queue.to_string();
+    let update = |options: &[&str]| json(path, &[&["channel", "update", &id], options].concat());
+    let queued = update(&["--queue", &queue, "--app-secret", "hidden-four"]);
+    assert_eq!(queued["queueId"].to_string(), queue);
+    assert_eq!((&queued["status"], &queued["lastError"]), (&"error".into(), &"token expired".into()));
+    let mended = update(&["--no-queue", "--access-token", "hidden-five", "--provider-url", "http://127.0.0.1:9/"]);
+    assert_eq!((&mended["status"], &mended["lastError"]), (&"connected".into(), &Value::Null));
+    assert_eq!((&mended["queueId"], &mended["settings"]["pageId"]), (&Value::Null, &"7".into()));
+    assert_eq!(mended["settings"]["providerUrl"], "http://127.0.0.1:9");
+    let cut = update(&["--access-token", ""]);
+    assert_eq!(cut["status"], "disconnected");
+
+    // What is refused names the option and changes nothing.
+    let before = json(path, &["channel", "list"]);
+    for (id, options, word) in [
+        (&website_id, ["--access-token", "hidden-six"], "--access-token"),
+        (&website_id, ["--phone-number-id", "1"], "--phone-number-id"),
+        (&website_id, ["--allow-origin", "https://shop.example/page"], "--allow-origin"),
+        (&website_id, ["--color", "red"], "--color"),
+        (&website_id, ["--pre-chat-field", "age"], "--pre-chat-field"),
+        (&phone_id, ["--page-id", "1"], "--page-id"),
+        (&phone_id, ["--greeting", "Hello"], "--greeting"),
+        (&phone_id, ["--access-token", "hidden six"], "--access-token"),
+        (&phone_id, ["--number", "12"], "--number"),
+        (&id, ["--phone-number-id", "1"], "--phone-number-id"),
+        (&id, ["--queue", "999"], "queue"),
+    ] {
+        let told = failure(path, &[&["channel", "update", id.as_str(), "--name", "Other"], &options[..]].concat());
+        assert!(told.contains(word), "{options:?}: {told}");
+        said += &told;
+    }
+    assert_eq!(json(path, &["channel", "list"]), before);
+    assert!(failure(path, &["channel", "update", "999", "--name", "x"]).contains("channel"));
+    assert!(failure(path, &["channel", "update", &id]).contains("nothing is given"));
+    said += &before.to_string();
+    said += &String::from_utf8_lossy(&run(path, &["channel", "list"]).stdout);
+    said += &process.log();
+    assert!(!said.contains("hidden"), "a secret shows");
+    process.kill();
+}

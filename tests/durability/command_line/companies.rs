@@ -1,0 +1,45 @@
+//! `hotline company`.
+
+use super::{json, within_a_second};
+use crate::process::{Process, data_folder};
+use crate::support::Api;
+
+#[actix_web::test]
+async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
+    let folder = data_folder();
+    let company = json(folder.path(), &["company", "create", "Acme"]);
+    let id = company["id"].to_string();
+    let update = |options: &[&str]| json(folder.path(), &[&["company", "update", &id], options].concat());
+    let changed = update(&["--name", "Acme Ltd", "--rate-per-minute=0", "--time-zone=America/Sao_Paulo"]);
+    assert_eq!(changed["id"], company["id"]);
+    assert_eq!((&changed["name"], &changed["ratePerMinute"]), (&"Acme Ltd".into(), &0.into()));
+    assert_eq!(changed["timeZone"], "America/Sao_Paulo");
+    assert!(changed["active"] == true && changed["apiEnabled"] == true, "{changed}");
+    let token = json(folder.path(), &["token", "create", "--company", &id, "--name", "crm", "--all"]);
+
+    let process = Process::serve(folder.path());
+    let api = Api::new(process.address, token["key"].as_str().expect("key"));
+    let answers = |status: u16| {
+        let api = api.clone();
+        move || {
+            let api = api.clone();
+            async move { api.get("/channels").await.status == status }
+        }
+    };
+    assert!(answers(200)().await);
+    let changed = update(&["--active=false"]);
+    assert_eq!((&changed["active"], &changed["name"]), (&false.into(), &"Acme Ltd".into()));
+    within_a_second("the company is not served", answers(403)).await;
+    api.get("/channels").await.error(403, "ERR_API_COMPANY_INACTIVE");
+    update(&["--active=true", "--api-enabled=false"]);
+    within_a_second("the API is not in its plan", || async {
+        api.get("/channels").await.body["error"]["code"] == "ERR_API_NOT_ENABLED"
+    })
+    .await;
+    api.get("/channels").await.error(403, "ERR_API_NOT_ENABLED");
+    update(&["--api-enabled=true"]);
+    within_a_second("the company is served again", answers(200)).await;
+    let listed = json(folder.path(), &["company", "list"]);
+    assert_eq!(listed["companies"][0]["timeZone"], "America/Sao_Paulo");
+    process.kill();
+}

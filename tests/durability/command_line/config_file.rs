@@ -1,0 +1,101 @@
+//! The TOML file.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use hotline_persistence::tables::companies;
+use serde_json::Value;
+
+use super::url;
+use crate::process::data_folder;
+use crate::support::TestDatabase;
+
+/// The binary in this folder, with nothing but what the arguments and files say.
+fn hotline(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HOTLINE_") && name != "HOTLINE_PG_BIN") {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn failed(output: Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The company of the database that was used.
+fn used(command: &mut Command) -> String {
+    let output = command.output().expect("hotline runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed: Value = serde_json::from_slice(&output.stdout).expect("json");
+    listed["companies"][0]["name"].as_str().expect("a company").to_owned()
+}
+
+async fn database_of(company: &str) -> TestDatabase {
+    let database = TestDatabase::create().await;
+    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    companies::insert(&database.db, company).await.expect("company");
+    database
+}
+
+#[actix_web::test]
+async fn the_command_line_wins_over_the_environment_and_the_environment_over_the_file() {
+    let folder = data_folder();
+    let path = folder.path();
+    let (filed, other) = (database_of("filed").await, database_of("other").await);
+    let (environment, line) = (database_of("environment").await, database_of("line").await);
+    let write = |name: &str, text: &str| std::fs::write(path.join(name), text).expect("file");
+    write("hotline.toml", &format!("database_url = \"{}\"\nrate_per_minute = 7\n", url(&filed)));
+    write("other.toml", &format!("database-url = \"{}\"\nlisten = \"192.0.2.1:1\"\n", url(&other)));
+    let list = ["company", "list", "--json"];
+    assert_eq!(used(&mut hotline(path, &list)), "filed");
+    assert_eq!(used(hotline(path, &list).arg("--config=other.toml")), "other");
+    assert_eq!(used(hotline(path, &list).env("HOTLINE_CONFIG", "other.toml")), "other");
+    let from_environment = |arguments: &[&str]| {
+        let mut command = hotline(path, arguments);
+        command.env("HOTLINE_DATABASE_URL", url(&environment));
+        command
+    };
+    assert_eq!(used(&mut from_environment(&list)), "environment");
+    assert_eq!(used(from_environment(&list).args(["--database-url", &url(&line)])), "line");
+    // A key of the service is no option of the company.
+    let update =
+        hotline(path, &["company", "update", "1", "--name", "filed", "--json"]).output().expect("hotline runs");
+    let updated: Value = serde_json::from_slice(&update.stdout).expect("json");
+    assert_eq!(updated["ratePerMinute"], Value::Null);
+
+    // The service: its database is the file's, its address the environment's.
+    let mut serve = hotline(path, &["serve", "--config", "other.toml"]);
+    serve.env("HOTLINE_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut service = serve.spawn().expect("hotline runs");
+    let mut ready = String::new();
+    BufReader::new(service.stdout.take().expect("stdout")).read_line(&mut ready).expect("a line");
+    service.kill().expect("kill");
+    service.wait().expect("status");
+    assert!(ready.starts_with("hotline is ready on http://127.0.0.1:"), "{ready}");
+
+    for (text, words) in [
+        ("lissten = \"127.0.0.1:1\"", ["`lissten`", "bad.toml"]),
+        ("listen = \"nowhere\"", ["`listen`", "bad.toml"]),
+        ("per_page_max = 1001", ["`per_page_max`", "bad.toml"]),
+        ("listen =", ["line 1", "bad.toml"]),
+    ] {
+        write("bad.toml", text);
+        // For every command: what is wrong for the service is not found out by the service alone.
+        let said = failed(hotline(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"));
+        assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
+    }
+    let said = failed(hotline(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
+    assert!(said.contains("missing.toml"), "{said}");
+    write("hotline.toml", "nothing = 1");
+    let said = failed(hotline(path, &list).output().expect("hotline runs"));
+    assert!(said.contains("hotline.toml") && said.contains("`nothing`"), "{said}");
+    let help = hotline(path, &["serve", "--help"]).output().expect("hotline runs");
+    assert!(help.status.success(), "a broken file hides the help");
+    for database in [filed, other, environment, line] {
+        database.drop().await;
+    }
+}

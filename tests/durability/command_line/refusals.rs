@@ -1,0 +1,60 @@
+//! What a command cannot do it says, and nothing has changed.
+
+use hotline_persistence::tables::companies;
+
+use super::{failure, json, url};
+use crate::process::data_folder;
+use crate::support::TestDatabase;
+
+#[actix_web::test]
+async fn a_failure_names_what_is_wrong_and_changes_nothing() {
+    let folder = data_folder();
+    let database = TestDatabase::create().await;
+    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    companies::insert(&database.db, "Acme").await.expect("company");
+    let url = url(&database);
+    let everything = || {
+        let list = |noun: &str| json(folder.path(), &[noun, "list", "--database-url", &url]);
+        ["company", "token", "channel", "profile"].map(list)
+    };
+    let before = everything();
+    let token = ["token", "create", "--company", "1", "--name", "x"];
+    let too_many: Vec<String> = (0..51).map(|last| format!("--allow-ip=10.0.0.{last}")).collect();
+    let too_many: Vec<&str> = ["--all"].into_iter().chain(too_many.iter().map(String::as_str)).collect();
+    let channel = ["channel", "create", "--company", "1", "--name", "x", "--type"];
+    for (command, options, word) in [
+        (&["company", "create"][..], &["  "][..], "blank"),
+        (&["company", "update", "1"], &[], "--active"),
+        (&["company", "update", "1"], &["--active=perhaps"], "--active"),
+        (&["company", "update", "1"], &["--time-zone=Mars/Olympus"], "--time-zone"),
+        (&["company", "update", "1"], &["--name=y", "--time-zone=-3"], "--time-zone"),
+        (&["company", "update", "1"], &["--rate-per-minute=-1"], "--rate-per-minute"),
+        (&["company", "update", "1"], &["--name= "], "blank"),
+        (&["company", "update", "7"], &["--active=true"], "company"),
+        (&["token", "create", "--company", "7", "--name", "x"], &["--all"], "company"),
+        (&token, &[], "--all"),
+        (&token, &["--permission", "nothing:GET"], "nothing"),
+        (&token, &["--permission", "tickets:PATCH"], "PATCH"),
+        (&token, &["--all", "--allow-ip", "::1"], "IPv6"),
+        (&token, &["--all", "--allow-ip", "10.0.0.0/40"], "--allow-ip"),
+        (&token, &too_many, "50"),
+        (&token, &["--all", "--expires", "2001-01-01T00:00:00Z"], "--expires"),
+        (&token, &["--all", "--expires", "tomorrow"], "--expires"),
+        (&["token", "rotate"], &["7"], "token"),
+        (&["token", "revoke"], &["7"], "token"),
+        (&["channel", "create", "--company", "7", "--name", "x"], &["--type", "webchat"], "company"),
+        (&channel, &["telegraph"], "telegraph"),
+        (&channel, &["webchat", "--queue", "7"], "queue"),
+        (&channel, &["webchat", "--verify-token", "x"], "--verify-token"),
+        (&channel, &["webchat", "--allow-origin", "*"], "--allow-origin"),
+        (&channel, &["webchat", "--position", "top"], "--position"),
+        (&channel, &["whatsapp", "--allow-origin", "https://shop.example"], "--allow-origin"),
+        (&channel, &["whatsapp", "--provider-url", "provider"], "--provider-url"),
+        (&channel, &["messenger", "--number", "5511999990000"], "--number"),
+    ] {
+        let said = failure(folder.path(), &[command, options, &["--database-url", &url]].concat());
+        assert!(said.contains(word), "{command:?} {options:?}: {said}");
+    }
+    assert_eq!(everything(), before);
+    database.drop().await;
+}

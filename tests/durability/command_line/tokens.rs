@@ -1,0 +1,72 @@
+//! `hotline token`.
+
+use super::{failure, json, within_a_second};
+use crate::process::{Process, data_folder, run, with_database};
+use crate::support::Api;
+
+#[actix_web::test]
+async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_one() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let create = |name: &str, options: &[&str]| {
+        let create = ["token", "create", "--company", &company, "--name", name];
+        json(path, &[&create, options].concat())
+    };
+    // The stopped service.
+    let limits = ["--expires", "2099-01-01T00:00:00Z", "--permission", "channels:GET"];
+    let ips = ["--allow-ip", "127.0.0.1", "--allow-ip", "127.0.0.1/32", "--allow-ip", "10.1.2.3/8"];
+    let made = create("crm", &[&limits[..], &ips].concat());
+    let (id, first) = (made["id"].to_string(), made["key"].as_str().expect("key").to_owned());
+    let rotated = json(path, &["token", "rotate", &id]);
+    let second = rotated["key"].as_str().expect("key").to_owned();
+    assert_ne!(first, second);
+    assert_eq!(
+        (&rotated["id"], &rotated["companyId"], &rotated["name"]),
+        (&made["id"], &made["companyId"], &"crm".into())
+    );
+    assert_eq!(rotated["prefix"].as_str(), Some(&second[..16]));
+
+    // The running one.
+    let process = Process::serve(path);
+    let api = Api::new(process.address, &second);
+    api.get("/channels").await.data(200);
+    api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    api.with_key(&first).get("/channels").await.error(401, "ERR_API_UNAUTHORIZED");
+    let third = json(path, &["token", "rotate", &id])["key"].as_str().expect("key").to_owned();
+    within_a_second("the old key is dead", || async { api.get("/channels").await.status == 401 }).await;
+    let api = api.with_key(&third);
+    api.get("/channels").await.data(200);
+
+    let revoked = json(path, &["token", "revoke", &id]);
+    assert_eq!((&revoked["id"], &revoked["status"]), (&made["id"], &"revoked".into()));
+    within_a_second("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
+    assert_eq!(json(path, &["token", "revoke", &id])["revokedAt"], revoked["revokedAt"], "revoked twice");
+    let said = failure(path, &["token", "rotate", &id]);
+    assert!(said.contains("revoked") && said.contains(&id), "{said}");
+    assert!(failure(path, &["token", "rotate", "999"]).contains("token"));
+
+    create("shop", &["--all"]);
+    let listed = json(path, &["token", "list", "--company", &company]);
+    let [crm, shop] = listed["tokens"].as_array().expect("tokens").as_slice() else { panic!("{listed}") };
+    assert_eq!(crm["allowedIps"], serde_json::json!(["127.0.0.1", "10.0.0.0/8"]), "kept through the rotations");
+    assert_eq!(crm["permissions"], serde_json::json!({"channels": ["GET"]}));
+    assert!(crm["expiresAt"].as_str().is_some_and(|expiry| expiry.starts_with("2099-01-01T00:00:00")), "{crm}");
+    assert_eq!((&crm["status"], &shop["status"]), (&"revoked".into(), &"active".into()));
+    assert!(crm.as_object().is_some_and(|token| token.contains_key("lastUsedAt")), "{crm}");
+    let past = "update tokens set expires_at = now() - interval '1 second' where name = 'shop'";
+    with_database(path, async |db| sqlx::query(past).execute(db).await.expect("expired")).await;
+    assert_eq!(json(path, &["token", "list"])["tokens"][1]["status"], "expired");
+    for key in [&first, &second, &third] {
+        assert!(!listed.to_string().contains(key.as_str()), "a key shows in the list");
+    }
+    let table = String::from_utf8(run(path, &["token", "list"]).stdout).expect("text");
+    for word in ["status", "revoked", "expired", "2099-01-01", "10.0.0.0/8", "lastUsedAt"] {
+        assert!(table.contains(word), "{word} is missing in\n{table}");
+    }
+    process.kill();
+
+    // The stopped one again.
+    assert_eq!(json(path, &["token", "revoke", &shop["id"].to_string()])["status"], "revoked");
+    assert_eq!(json(path, &["token", "list"])["tokens"][1]["status"], "revoked");
+}
