@@ -38,7 +38,7 @@ pub struct Options {
     /// Where the provider is called, when it is not its usual address
     #[arg(long, value_name = "URL", help_heading = PROVIDER)]
     provider_url: Option<String>,
-    /// A website that may embed it, for instance https://shop.example (repeatable)
+    /// A website that may embed it, for instance `https://shop.example` (repeatable)
     #[arg(long, value_name = "ORIGIN", help_heading = WEBCHAT)]
     allow_origin: Vec<String>,
     /// Its colour

@@ -1,0 +1,122 @@
+//! What stands before a handler: the cost of token, company, rate and permission for one request, and of a request's
+//! name, beside the same handler behind nothing.
+//!
+//! `cargo bench --bench front_door`. In this process and without sockets: the difference is the front door alone.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use actix_web::dev::{Service as _, ServiceResponse};
+use actix_web::http::header::AUTHORIZATION;
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, init_service};
+use actix_web::web;
+use actix_web::{App as Routes, HttpResponse};
+use criterion::{BatchSize, Criterion};
+use futures_util::FutureExt;
+use hotline::app::{Service, Settings};
+use hotline::cli::everything;
+use hotline::web::auth::admit;
+use hotline::web::idempotency::once;
+use hotline::web::request_id::name_request;
+use hotline_actors::EngineOptions;
+use hotline_persistence::tables::companies;
+use hotline_persistence::tables::tokens::{self, NewToken};
+use hotline_persistence::{Durability, journal, pool};
+
+mod support;
+
+/// The handler that is guarded: it only answers.
+async fn answer() -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body("{\"data\":[]}")
+}
+
+const PATH: &str = "/api/v1/tickets";
+
+fn request(key: &str) -> TestRequest {
+    let peer = ([127, 0, 0, 1], 4711).into();
+    TestRequest::get().uri(PATH).peer_addr(peer).insert_header((AUTHORIZATION, format!("Bearer {key}")))
+}
+
+fn main() {
+    if !support::is_bench() {
+        return;
+    }
+    actix_rt::System::new().block_on(run());
+}
+
+async fn run() {
+    let postgres = support::Postgres::start().await;
+    let (service, key) = serve(&postgres).await;
+    let app = service.app.clone();
+    let mut criterion = Criterion::default().configure_from_args().measurement_time(Duration::from_secs(5));
+    let mut group = criterion.benchmark_group("front_door");
+
+    let endpoint = || web::resource("/tickets").get(answer);
+    let bare = init_service(Routes::new().app_data(app.clone()).service(web::scope("/api/v1").service(endpoint()))).await;
+    let guarded = init_service(
+        Routes::new()
+            .app_data(app.clone())
+            .service(web::scope("/api/v1").wrap(from_fn(once)).wrap(from_fn(admit)).service(endpoint())),
+    )
+    .await;
+    let named = init_service(
+        Routes::new()
+            .app_data(app.clone())
+            .wrap(from_fn(name_request))
+            .service(web::scope("/api/v1").wrap(from_fn(once)).wrap(from_fn(admit)).service(endpoint())),
+    )
+    .await;
+
+    macro_rules! measure {
+        ($name:literal, $service:expr) => {
+            group.bench_function($name, |bencher| {
+                bencher.iter_batched(
+                    || request(&key).to_request(),
+                    // Nothing here waits for anything: one poll is the whole request.
+                    |request| black_box(status($service.call(request).now_or_never().expect("nothing waits"))),
+                    BatchSize::SmallInput,
+                );
+            });
+        };
+    }
+    measure!("bare handler", bare);
+    measure!("token, company, rate, permission", guarded);
+    measure!("the same, and the request's name", named);
+    group.finish();
+    service.stop().await.expect("the service stops");
+}
+
+fn status<B>(response: Result<ServiceResponse<B>, actix_web::Error>) -> u16 {
+    let status = response.expect("an answer").status().as_u16();
+    assert_eq!(status, 200);
+    status
+}
+
+/// The service with one company without a limit, and its token.
+async fn serve(postgres: &support::Postgres) -> (Service, String) {
+    let database = postgres.database("front_door").await;
+    let db = pool::connect(database.clone());
+    pool::migrate(&db).await.expect("migrate");
+    let company = companies::insert(&db, "Acme").await.expect("company").id;
+    let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
+    let (_, key) = tokens::insert(&db, company, new).await.expect("token");
+    db.close().await;
+    let settings = Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        data_dir: postgres.journal_dir("front_door"),
+        database: Some(database),
+        pg_bin: None,
+        durability: Durability::Journal,
+        on_premise: false,
+        journal: journal::Options::default(),
+        engine: EngineOptions::default(),
+        workers: 1,
+        trusted_proxies: Vec::new(),
+        // As in the service, and more than the bench can use up.
+        rate_per_minute: u32::MAX,
+        per_page_max: 100,
+        metrics_listen: None,
+    };
+    (Service::start(settings).await.expect("the service starts"), key)
+}
