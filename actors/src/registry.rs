@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use actix::{Actor, Addr};
+use actix::{Actor, Addr, Message};
 use dashmap::DashMap;
 use hotline_persistence::journal::Seq;
 use tokio::sync::OnceCell;
@@ -15,6 +15,44 @@ use crate::Refusal;
 /// Actors of one kind.
 pub struct Registry<K, A: Actor> {
     actors: DashMap<K, Arc<OnceCell<Hot<A>>>>,
+    waiting: Waiting,
+}
+
+/// How many are hot, and how busy they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// Actors in memory.
+    pub hot: usize,
+    /// Commands that were sent and that no actor has taken yet.
+    pub waiting: usize,
+}
+
+/// Counts by how often it was cloned: each command on its way holds one clone, whatever becomes of it.
+#[derive(Clone, Default)]
+struct Waiting(Arc<()>);
+
+impl Waiting {
+    fn count(&self) -> usize {
+        Arc::strong_count(&self.0).saturating_sub(1)
+    }
+}
+
+/// A command on its way. It counts as waiting until its actor takes it, or it is thrown away with its caller or with
+/// the actor's mailbox.
+pub struct Counted<M> {
+    message: M,
+    _waiting: Waiting,
+}
+
+impl<M: Message> Message for Counted<M> {
+    type Result = M::Result;
+}
+
+impl<M> Counted<M> {
+    /// The command, which waits no longer.
+    pub(crate) fn taken(self) -> M {
+        self.message
+    }
 }
 
 /// A hot actor.
@@ -71,7 +109,7 @@ impl Life {
 
 impl<K: Hash + Eq + Clone, A: Actor> Default for Registry<K, A> {
     fn default() -> Self {
-        Self { actors: DashMap::new() }
+        Self { actors: DashMap::new(), waiting: Waiting::default() }
     }
 }
 
@@ -126,6 +164,16 @@ impl<K: Hash + Eq + Clone, A: Actor> Registry<K, A> {
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
 
+    /// The command as it is sent to one of these actors.
+    pub fn counted<M>(&self, message: M) -> Counted<M> {
+        Counted { message, _waiting: self.waiting.clone() }
+    }
+
+    /// How many there are and how busy they are, about now.
+    pub fn population(&self) -> Population {
+        Population { hot: self.len(), waiting: self.waiting.count() }
+    }
+
     /// Hot actors.
     pub fn len(&self) -> usize {
         self.actors.len()
@@ -134,5 +182,66 @@ impl<K: Hash + Eq + Clone, A: Actor> Registry<K, A> {
     /// Whether none is hot.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix::{Context, Handler};
+
+    use super::*;
+
+    /// Stands still at the first command until it is let go.
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+
+    impl Actor for Stuck {
+        type Context = Context<Self>;
+    }
+
+    #[derive(Message)]
+    #[rtype(result = "()")]
+    struct Work;
+
+    impl Handler<Counted<Work>> for Stuck {
+        type Result = ();
+
+        fn handle(&mut self, work: Counted<Work>, _: &mut Self::Context) {
+            let Work = work.taken();
+            let _ = self.0.recv();
+        }
+    }
+
+    #[actix::test]
+    async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
+        let registry = Registry::<u8, Stuck>::default();
+        let (go, told) = std::sync::mpsc::channel();
+        let arbiter = actix::Arbiter::new();
+        let stuck = Stuck::start_in_arbiter(&arbiter.handle(), |cx| {
+            cx.set_mailbox_capacity(1);
+            Stuck(told)
+        });
+        let waiting = || registry.population().waiting;
+        let settle = async |count: usize| {
+            while waiting() != count {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+        };
+        // The first is taken; those after it are sent, and two of their callers go away.
+        let first = tokio::spawn(stuck.send(registry.counted(Work)));
+        settle(0).await;
+        let others: Vec<_> = (0..5).map(|_| tokio::spawn(stuck.send(registry.counted(Work)))).collect();
+        assert_eq!(waiting(), 5);
+        for gone in &others[3..] {
+            gone.abort();
+        }
+        // What lies in the mailbox already stays there until the actor comes to it.
+        drop(go);
+        settle(0).await;
+        assert!(first.await.is_ok());
+        // And an actor that has ended leaves nothing behind.
+        arbiter.stop();
+        assert!(arbiter.join().is_ok());
+        drop(stuck.send(registry.counted(Work)));
+        assert_eq!(waiting(), 0);
     }
 }

@@ -96,7 +96,9 @@ pub struct Stats {
     pub queued_bytes: usize,
     /// Size of all live segment files.
     pub live_bytes: u64,
-    /// How many there are.
+    /// What it may grow to.
+    pub max_bytes: u64,
+    /// How many segment files there are.
     pub segments: usize,
     /// Syncs since the start, one for each group.
     pub syncs: u64,
@@ -200,7 +202,7 @@ impl<T: Send + 'static> Journal<T> {
         };
         let syncs = state.syncs.load(Ordering::Relaxed);
         let records = state.records.load(Ordering::Relaxed);
-        Stats { queued_records, queued_bytes, live_bytes, segments, syncs, records }
+        Stats { queued_records, queued_bytes, live_bytes, max_bytes: state.options.max_bytes, segments, syncs, records }
     }
 
     /// Accepts nothing more, writes and syncs what is queued, ends the threads and unlocks the directory. Places that are out may still be

@@ -86,14 +86,14 @@ impl Records {
             Some(frame) if frame.first == self.next => frame,
             _ => return Err(self.damaged("no group with the next sequence begins here")),
         };
+        let rest = file.metadata().map_err(JournalError::io("read", path))?.len().saturating_sub(self.offset);
+        if frame.bytes() as u64 > rest {
+            return Err(self.damaged("a group is longer than its file"));
+        }
         if frame.next() <= self.from {
             self.offset += frame.bytes() as u64;
             self.next = frame.next();
             return Ok(false);
-        }
-        let rest = file.metadata().map_err(JournalError::io("read", path))?.len().saturating_sub(self.offset);
-        if frame.bytes() as u64 > rest {
-            return Err(self.damaged("a group is longer than its file"));
         }
         self.group.resize(frame.bytes(), 0);
         read_at(file, path, &mut self.group, self.offset)?;

@@ -12,6 +12,7 @@ use super::*;
 mod damage;
 #[cfg(feature = "failpoints")]
 mod failures;
+mod mangled;
 
 const SMALL: Options = Options {
     segment_bytes: 512,

@@ -5,12 +5,12 @@ mod batch;
 mod queue;
 mod writer;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
 pub(crate) use batch::Batch;
-pub use queue::{Entry, FlushQueue};
+pub use queue::{Entry, FlushQueue, Flushes};
 pub use writer::{Mark, Writer};
 
 use crate::change::decode;
@@ -66,11 +66,13 @@ impl Persister {
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
         let batch = Batch::of(entries.iter().flat_map(|entry| &entry.changes));
         let mut pause = RETRY_PAUSE_MIN;
-        loop {
+        let took = loop {
+            let begun = Instant::now();
             match self.writer.write(&batch, last).await {
-                Ok(()) => break,
+                Ok(()) => break begun.elapsed(),
                 Err(Error::NotOwner) => return Err(Error::NotOwner),
                 Err(error) => {
+                    self.log.queue().flush_failed();
                     if self.log.queue().set_up(false) {
                         tracing::warn!(%error, "the database does not take changes; they are kept and tried again");
                     }
@@ -78,11 +80,11 @@ impl Persister {
                     pause = (pause * 2).min(RETRY_PAUSE_MAX);
                 }
             }
-        }
+        };
         if !self.log.queue().set_up(true) {
             tracing::info!("the database takes changes again");
         }
-        self.log.queue().flushed_to(last, batch.changes);
+        self.log.queue().flushed_to(last, batch.changes, took);
         for entry in entries {
             if let Some(done) = entry.done {
                 // A caller that went away does not wait any more.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot, watch};
 
+use crate::figures::Histogram;
 use crate::journal::Seq;
 use crate::{Change, Error, Result};
 
@@ -17,6 +18,48 @@ const CHANGES_MAX: usize = 300_000;
 /// How long a list waits for the persister. A batch takes some ten milliseconds; a second means the database
 /// is not well, and a caller is better told so.
 const BARRIER_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Bounds of the changes of one transaction, up to the largest there is.
+const FLUSH_CHANGES_BOUNDS: &[u64] = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, super::BATCH_CHANGES_MAX as u64];
+
+/// Bounds of the time one transaction takes, in nanoseconds: 1 ms to 10 s.
+const FLUSH_NS_BOUNDS: &[u64] = &[
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    5_000_000_000,
+    10_000_000_000,
+];
+
+/// What the persister has done since the start.
+#[derive(Debug)]
+pub struct Flushes {
+    /// Changes of each transaction that was committed.
+    pub changes: Histogram,
+    /// Time of each, in nanoseconds, without the tries before it that failed.
+    pub duration_ns: Histogram,
+    failed: AtomicU64,
+}
+
+impl Flushes {
+    fn new() -> Self {
+        let (changes, duration_ns) = (Histogram::new(FLUSH_CHANGES_BOUNDS), Histogram::new(FLUSH_NS_BOUNDS));
+        Self { changes, duration_ns, failed: AtomicU64::new(0) }
+    }
+
+    /// Tries that failed; each is tried again.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+}
 
 /// One durable decision on its way to the tables.
 pub struct Entry {
@@ -44,16 +87,20 @@ pub struct FlushQueue {
     closed: AtomicBool,
     /// Changes written since the start.
     written: AtomicU64,
+    flushes: Flushes,
 }
 
 #[derive(Default)]
 struct Waiting {
-    entries: VecDeque<Entry>,
+    /// With the moment each came by.
+    entries: VecDeque<(Instant, Entry)>,
     changes: usize,
     /// The newest entry that came by.
     seen: Seq,
     /// Entries after `read_to` are on disk only.
     spilled: bool,
+    /// When the first of them came by.
+    spilled_since: Option<Instant>,
     read_to: Seq,
     oldest_since: Option<Instant>,
 }
@@ -84,6 +131,7 @@ impl FlushQueue {
             up: AtomicBool::new(true),
             closed: AtomicBool::new(false),
             written: AtomicU64::new(0),
+            flushes: Flushes::new(),
         }
     }
 
@@ -94,9 +142,10 @@ impl FlushQueue {
 
     /// Takes synced entries, in order.
     pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
+        let now = Instant::now();
         let mut waiting = self.lock();
         for entry in entries {
-            waiting.push(entry, self.spills.then_some(self.room));
+            waiting.push(entry, now, self.spills.then_some(self.room));
         }
         let seen = waiting.seen;
         drop(waiting);
@@ -112,7 +161,7 @@ impl FlushQueue {
     ) -> Seq {
         let mut waiting = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
-        waiting.push(Entry { seq, changes, done }, None);
+        waiting.push(Entry { seq, changes, done }, Instant::now(), None);
         drop(waiting);
         self.announce(seq);
         seq
@@ -168,7 +217,7 @@ impl FlushQueue {
         self.closed.load(Ordering::Acquire)
             || self.wanted.load(Ordering::Acquire) > self.flushed()
             || self.lock().changes >= super::BATCH_CHANGES_MAX
-            || self.lock().entries.iter().next().is_some_and(|entry| entry.done.is_some())
+            || self.lock().entries.front().is_some_and(|(_, entry)| entry.done.is_some())
     }
 
     pub(super) fn take(&self, changes_max: usize) -> Taken {
@@ -179,7 +228,7 @@ impl FlushQueue {
         let mut taken = Vec::new();
         let mut changes = 0;
         while changes < changes_max
-            && let Some(entry) = waiting.entries.pop_front()
+            && let Some((_, entry)) = waiting.entries.pop_front()
         {
             changes += entry.changes.len();
             taken.push(entry);
@@ -197,12 +246,26 @@ impl FlushQueue {
         }
     }
 
-    pub(super) fn flushed_to(&self, seq: Seq, changes: usize) {
-        self.written.fetch_add(changes as u64, Ordering::Relaxed);
+    /// Notes what was committed, and how long it took.
+    pub(super) fn flushed_to(&self, seq: Seq, changes: usize, took: Duration) {
+        let changes = changes as u64;
+        self.written.fetch_add(changes, Ordering::Relaxed);
+        self.flushes.changes.add(changes);
+        self.flushes.duration_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         let mut waiting = self.lock();
-        waiting.oldest_since = waiting.has_work().then(Instant::now);
+        waiting.oldest_since = waiting.oldest();
         drop(waiting);
         self.flushed.send_replace(seq);
+    }
+
+    /// Notes a try that failed.
+    pub(super) fn flush_failed(&self) {
+        self.flushes.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What was flushed, and how.
+    pub fn flushes(&self) -> &Flushes {
+        &self.flushes
     }
 
     /// Notes whether the database takes changes; answers what was noted before.
@@ -272,8 +335,15 @@ impl Waiting {
         self.spilled || !self.entries.is_empty()
     }
 
-    /// Takes an entry, unless it is on disk as well and there is no `room` for it.
-    fn push(&mut self, entry: Entry, room: Option<usize>) {
+    /// When the oldest entry that waits came by. Of those on disk only the first is known; until all of them are read
+    /// back they count as being as old.
+    fn oldest(&self) -> Option<Instant> {
+        let spilled = if self.spilled { self.spilled_since } else { None };
+        self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled).min()
+    }
+
+    /// Takes an entry that came by `now`, unless it is on disk as well and there is no `room` for it.
+    fn push(&mut self, entry: Entry, now: Instant, room: Option<usize>) {
         self.seen = entry.seq;
         if entry.seq <= self.read_to {
             return; // Read back from the journal before it came by here.
@@ -281,13 +351,14 @@ impl Waiting {
         if self.spilled || room.is_some_and(|room| self.changes >= room) {
             if !self.spilled {
                 self.spilled = true;
+                self.spilled_since = Some(now);
                 self.read_to = entry.seq - 1;
             }
             return;
         }
-        self.oldest_since.get_or_insert_with(Instant::now);
+        self.oldest_since.get_or_insert(now);
         self.changes += entry.changes.len();
-        self.entries.push_back(entry);
+        self.entries.push_back((now, entry));
     }
 }
 
@@ -340,6 +411,25 @@ mod tests {
         queue.read_back(5);
         queue.push([entry(6)].into_iter());
         assert_eq!(taken(&queue), [6]);
+    }
+
+    #[test]
+    fn the_lag_is_the_age_of_what_is_left_after_a_flush() {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let queue = FlushQueue::with_room(0, true, 2);
+        assert_eq!(queue.lag(), Duration::ZERO);
+        queue.push((1..=4).map(entry));
+        std::thread::sleep(PAUSE);
+        assert!(matches!(queue.take(1), Taken::Entries(_)));
+        queue.flushed_to(1, 1, PAUSE);
+        assert!(queue.lag() >= PAUSE, "2 has waited as long: {:?}", queue.lag());
+        assert_eq!(taken(&queue), [2]);
+        queue.flushed_to(2, 1, PAUSE);
+        assert!(queue.lag() >= PAUSE, "3 and 4 have, on disk: {:?}", queue.lag());
+        queue.read_back(4);
+        queue.flushed_to(4, 2, PAUSE);
+        assert_eq!(queue.lag(), Duration::ZERO);
+        assert_eq!((queue.written(), queue.flushes().changes.read().count()), (4, 3));
     }
 
     #[test]

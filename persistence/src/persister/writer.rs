@@ -8,7 +8,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use super::Batch;
 use crate::change::ContactChannel;
-use crate::error::is_refusal;
+use crate::error::{is_refusal, without_values};
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::tables::idempotency_keys::AnswerRow;
@@ -143,7 +143,8 @@ impl Rows<'_> {
 
     async fn reject<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
         let reason = error.to_string();
-        tracing::error!(kind = K::NAME, company.id = %K::company(row), row.id = K::id(row), reason, "the database refused a row; it is kept in rejected_changes");
+        let logged = without_values(error);
+        tracing::error!(kind = K::NAME, company.id = %K::company(row), row.id = K::id(row), reason = logged, "the database refused a row; it is kept in rejected_changes");
         crate::persister::count_rejected();
         sqlx::query(
             "insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::record::{FRAME_BYTES, HEADER_BYTES, RECORD_PREFIX_BYTES};
 use super::*;
 
-fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(super) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -13,7 +13,7 @@ fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-fn restore(dir: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+pub(super) fn restore(dir: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(dir).unwrap() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }

@@ -1,0 +1,67 @@
+//! Figures: counted where things happen, with no idea who reads them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many values lie between which bounds, and their sum. Any thread may add to it; that takes no lock.
+#[derive(Debug)]
+pub struct Histogram {
+    bounds: &'static [u64],
+    /// One for each bound, and one for what is above the last.
+    counts: Box<[AtomicU64]>,
+    sum: AtomicU64,
+}
+
+/// What a histogram holds at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Highest value of each part but the last.
+    pub bounds: &'static [u64],
+    /// Values in each part; one more than there are bounds.
+    pub counts: Vec<u64>,
+    /// All values together, in their own unit.
+    pub sum: u64,
+}
+
+impl Histogram {
+    /// An empty one with ascending bounds.
+    pub fn new(bounds: &'static [u64]) -> Self {
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum: AtomicU64::new(0) }
+    }
+
+    /// Adds a value.
+    pub fn add(&self, value: u64) {
+        let part = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[part].fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// What it holds now. A value that is being added may be in the counts and not yet in the sum.
+    pub fn read(&self) -> Spread {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        Spread { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
+    }
+}
+
+impl Spread {
+    /// Values in all parts.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_belongs_to_what_is_below_it() {
+        let histogram = Histogram::new(&[10, 20]);
+        for value in [0, 10, 11, 20, 21, 1000] {
+            histogram.add(value);
+        }
+        let spread = histogram.read();
+        assert_eq!(spread.counts, [2, 2, 2]);
+        assert_eq!((spread.count(), spread.sum), (6, 1062));
+    }
+}

@@ -1,0 +1,293 @@
+//! Segments as no writer leaves them. Whatever the bytes are: nothing panics, nothing grows beyond the files, and what
+//! is read is a prefix of what was written, or the file and the place that are wrong are named.
+//!
+//! `PROPTEST_CASES` is the number of cases of each test.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
+
+use super::super::reader::Records;
+use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, Id, crc_seed};
+use super::damage::{restore, snapshot};
+use super::*;
+
+/// Cases of a test, unless the environment says otherwise: some seconds.
+const CASES: u32 = 256;
+
+/// Records of the journal that is mangled.
+const WRITTEN: Seq = 20;
+
+/// Memory may grow by this much while files of some kilobytes are read: the process's own noise.
+const GROWTH_BYTES_MAX: u64 = 256 << 20;
+
+const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// What happens to a segment.
+#[derive(Clone, Debug)]
+enum Mangle {
+    Flip(Index, u8),
+    Overwrite(Index, Vec<u8>),
+    Insert(Index, Vec<u8>),
+    Take(Index, usize),
+    Truncate(Index),
+    Zero(Index, usize),
+    /// The start of a group that promises anything.
+    Promise {
+        at: Index,
+        length: u32,
+        count: u32,
+        first: Seq,
+    },
+    /// Whole groups, rightly sealed, in a place that may not be theirs.
+    Group {
+        at: Index,
+        first: Seq,
+        records: u64,
+    },
+    /// A whole header that says anything.
+    Header {
+        frame_bytes_max: u32,
+        first: Seq,
+        is_ours: bool,
+    },
+    /// The bytes of another segment.
+    Copy(Index),
+}
+
+fn sizes() -> impl Strategy<Value = u32> {
+    prop_oneof![select(vec![0, 1, 4, 100, 1 << 24, i32::MAX as u32, u32::MAX - 24, u32::MAX]), any::<u32>()]
+}
+
+fn sequences() -> impl Strategy<Value = Seq> {
+    prop_oneof![4 => 0..30u64, 1 => select(vec![u64::MAX, u64::MAX - 1, 1 << 63]), 1 => any::<u64>()]
+}
+
+fn mangle() -> impl Strategy<Value = Mangle> {
+    let bytes = || vec(any::<u8>(), 1..80);
+    prop_oneof![
+        (any::<Index>(), 1..=u8::MAX).prop_map(|(at, bits)| Mangle::Flip(at, bits)),
+        (any::<Index>(), bytes()).prop_map(|(at, bytes)| Mangle::Overwrite(at, bytes)),
+        (any::<Index>(), bytes()).prop_map(|(at, bytes)| Mangle::Insert(at, bytes)),
+        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Mangle::Take(at, count)),
+        any::<Index>().prop_map(Mangle::Truncate),
+        (any::<Index>(), 1usize..200).prop_map(|(at, count)| Mangle::Zero(at, count)),
+        (any::<Index>(), sizes(), sizes(), sequences()).prop_map(|(at, length, count, first)| Mangle::Promise {
+            at,
+            length,
+            count,
+            first
+        }),
+        (any::<Index>(), sequences(), 1u64..4).prop_map(|(at, first, records)| Mangle::Group { at, first, records }),
+        (sizes(), sequences(), any::<bool>()).prop_map(|(frame_bytes_max, first, is_ours)| Mangle::Header {
+            frame_bytes_max,
+            first,
+            is_ours
+        }),
+        any::<Index>().prop_map(Mangle::Copy),
+    ]
+}
+
+impl Mangle {
+    fn apply(&self, bytes: &mut Vec<u8>, id: &Id, others: &[Vec<u8>]) {
+        let place = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
+        match self {
+            Self::Flip(at, bits) if !bytes.is_empty() => {
+                let at = at.index(bytes.len());
+                bytes[at] ^= bits;
+            }
+            Self::Flip(..) => {}
+            Self::Overwrite(at, new) => put(bytes, place(at, bytes), new),
+            Self::Insert(at, new) => {
+                let at = place(at, bytes);
+                drop(bytes.splice(at..at, new.iter().copied()));
+            }
+            Self::Take(at, count) => {
+                let at = place(at, bytes);
+                let end = bytes.len().min(at + count);
+                drop(bytes.drain(at..end));
+            }
+            Self::Truncate(at) => bytes.truncate(place(at, bytes)),
+            Self::Zero(at, count) => {
+                let at = place(at, bytes);
+                let end = bytes.len().min(at + count);
+                bytes[at..end].fill(0);
+            }
+            Self::Promise { at, length, count, first } => {
+                let frame =
+                    [&GROUP_MAGIC[..], &length.to_le_bytes(), &[7; 4], &count.to_le_bytes(), &first.to_le_bytes()];
+                put(bytes, place(at, bytes), &frame.concat());
+            }
+            Self::Group { at, first, records } => {
+                let mut group = GroupBuffer::default();
+                group.clear();
+                (0..*records).for_each(|number| group.push(&record(first.saturating_add(number))));
+                put(bytes, place(at, bytes), group.seal(*first, crc_seed(id)));
+            }
+            Self::Header { frame_bytes_max, first, is_ours } => {
+                let id = if *is_ours { *id } else { Id::default() };
+                let header = Header { frame_bytes_max: *frame_bytes_max, first: *first, id };
+                put(bytes, 0, &header.encode());
+            }
+            Self::Copy(from) => bytes.clone_from(from.get(others)),
+        }
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
+    bytes.resize(bytes.len().max(at + new.len()), 0);
+    bytes[at..at + new.len()].copy_from_slice(new);
+}
+
+/// A journal's files, without those that are no part of the log.
+fn journal() -> (TempDir, Files, Id) {
+    let dir = written(WRITTEN);
+    let mut files = snapshot(dir.path());
+    files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
+    let id = segment::read_id(dir.path()).unwrap().unwrap();
+    (dir, files, id)
+}
+
+fn runner() -> TestRunner {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() })
+}
+
+/// Most memory the process has had, where the system says so.
+fn memory_bytes_max() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+/// Fails when memory has grown by much more than the files could account for.
+fn assert_small(before: Option<u64>) {
+    if let (Some(before), Some(after)) = (before, memory_bytes_max()) {
+        assert!(after - before < GROWTH_BYTES_MAX, "memory grew from {before} to {after} bytes");
+    }
+}
+
+/// The damage names one of these files and a place in it; of a file without a whole header, where its groups should be.
+fn assert_named(error: &JournalError, files: &Files) {
+    let JournalError::Damaged { file, offset, .. } = error else { panic!("{error}") };
+    let bytes = files.get(file).unwrap_or_else(|| panic!("{error}"));
+    assert!(*offset <= bytes.len().max(HEADER_BYTES) as u64, "{error}");
+}
+
+/// What is recovered is a prefix of what was written; damage is named, and nothing is changed then.
+fn check_recovery(dir: &Path, files: &Files) {
+    restore(dir, files);
+    match open(dir, SMALL) {
+        Ok(recovered) => {
+            let read = contents(&recovered, recovered.first().unwrap_or(1));
+            let (first, last) = (recovered.first().unwrap_or(1), recovered.last().unwrap_or(0));
+            assert_eq!(read, expected(first, last));
+        }
+        Err(error) => {
+            assert_named(&error, files);
+            let mut left = snapshot(dir);
+            left.retain(|path, _| files.contains_key(path));
+            assert!(left == *files, "a damaged journal was changed: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_mangled_journal_recovers_a_prefix_or_names_the_damage() {
+    let (dir, files, id) = journal();
+    let segments = segments(dir.path());
+    let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
+    let before = memory_bytes_max();
+    runner()
+        .run(&vec((any::<Index>(), mangle()), 1..4), |mangles| {
+            let mut files = files.clone();
+            for (segment, mangle) in &mangles {
+                let bytes = files.get_mut(segment.get(&segments)).unwrap();
+                mangle.apply(bytes, &id, &others);
+            }
+            check_recovery(dir.path(), &files);
+            Ok(())
+        })
+        .unwrap();
+    assert_small(before);
+}
+
+#[test]
+fn any_bytes_under_a_segments_name_recover_nothing_or_are_named_as_damage() {
+    let (dir, mut files, id) = journal();
+    files.retain(|path, _| path.extension().is_none_or(|extension| extension != "journal"));
+    let before = memory_bytes_max();
+    let bytes = prop_oneof![vec(any::<u8>(), 0..200), vec(any::<u8>(), HEADER_BYTES..2000)];
+    runner()
+        .run(&(bytes, sequences(), any::<bool>()), |(bytes, first, has_header)| {
+            let first = first.max(1);
+            let mut files = files.clone();
+            let header = Header { frame_bytes_max: 1 << 20, first, id }.encode();
+            let bytes = if has_header { [&header[..], &bytes].concat() } else { bytes };
+            files.insert(segment::segment_path(dir.path(), first), bytes);
+            restore(dir.path(), &files);
+            match open(dir.path(), SMALL) {
+                Ok(recovered) => assert_eq!((recovered.first(), recovered.last()), (None, None)),
+                Err(error) => assert_named(&error, &files),
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert_small(before);
+}
+
+#[test]
+fn a_reader_of_a_mangled_journal_yields_a_prefix_and_then_names_the_damage() {
+    let (dir, files, id) = journal();
+    let segments = segments(dir.path());
+    let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
+    let sources = segment::list(dir.path()).unwrap().segments;
+    let before = memory_bytes_max();
+    runner()
+        .run(&(vec((any::<Index>(), mangle()), 1..4), 0..=WRITTEN + 1), |(mangles, from)| {
+            // Recovery saw these files whole: the damage came later.
+            let mut files = files.clone();
+            for (segment, mangle) in &mangles {
+                mangle.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &others);
+            }
+            restore(dir.path(), &files);
+            let mut records = Records::new(sources.clone(), from, WRITTEN, crc_seed(&id)).unwrap();
+            let mut next = from.max(1);
+            for read in records.by_ref() {
+                match read {
+                    Ok(read) => assert_eq!(read, (next, record(next))),
+                    Err(error) => {
+                        assert_named(&error, &files);
+                        next = WRITTEN;
+                    }
+                }
+                next += 1;
+            }
+            assert_eq!(next, from.max(1).max(WRITTEN + 1));
+            assert!(records.next().is_none(), "it goes on after its end");
+            Ok(())
+        })
+        .unwrap();
+    assert_small(before);
+}
+
+#[test]
+fn a_group_that_promises_more_than_its_file_holds_costs_no_memory() {
+    let (dir, files, id) = journal();
+    let sources = segment::list(dir.path()).unwrap().segments;
+    let path = &segments(dir.path())[0];
+    let before = memory_bytes_max();
+    for length in [1 << 20, u32::MAX >> 1, u32::MAX - FRAME_BYTES as u32, u32::MAX] {
+        let mut files = files.clone();
+        files.get_mut(path).unwrap()[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&length.to_le_bytes());
+        check_recovery(dir.path(), &files);
+        restore(dir.path(), &files);
+        let read: Vec<_> = Records::new(sources.clone(), 1, WRITTEN, crc_seed(&id)).unwrap().collect();
+        assert!(matches!(&read[..], [Err(JournalError::Damaged { offset, .. })] if *offset == HEADER_BYTES as u64));
+    }
+    assert_small(before);
+}

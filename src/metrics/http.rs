@@ -1,0 +1,88 @@
+//! Where figures are served: a port of its own, so that who may see them is a matter of the network, and a busy
+//! service still shows that it is busy.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::header::ContentType;
+use actix_web::web::{self, Data};
+use actix_web::{App as Routes, HttpResponse, HttpServer};
+use tokio::task::JoinHandle;
+
+use super::sample::Sample;
+use crate::app::App;
+
+/// The one path.
+pub const PATH: &str = "/metrics";
+
+/// Threads; whoever reads figures does so every few seconds.
+const WORKERS: usize = 1;
+
+/// Connections at once, with room for somebody who looks by hand: a port nobody has to show a token at must not cost
+/// the service its files.
+const CONNECTIONS_MAX: usize = 16;
+
+/// Seconds an answer may take once the service stops.
+const DRAIN_TIME_MAX_S: u64 = 2;
+
+/// The Prometheus text format.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The listener of the figures.
+pub struct Listener {
+    /// Where it listens.
+    pub address: SocketAddr,
+    server: ServerHandle,
+    serving: JoinHandle<io::Result<()>>,
+}
+
+impl Listener {
+    /// Takes the address. Nothing is served yet.
+    ///
+    /// # Errors
+    /// When it is taken or not ours to take.
+    pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+        TcpListener::bind(address)
+    }
+
+    /// Serves the figures of `app`.
+    ///
+    /// # Errors
+    /// When the socket cannot be used.
+    pub fn start(socket: TcpListener, app: Data<App>) -> io::Result<Self> {
+        let address = socket.local_addr()?;
+        let server = HttpServer::new(move || {
+            Routes::new()
+                .app_data(app.clone())
+                .service(web::resource(PATH).get(show).default_service(web::to(HttpResponse::NotFound)))
+                .default_service(web::to(HttpResponse::NotFound))
+        })
+        .workers(WORKERS)
+        .max_connections(CONNECTIONS_MAX)
+        .shutdown_timeout(DRAIN_TIME_MAX_S)
+        .disable_signals()
+        .listen(socket)?
+        .run();
+        let handle = server.handle();
+        tracing::info!(%address, "figures are served at {PATH}");
+        Ok(Self { address, server: handle, serving: tokio::spawn(server) })
+    }
+
+    /// Stops serving.
+    pub async fn stop(self) {
+        self.server.stop(true).await;
+        // How it ended is of no consequence any more.
+        drop(self.serving.await);
+    }
+}
+
+async fn show(app: Data<App>) -> HttpResponse {
+    match Sample::take(app).await.into_text() {
+        Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
+        Err(error) => {
+            tracing::error!(%error, "the figures cannot be written");
+            HttpResponse::InternalServerError().insert_header(ContentType::plaintext()).finish()
+        }
+    }
+}

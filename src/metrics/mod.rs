@@ -1,0 +1,41 @@
+//! Figures for whoever watches: what was counted on the way of each request, and what the parts say of themselves
+//! when they are asked. Served by a listener of its own ([`Listener`]); `docs/metrics.md` explains each.
+//!
+//! A request adds to atomic numbers that exist from the start: it makes no text, takes no lock and allocates nothing.
+//! Names and labels are made when the figures are read.
+
+mod http;
+mod process;
+mod requests;
+mod routes;
+mod sample;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+pub use http::{Listener, PATH};
+pub use requests::Requests;
+
+/// What a service counts by itself.
+pub struct Figures {
+    /// Requests that were answered.
+    pub requests: Requests,
+    replays: AtomicU64,
+    started: Instant,
+}
+
+impl Figures {
+    /// Nothing counted yet; `paths` are those of the route table.
+    pub fn new(paths: Vec<String>) -> Self {
+        Self { requests: Requests::new(paths), replays: AtomicU64::new(0), started: Instant::now() }
+    }
+
+    /// Notes a request that was answered with what its first was answered.
+    pub fn replayed(&self) {
+        self.replays.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn replays(&self) -> u64 {
+        self.replays.load(Ordering::Relaxed)
+    }
+}

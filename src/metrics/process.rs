@@ -1,0 +1,23 @@
+//! What the operating system says of this process.
+
+/// Memory that is in use and not swapped out, in bytes; none where `/proc` is missing.
+pub(super) fn resident_bytes() -> Option<u64> {
+    resident_in(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// `status` and not the shorter `statm`, which counts in pages of a size that is not said.
+fn resident_in(status: &str) -> Option<u64> {
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
+    kib.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_is_read_in_kib() {
+        assert_eq!(resident_in("Name:\thotline\nVmRSS:\t   12 kB\nThreads:\t4\n"), Some(12 << 10));
+        assert_eq!(resident_in("Name:\thotline\n"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! Requests by route, method and status, and how long they took.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hotline_persistence::figures::{Histogram, Spread};
+
+use super::routes::Routes;
+
+/// Bounds of the time until an answer, in nanoseconds: 0.5 ms to 10 s.
+const LATENCY_NS_BOUNDS: &[u64] = &[
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    5_000_000_000,
+    10_000_000_000,
+];
+
+/// Methods that are told apart; the last stands for every other.
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "other"];
+
+/// Statuses that are told apart, sorted. All others are one.
+const STATUSES: [u16; 19] =
+    [200, 201, 202, 204, 302, 304, 307, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503];
+
+/// The route of requests the table has none for.
+const NO_ROUTE: &str = "none";
+
+/// Every request that was answered.
+#[derive(Debug)]
+pub struct Requests {
+    routes: Routes,
+    /// Those of the table, then [`NO_ROUTE`].
+    names: Vec<String>,
+    /// For each route one after the other, one for each of [`METHODS`].
+    operations: Vec<Operation>,
+}
+
+/// Where the requests of one operation are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationIndex(usize);
+
+#[derive(Debug)]
+struct Operation {
+    /// One for each of [`STATUSES`], and one for all others.
+    statuses: [AtomicU64; STATUSES.len() + 1],
+    latency_ns: Histogram,
+}
+
+/// One operation's requests.
+#[derive(Debug)]
+pub(super) struct Counted<'a> {
+    pub(super) route: &'a str,
+    pub(super) method: &'static str,
+    /// Requests by status, without those there were none of; no status: one that is not told apart.
+    pub(super) statuses: Vec<(Option<u16>, u64)>,
+    pub(super) latency_ns: Spread,
+}
+
+impl Requests {
+    pub(super) fn new(paths: Vec<String>) -> Self {
+        let routes = Routes::of(&paths);
+        let mut names = paths;
+        names.push(NO_ROUTE.to_owned());
+        let operation = || Operation {
+            statuses: std::array::from_fn(|_| AtomicU64::new(0)),
+            latency_ns: Histogram::new(LATENCY_NS_BOUNDS),
+        };
+        let operations = std::iter::repeat_with(operation).take(names.len() * METHODS.len()).collect();
+        Self { routes, names, operations }
+    }
+
+    /// What a request asks for.
+    pub fn find(&self, path: &str, method: &str) -> OperationIndex {
+        let route = self.routes.find(path).unwrap_or(self.names.len() - 1);
+        let method = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
+        OperationIndex(route * METHODS.len() + method)
+    }
+
+    /// Counts an answer.
+    pub fn answered(&self, operation: OperationIndex, status: u16, took: Duration) {
+        let Some(operation) = self.operations.get(operation.0) else { return };
+        let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
+        operation.statuses[status].fetch_add(1, Ordering::Relaxed);
+        operation.latency_ns.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Every operation there were requests of.
+    pub(super) fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
+        self.operations.iter().enumerate().filter_map(|(index, operation)| {
+            let statuses = operation.statuses.iter().enumerate();
+            let statuses =
+                statuses.map(|(status, count)| (STATUSES.get(status).copied(), count.load(Ordering::Relaxed)));
+            let statuses: Vec<_> = statuses.filter(|(_, count)| *count > 0).collect();
+            (!statuses.is_empty()).then(|| Counted {
+                route: &self.names[index / METHODS.len()],
+                method: METHODS[index % METHODS.len()],
+                statuses,
+                latency_ns: operation.latency_ns.read(),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_counts_under_its_route_method_and_status() {
+        let requests = Requests::new(vec!["/tickets".to_owned(), "/tickets/{id}".to_owned()]);
+        let ms = Duration::from_millis;
+        for (path, method, status, took) in [
+            ("/tickets", "GET", 200, ms(3)),
+            ("/tickets/7", "GET", 200, ms(3)),
+            ("/tickets/8", "GET", 404, ms(20_000)),
+            ("/tickets/8", "PATCH", 418, ms(3)),
+            ("/elsewhere", "GET", 404, ms(3)),
+        ] {
+            requests.answered(requests.find(path, method), status, took);
+        }
+        let shown: Vec<_> =
+            requests.counted().map(|counted| (counted.route, counted.method, counted.statuses.clone())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("/tickets", "GET", vec![(Some(200), 1)]),
+                ("/tickets/{id}", "GET", vec![(Some(200), 1), (Some(404), 1)]),
+                ("/tickets/{id}", "other", vec![(None, 1)]),
+                ("none", "GET", vec![(Some(404), 1)]),
+            ]
+        );
+        let latencies: Vec<_> = requests.counted().map(|counted| counted.latency_ns).collect();
+        assert_eq!(latencies[1].counts.first(), Some(&0));
+        assert_eq!(latencies[1].counts.last(), Some(&1));
+        assert_eq!(latencies[1].sum, 20_003_000_000);
+    }
+
+    #[test]
+    fn statuses_are_sorted() {
+        assert!(STATUSES.is_sorted());
+    }
+}

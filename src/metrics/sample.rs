@@ -1,0 +1,226 @@
+//! All figures at one moment, with their names.
+
+use std::fmt;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use hotline_persistence::figures::Spread;
+use hotline_persistence::{journal, persister, pool};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+use super::process;
+use crate::app::App;
+
+/// What every name begins with.
+const PREFIX: &str = "hotline";
+
+const NS_PER_S: f64 = 1e9;
+
+/// How long the database may take to answer a figure's question. Far above what it needs, and far below what those
+/// who read figures wait.
+const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Everything at one moment.
+pub(super) struct Sample {
+    app: Data<App>,
+    database_is_up: bool,
+}
+
+impl Sample {
+    /// Asks the database whether it is there; the rest is read when it is written.
+    pub(super) async fn take(app: Data<App>) -> Self {
+        let asked = app.clone();
+        // On the runtime that lives longest: a connection this opens lives on it.
+        let database_is_up = app.engine.background().spawn(async move { answers(&asked).await }).await;
+        Self { app, database_is_up: database_is_up.unwrap_or(false) }
+    }
+
+    /// The Prometheus text format, version 0.0.4.
+    pub(super) fn into_text(self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix(PREFIX);
+        registry.register_collector(Box::new(self));
+        let mut written = String::new();
+        text::encode_registry(&mut written, &registry)?;
+        Ok(written)
+    }
+}
+
+async fn answers(app: &App) -> bool {
+    let store = app.engine.store();
+    // One that answers and yet takes no changes (its disk is full) is not up.
+    if !store.log.queue().is_up() {
+        return false;
+    }
+    // While requests use every connection nobody is asked: they come first, and a queue is no outage.
+    if store.db.num_idle() == 0 && store.db.size() >= pool::CONNECTIONS_MAX {
+        return true;
+    }
+    let probe = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.db);
+    tokio::time::timeout(PROBE_TIME_MAX, probe).await.is_ok_and(|answer| answer.is_ok())
+}
+
+impl fmt::Debug for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sample").finish_non_exhaustive()
+    }
+}
+
+impl Collector for Sample {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(encoder);
+        self.requests(&mut page)?;
+        self.actors(&mut page)?;
+        if let Some(stats) = self.app.engine.store().log.journal_stats() {
+            journal(&mut page, &stats)?;
+        }
+        self.flushes(&mut page)?;
+        self.database(&mut page)?;
+        self.process(&mut page)
+    }
+}
+
+impl Sample {
+    fn requests(&self, page: &mut Page<'_>) -> fmt::Result {
+        let figures = &self.app.figures;
+        let counted: Vec<_> = figures.requests.counted().collect();
+        let mut lines = page.counters("http_requests_total", "Requests answered")?;
+        for operation in &counted {
+            for (status, count) in &operation.statuses {
+                let status = status.map_or_else(|| "other".to_owned(), |status| status.to_string());
+                let labels = [("route", operation.route), ("method", operation.method), ("status", status.as_str())];
+                lines.value(labels, *count)?;
+            }
+        }
+        let mut lines = page.histograms("http_request_duration_seconds", "Time until the answer")?;
+        for operation in &counted {
+            let labels = [("route", operation.route), ("method", operation.method)];
+            lines.spread(labels, &operation.latency_ns, NS_PER_S)?;
+        }
+        let with = |wanted: u16| -> u64 {
+            let statuses = counted.iter().flat_map(|operation| &operation.statuses);
+            statuses.filter(|(status, _)| *status == Some(wanted)).map(|(_, count)| count).sum()
+        };
+        page.counter("http_unauthorized_total", "Requests whose token was missing or no good (401)", with(401))?;
+        page.counter("http_rate_limited_total", "Requests above their company's rate (429)", with(429))?;
+        page.counter("http_idempotent_replays_total", "Retries answered as their first was", figures.replays())
+    }
+
+    fn actors(&self, page: &mut Page<'_>) -> fmt::Result {
+        let actors = self.app.engine.figures();
+        let kinds = [("tickets", actors.tickets), ("sessions", actors.sessions), ("channels", actors.channels)];
+        let mut lines = page.gauges("actors_hot", "Actors in memory")?;
+        for (kind, actors) in &kinds {
+            lines.value([("kind", kind)], count(actors.hot))?;
+        }
+        let mut lines = page.gauges("actor_commands_waiting", "Commands sent that no actor has taken yet")?;
+        for (kind, actors) in &kinds {
+            lines.value([("kind", kind)], count(actors.waiting))?;
+        }
+        Ok(())
+    }
+
+    fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {
+        let log = &self.app.engine.store().log;
+        let queue = log.queue();
+        let flushes = queue.flushes();
+        let pending = log.appended().saturating_sub(log.flushed());
+        page.gauge("flush_pending_entries", "Entries of the log that are not in the tables yet", pending)?;
+        page.gauge("flush_lag_seconds", "Age of the oldest of them that is durable", queue.lag().as_secs_f64())?;
+        page.histogram("flush_changes", "Changes of each transaction", &flushes.changes.read(), 1.0)?;
+        let durations = flushes.duration_ns.read();
+        page.histogram("flush_duration_seconds", "Time of each transaction", &durations, NS_PER_S)?;
+        page.counter("flush_failures_total", "Transactions that failed and were tried again", flushes.failed())?;
+        page.counter("changes_written_total", "Changes written to the tables", queue.written())?;
+        page.counter("rows_rejected_total", "Rows set aside in rejected_changes", persister::rejected())
+    }
+
+    fn database(&self, page: &mut Page<'_>) -> fmt::Result {
+        let db = &self.app.engine.store().db;
+        let help = "Whether the database answers and takes changes";
+        page.gauge("database_up", help, u64::from(self.database_is_up))?;
+        page.gauge("database_connections", "Connections that are open for requests", u64::from(db.size()))?;
+        page.gauge("database_connections_idle", "Those of them that are free", count(db.num_idle()))?;
+        page.gauge("database_connections_limit", "Most there may be", u64::from(pool::CONNECTIONS_MAX))
+    }
+
+    fn process(&self, page: &mut Page<'_>) -> fmt::Result {
+        if let Some(bytes) = process::resident_bytes() {
+            page.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
+        }
+        page.gauge("uptime_seconds", "Time since the start", self.app.figures.started.elapsed().as_secs_f64())?;
+        page.gauges("build_info", "1, with the version")?.value([("version", env!("CARGO_PKG_VERSION"))], 1)
+    }
+}
+
+fn journal(page: &mut Page<'_>, stats: &journal::Stats) -> fmt::Result {
+    page.gauge("journal_queued_records", "Records that wait for the journal's disk", stats.queued_records)?;
+    page.gauge("journal_queued_bytes", "Their size", count(stats.queued_bytes))?;
+    page.gauge("journal_bytes", "Size of the journal on disk", stats.live_bytes)?;
+    page.gauge("journal_limit_bytes", "Size at which changes are refused", stats.max_bytes)?;
+    page.gauge("journal_segments", "Files of the journal", count(stats.segments))?;
+    page.counter("journal_syncs_total", "Syncs, one for each group of records", stats.syncs)?;
+    page.counter("journal_records_total", "Records synced", stats.records)
+}
+
+fn count(count: usize) -> u64 {
+    count as u64
+}
+
+/// Where figures are written, one after the other.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    fn begin(&mut self, name: &'static str, help: &str, kind: MetricType) -> Result<Lines<'_>, fmt::Error> {
+        Ok(Lines(self.0.encode_descriptor(name, help, None, kind)?))
+    }
+
+    fn gauges(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
+        self.begin(name, help, MetricType::Gauge)
+    }
+
+    fn gauge(&mut self, name: &'static str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
+        self.gauges(name, help)?.0.encode_gauge(&value)
+    }
+
+    /// Named with its `_total`: Prometheus' own format has it in the head of the figure as well, OpenMetrics, which
+    /// the encoder was made for, on the lines alone. So the lines are written as a gauge's, which get no ending.
+    fn counters(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
+        self.begin(name, help, MetricType::Counter)
+    }
+
+    fn counter(&mut self, name: &'static str, help: &str, value: u64) -> fmt::Result {
+        self.counters(name, help)?.0.encode_gauge(&value)
+    }
+
+    fn histograms(&mut self, name: &'static str, help: &str) -> Result<Lines<'_>, fmt::Error> {
+        self.begin(name, help, MetricType::Histogram)
+    }
+
+    fn histogram(&mut self, name: &'static str, help: &str, spread: &Spread, unit: f64) -> fmt::Result {
+        write(&mut self.histograms(name, help)?.0, spread, unit)
+    }
+}
+
+/// The lines of one figure.
+struct Lines<'a>(MetricEncoder<'a>);
+
+impl Lines<'_> {
+    fn value<const N: usize>(&mut self, labels: [(&str, &str); N], value: u64) -> fmt::Result {
+        self.0.encode_family(&labels)?.encode_gauge(&value)
+    }
+
+    fn spread<const N: usize>(&mut self, labels: [(&str, &str); N], spread: &Spread, unit: f64) -> fmt::Result {
+        write(&mut self.0.encode_family(&labels)?, spread, unit)
+    }
+}
+
+/// Writes a histogram whose values are so many to the `unit` that is shown.
+#[allow(clippy::cast_precision_loss)] // What is shown is a fraction; 53 bits of it are enough.
+fn write(encoder: &mut MetricEncoder<'_>, spread: &Spread, unit: f64) -> fmt::Result {
+    let bounds = spread.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
+    let parts: Vec<(f64, u64)> = bounds.zip(spread.counts.iter().copied()).collect();
+    encoder.encode_histogram::<NoLabelSet>(spread.sum as f64 / unit, spread.count(), &parts, None)
+}

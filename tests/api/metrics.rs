@@ -1,0 +1,208 @@
+//! The figures at `/metrics`.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use hotline::app::Service;
+use hotline_actors::EngineOptions;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::figures::Figures;
+use crate::support::service::TestOptions;
+use crate::support::{Reply, TestApp, TestDatabase, eventually};
+
+async fn watched() -> TestApp {
+    TestApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await
+}
+
+fn address(app: &TestApp) -> SocketAddr {
+    app.service.metrics.as_ref().expect("figures are served").address
+}
+
+async fn figures(app: &TestApp) -> Figures {
+    Figures::of(address(app)).await
+}
+
+fn requests(route: &str, method: &str, status: u16) -> String {
+    format!("hotline_http_requests_total{{route=\"{route}\",method=\"{method}\",status=\"{status}\"}}")
+}
+
+#[actix_web::test]
+async fn a_request_counts_under_its_route_its_method_and_its_status() {
+    let app = watched().await;
+    let before = figures(&app).await;
+    assert_eq!(before.get(&requests("/api/v1/tickets", "GET", 200)), None);
+    for _ in 0..3 {
+        app.api.get("/tickets?status=open").await.data(200);
+    }
+    let ticket = app.ticket("5511900000001").await;
+    app.api.get(&format!("/tickets/{ticket}")).await.data(200);
+    app.api.get("/tickets/999999").await.error(404, "ERR_API_NOT_FOUND");
+    app.api.get("/tickets/nonsense").await;
+    app.api.get("/no-such-route").await.error(404, "ERR_API_NOT_FOUND");
+    Reply::of(app.api.request(Method::PATCH, "/tickets")).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+    Reply::of(app.api.anonymous(Method::GET, "/health/live")).await;
+
+    let after = figures(&app).await;
+    assert_eq!(after.value(&requests("/api/v1/tickets", "GET", 200)), 3.0);
+    assert_eq!(after.value(&requests("/api/v1/tickets", "POST", 201)), 1.0);
+    assert_eq!(after.value(&requests("/api/v1/tickets", "other", 405)), 1.0);
+    assert_eq!(after.value(&requests("/api/v1/tickets/{ticketId}", "GET", 200)), 1.0);
+    assert_eq!(after.value(&requests("/api/v1/tickets/{ticketId}", "GET", 404)), 2.0);
+    assert_eq!(after.value(&requests("none", "GET", 404)), 1.0);
+    assert_eq!(after.value(&requests("/health/live", "GET", 200)), 1.0);
+    let labels = "{route=\"/api/v1/tickets\",method=\"GET\"}";
+    assert_eq!(after.value(&format!("hotline_http_request_duration_seconds_count{labels}")), 3.0);
+    let sum = after.value(&format!("hotline_http_request_duration_seconds_sum{labels}"));
+    assert!(sum > 0.0 && sum < 30.0, "{sum}");
+    let bounds = after.with("duration_seconds_bucket{le=\"0.0005\",route=\"/api/v1/tickets\",method=\"GET\"}");
+    assert_eq!(bounds.len(), 1);
+    // No id, no query and no token is a label.
+    assert!(after.with("999999").is_empty() && after.with("status=open").is_empty());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
+    let app = watched().await;
+    let nobody = app.api.with_key("sk_live_00000000000000000000000000000000");
+    nobody.get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
+    Reply::of(app.api.anonymous(Method::GET, "/api/v1/tickets/7")).await.error(401, "ERR_API_UNAUTHORIZED");
+    let create = || {
+        let request = app.api.request(Method::POST, "/tags").header("idempotency-key", "order-7");
+        request.json(&json!({"name": "vip", "color": "#336699"}))
+    };
+    let first = Reply::of(create()).await;
+    assert_eq!(first.status, StatusCode::CREATED, "{}", first.body);
+    for _ in 0..2 {
+        let again = Reply::of(create()).await;
+        assert_eq!(again.headers["idempotent-replay"], "true");
+    }
+    let seen = figures(&app).await;
+    assert_eq!(seen.value("hotline_http_unauthorized_total"), 2.0);
+    assert_eq!(seen.value(&requests("/api/v1/tickets", "GET", 401)), 1.0);
+    assert_eq!(seen.value(&requests("/api/v1/tickets/{ticketId}", "GET", 401)), 1.0);
+    assert_eq!(seen.value("hotline_http_idempotent_replays_total"), 2.0);
+    assert_eq!(seen.value(&requests("/api/v1/tags", "POST", 201)), 3.0);
+    assert_eq!(seen.value("hotline_http_rate_limited_total"), 0.0);
+
+    sqlx::query("update companies set rate_per_minute = 1").execute(&app.database.db).await.expect("rate");
+    eventually("the rate is seen", || async { app.api.get("/channels").await.status == 429 }).await;
+    app.api.get("/channels").await.error(429, "ERR_API_RATE_LIMITED");
+    let seen = figures(&app).await;
+    let limited = seen.value("hotline_http_rate_limited_total");
+    assert!(limited >= 2.0, "{limited}");
+    assert_eq!(seen.value(&requests("/api/v1/channels", "GET", 429)), limited);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
+    let engine = EngineOptions {
+        idle_after: Duration::from_secs(1),
+        sweep_every: Duration::from_millis(50),
+        ..Default::default()
+    };
+    let app = TestApp::start_with(TestOptions { engine, metrics: true, ..TestOptions::default() }).await;
+    let hot = |kind: &str| format!("hotline_actors_hot{{kind=\"{kind}\"}}");
+    let cold = figures(&app).await;
+    for kind in ["tickets", "sessions", "channels"] {
+        assert_eq!(cold.value(&hot(kind)), 0.0, "{kind}");
+        assert_eq!(cold.value(&format!("hotline_actor_commands_waiting{{kind=\"{kind}\"}}")), 0.0, "{kind}");
+    }
+    app.ticket("5511900000001").await;
+    app.ticket("5511900000002").await;
+    app.session("visitor").await;
+    let warm = figures(&app).await;
+    assert_eq!(warm.value(&hot("tickets")), 2.0);
+    assert_eq!(warm.value(&hot("sessions")), 1.0);
+    assert_eq!(warm.value(&hot("channels")), 1.0);
+    assert!(warm.value("hotline_journal_records_total") >= 3.0);
+    assert!(warm.value("hotline_journal_syncs_total") >= 1.0);
+
+    eventually("they are written and make room", || async {
+        let seen = figures(&app).await;
+        seen.value(&hot("tickets")) == 0.0
+            && seen.value(&hot("sessions")) == 0.0
+            && seen.value("hotline_flush_pending_entries") == 0.0
+    })
+    .await;
+    let after = figures(&app).await;
+    assert_eq!(after.value("hotline_flush_lag_seconds"), 0.0);
+    let written = after.value("hotline_changes_written_total");
+    assert!(written >= 3.0, "{written}");
+    assert_eq!(after.value("hotline_flush_changes_sum"), written);
+    assert_eq!(after.value("hotline_flush_changes_count"), after.value("hotline_flush_duration_seconds_count"));
+    for kind in ["tickets", "sessions", "channels"] {
+        assert_eq!(after.value(&format!("hotline_actor_commands_waiting{{kind=\"{kind}\"}}")), 0.0, "{kind}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_parts_show_their_bounds_and_the_process_itself() {
+    let app = watched().await;
+    let seen = figures(&app).await;
+    assert_eq!(seen.value("hotline_database_up"), 1.0);
+    let open = seen.value("hotline_database_connections");
+    assert!(open >= 1.0 && open <= seen.value("hotline_database_connections_limit"), "{open}");
+    assert!(seen.value("hotline_database_connections_idle") <= open);
+    let bytes = seen.value("hotline_journal_bytes");
+    assert!(bytes > 0.0 && bytes <= seen.value("hotline_journal_limit_bytes"), "{bytes}");
+    assert_eq!(seen.value("hotline_journal_limit_bytes"), TestOptions::default().journal.max_bytes as f64);
+    assert!(seen.value("hotline_journal_segments") >= 1.0);
+    assert_eq!(seen.value("hotline_journal_queued_records"), 0.0);
+    assert_eq!(seen.value("hotline_rows_rejected_total"), 0.0);
+    assert_eq!(seen.value("hotline_flush_failures_total"), 0.0);
+    assert!(seen.value("hotline_process_resident_memory_bytes") > 1e6);
+    let version = format!("hotline_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(seen.value(&version), 1.0);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(figures(&app).await.value("hotline_uptime_seconds") > seen.value("hotline_uptime_seconds"));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn figures_have_a_listener_of_their_own_and_nothing_else_is_there() {
+    let app = watched().await;
+    assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
+    let there = address(&app);
+    let client = reqwest::Client::new();
+    for (method, path) in [
+        (Method::GET, "/"),
+        (Method::GET, "/metrics/"),
+        (Method::GET, "/health/live"),
+        (Method::GET, "/api/v1/tickets"),
+        (Method::POST, "/metrics"),
+    ] {
+        let reply = client.request(method.clone(), format!("http://{there}{path}")).send().await.expect("an answer");
+        assert_eq!(reply.status(), 404, "{method} {path}");
+        assert!(reply.bytes().await.expect("a body").is_empty(), "{method} {path}");
+    }
+    app.stop().await;
+    assert!(reqwest::get(format!("http://{there}/metrics")).await.is_err(), "it is served after the stop");
+}
+
+#[actix_web::test]
+async fn without_the_option_nothing_is_served() {
+    let app = TestApp::start().await;
+    assert!(app.service.metrics.is_none());
+    assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_address_that_is_taken_is_named_and_nothing_starts() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("address");
+    let database = TestDatabase::create().await;
+    let folder = TempDir::new().expect("folder");
+    let mut settings = TestOptions::default().settings(&folder, database.options.clone());
+    settings.metrics_listen = Some(address);
+    let error = Service::start(settings).await.err().expect("the start fails").to_string();
+    assert!(error.contains(&address.to_string()), "{error}");
+    assert!(!folder.path().join("journal").exists(), "the journal was opened");
+    database.drop().await;
+}

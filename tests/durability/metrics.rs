@@ -1,0 +1,61 @@
+//! The figures while the database is away.
+
+use hotline::app::Service;
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use serde_json::json;
+
+use crate::process::data_folder;
+use crate::support::figures::Figures;
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, eventually};
+
+#[actix_web::test]
+async fn what_is_not_written_grows_while_the_database_is_away_and_shrinks_again() {
+    let folder = data_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    hotline_persistence::pool::migrate(&db).await.expect("migrate");
+    let company = Company::create(&db, "Acme").await;
+    let options = TestOptions { metrics: true, ..TestOptions::default() };
+    let service = Service::start(options.settings(&folder, cluster.connect_options())).await.expect("start");
+    let address = service.metrics.as_ref().expect("figures are served").address;
+    let api = Api::new(service.address, &company.key);
+    let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
+    api.post("/messages", send.clone()).await.data(202);
+    eventually("it is written", || async {
+        let seen = Figures::of(address).await;
+        seen.value("hotline_flush_pending_entries") == 0.0 && seen.value("hotline_database_up") == 1.0
+    })
+    .await;
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    for _ in 0..3 {
+        api.post("/messages", send.clone()).await.data(202);
+    }
+    let first = Figures::of(address).await;
+    assert_eq!(first.value("hotline_database_up"), 0.0);
+    assert_eq!(first.value("hotline_flush_pending_entries"), 3.0);
+    let lag = first.value("hotline_flush_lag_seconds");
+    assert!(lag > 0.0, "{lag}");
+    eventually("the lag grows, and tries fail", || async {
+        let seen = Figures::of(address).await;
+        seen.value("hotline_flush_lag_seconds") > lag + 1.0 && seen.value("hotline_flush_failures_total") >= 1.0
+    })
+    .await;
+    // What is written is what was before.
+    let written = first.value("hotline_changes_written_total");
+    assert_eq!(Figures::of(address).await.value("hotline_changes_written_total"), written);
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    eventually("everything is written", || async {
+        let seen = Figures::of(address).await;
+        seen.value("hotline_flush_pending_entries") == 0.0
+            && seen.value("hotline_flush_lag_seconds") == 0.0
+            && seen.value("hotline_database_up") == 1.0
+            && seen.value("hotline_changes_written_total") > written
+    })
+    .await;
+    service.stop().await.expect("a clean stop");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}
