@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_web::App as Routes;
 use actix_web::dev::ServerHandle;
+use actix_web::http::header::HeaderMap;
 use actix_web::middleware::from_fn;
 use actix_web::web::Data;
-use actix_web::{App as Routes, HttpServer};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::{Durability, Store, StoreOptions, journal};
@@ -16,10 +17,12 @@ use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 
+use crate::metrics::{Figures, Listener};
 use crate::openapi::Document;
 use crate::routes;
 use crate::web::idempotency::Keys;
 use crate::web::rate::RateLimits;
+use crate::web::wire::{self, Limits, Listening};
 
 /// How long requests that are being served may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -38,6 +41,8 @@ pub struct App {
     pub per_page_max: i64,
     /// Which idempotency keys were used.
     pub keys: Keys,
+    /// What is counted.
+    pub figures: Figures,
     stopping: AtomicBool,
 }
 
@@ -85,6 +90,8 @@ pub struct Service {
     pub app: Data<App>,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where figures are served, if they are.
+    pub metrics: Option<Listener>,
     cluster: Option<Cluster>,
     server: ServerHandle,
     serving: JoinHandle<std::io::Result<()>>,
@@ -125,8 +132,8 @@ impl Service {
             }
         };
         match Self::start_on(&settings, database).await {
-            Ok((app, address, server, serving, following)) => {
-                Ok(Self { app, address, cluster, server, serving, following })
+            Ok((app, address, metrics, server, serving, following)) => {
+                Ok(Self { app, address, metrics, cluster, server, serving, following })
             }
             Err(error) => {
                 if let Some(cluster) = cluster {
@@ -138,6 +145,12 @@ impl Service {
     }
 
     async fn start_on(settings: &Settings, database: PgConnectOptions) -> Result<Started, ServiceError> {
+        // Before anything else is begun: an address that is taken must not be found out behind a long recovery.
+        let not_there = |address| move |error| ServiceError::Listen { address, error };
+        let figures = match settings.metrics_listen {
+            Some(address) => Some((address, Listener::bind(address).map_err(not_there(address))?)),
+            None => None,
+        };
         let store = Store::open(
             StoreOptions {
                 database,
@@ -160,6 +173,7 @@ impl Service {
             rates: RateLimits::new(settings.rate_per_minute),
             per_page_max: settings.per_page_max,
             keys,
+            figures: Figures::new(routes::paths()),
             stopping: AtomicBool::new(false),
         });
         let swept = app.clone();
@@ -167,20 +181,27 @@ impl Service {
 
         let shared = app.clone();
         let document = Data::new(Document::make());
-        let listening = HttpServer::new(move || {
+        let mut told = HeaderMap::new();
+        app.rates.untouched().write(&mut told);
+        let listening = Listening {
+            address: settings.listen,
+            workers: settings.workers,
+            drain: DRAIN_TIME_MAX,
+            limits: Limits::default(),
+            told,
+        };
+        let (address, server) = wire::listen(listening, move || {
             Routes::new()
                 .wrap(from_fn(routes::name_request))
                 .configure(routes::configure(shared.clone(), document.clone()))
         })
-        .workers(settings.workers)
-        .shutdown_timeout(DRAIN_TIME_MAX.as_secs())
-        .disable_signals()
-        .bind(settings.listen)
-        .map_err(|error| ServiceError::Listen { address: settings.listen, error })?;
-        let address = listening.addrs().first().copied().unwrap_or(settings.listen);
-        let server = listening.run();
+        .map_err(not_there(settings.listen))?;
         let handle = server.handle();
-        Ok((app, address, handle, tokio::spawn(server), following))
+        let metrics = match figures {
+            Some((address, socket)) => Some(Listener::start(socket, app.clone()).map_err(not_there(address))?),
+            None => None,
+        };
+        Ok((app, address, metrics, handle, tokio::spawn(server), following))
     }
 
     /// Stops accepting, finishes what is in flight, writes everything out, and stops PostgreSQL.
@@ -191,6 +212,9 @@ impl Service {
         self.app.stopping.store(true, Ordering::Release);
         self.server.stop(true).await;
         let _ = self.serving.await;
+        if let Some(metrics) = self.metrics {
+            metrics.stop().await;
+        }
         self.following.abort();
         let flushed = self.app.engine.store().close().await;
         self.app.engine.stop();
@@ -206,7 +230,7 @@ impl Service {
     }
 }
 
-type Started = (Data<App>, SocketAddr, ServerHandle, JoinHandle<std::io::Result<()>>, JoinHandle<()>);
+type Started = (Data<App>, SocketAddr, Option<Listener>, ServerHandle, JoinHandle<std::io::Result<()>>, JoinHandle<()>);
 
 fn cluster_options(settings: &Settings) -> ClusterOptions {
     ClusterOptions { binaries: settings.pg_bin.clone(), ..ClusterOptions::new(&settings.data_dir) }

@@ -16,7 +16,7 @@ use chrono::Utc;
 use hotline_actors::Organization;
 use hotline_actors::directory::Token;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
-use hotline_persistence::{CompanyId, key};
+use hotline_persistence::{CompanyId, QueueId, key};
 
 use super::rate::Allowance;
 use super::{Answer, ApiError, origin};
@@ -44,6 +44,15 @@ impl Caller {
         let permitted = self.token.row.permissions.get(module).is_some_and(|methods| methods.contains(method));
         if permitted { Ok(()) } else { Err(ApiError::forbidden_scope(method, module)) }
     }
+
+    /// The queue a filter names is the company's.
+    ///
+    /// # Errors
+    /// `404 ERR_API_NOT_FOUND`.
+    pub fn check_queue(&self, id: Option<QueueId>) -> Answer<()> {
+        let is_known = id.is_none_or(|id| self.organization.queues.contains_key(&id));
+        if is_known { Ok(()) } else { Err(ApiError::not_found()) }
+    }
 }
 
 impl FromRequest for Caller {
@@ -64,13 +73,13 @@ pub async fn admit<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let (allowance, refused) = match check(&request) {
-        Ok((caller, allowance)) => {
-            let refused = permit(&request, &caller).err();
+    let mut allowance = None;
+    let refused = match check(&request, &mut allowance) {
+        Ok(caller) => {
             request.extensions_mut().insert(caller);
-            (Some(allowance), refused)
+            None
         }
-        Err((refused, allowance)) => (allowance, Some(refused)),
+        Err(refused) => Some(refused),
     };
     let mut response = match refused {
         None => next.call(request).await?.map_into_left_body(),
@@ -82,23 +91,26 @@ pub async fn admit<B: MessageBody + 'static>(
     Ok(response)
 }
 
-type Refused = (ApiError, Option<Allowance>);
-
-fn check(request: &ServiceRequest) -> Result<(Caller, Allowance), Refused> {
-    let plainly = |refused| (refused, None);
-    let app = request.app_data::<Data<App>>().ok_or_else(|| plainly(ApiError::internal("the app is missing")))?;
-    let caller = identify(request, app).ok_or_else(|| plainly(ApiError::unauthorized()))?;
+/// Every check, in order. What is left to the company is told as soon as it is known whose request it is.
+fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> Answer<Caller> {
+    let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
+    let caller = identify(request, app).ok_or_else(ApiError::unauthorized)?;
     let company = &caller.organization.company;
     if !company.active {
-        return Err(plainly(ApiError::company_inactive()));
+        return Err(ApiError::company_inactive());
     }
     if !company.api_enabled && !app.on_premise {
-        return Err(plainly(ApiError::not_enabled()));
+        return Err(ApiError::not_enabled());
     }
     match app.rates.take(company.id, company.rate_per_minute) {
-        Ok(allowance) => Ok((caller, allowance)),
-        Err(refused) => Err((ApiError::rate_limited(refused.retry_after_s), Some(refused.allowance))),
+        Ok(left) => *allowance = Some(left),
+        Err(refused) => {
+            *allowance = Some(refused.allowance);
+            return Err(ApiError::rate_limited(refused.retry_after_s));
+        }
     }
+    permit(request, &caller)?;
+    Ok(caller)
 }
 
 /// Who holds the token. The way is the same for every token that is no good: hashed, looked up, refused.

@@ -187,7 +187,7 @@ impl From<Refusal> for ApiError {
                 tracing::debug!(reason, "refused for now");
                 Self::unavailable()
             }
-            Refusal::Gone => Self::unavailable(),
+            Refusal::Gone | Refusal::ContactLeaving(_) => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
     }

@@ -189,6 +189,37 @@ impl<'a> Fields<'a> {
         Some(all)
     }
 
+    /// A list of objects that must be there, at most `items_max`, of which each is accepted or refused by itself: what is
+    /// wrong with one is named with paths that begin in it.
+    pub fn rows<T>(
+        &mut self,
+        name: &str,
+        items_max: usize,
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<Vec<Result<T, Vec<FieldError>>>> {
+        if let Some(shape) = &mut self.shape {
+            let items = describe(|fields| drop(read(fields)));
+            shape.property(name, json!({"type": "array", "items": items, "maxItems": items_max}), true);
+            return None;
+        }
+        if !self.has(name) {
+            self.refuse(name, "is required");
+        }
+        let items = self.items(name, items_max)?;
+        let row = |(index, item): (usize, &Value)| {
+            let Some(object) = item.as_object() else {
+                let reason = "must be an object".to_owned();
+                return Err(vec![FieldError { field: format!("{name}[{index}]"), reason }]);
+            };
+            let mut inner = Fields::of(object, String::new());
+            match read(&mut inner) {
+                Some(row) if inner.errors.is_empty() => Ok(row),
+                _ => Err(inner.errors),
+            }
+        };
+        Some(items.iter().enumerate().map(row).collect())
+    }
+
     /// A list of values, at most `items_max`; absent and `null` are none.
     pub fn list<T: Accepted>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
         if let Some(shape) = &mut self.shape {
@@ -202,6 +233,18 @@ impl<'a> Fields<'a> {
             all.extend(self.accept(&format!("{name}[{index}]"), item));
         }
         Some(all)
+    }
+
+    /// A list of values that may be absent, but not `null`: what `PUT` replaces and cannot clear but by an empty one.
+    pub fn changed_list<T: Accepted>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, json!({"type": "array", "items": T::schema(), "maxItems": items_max}), false);
+            return None;
+        }
+        if self.object.get(name).is_some_and(Value::is_null) {
+            self.refuse(name, "must not be null");
+        }
+        self.list(name, items_max)
     }
 
     fn items(&mut self, name: &str, items_max: usize) -> Option<&'a [Value]> {

@@ -12,6 +12,7 @@ pub mod reply;
 pub mod request_id;
 pub mod schema;
 pub mod values;
+pub mod wire;
 
 pub use auth::Caller;
 pub use body::Body;

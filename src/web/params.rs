@@ -8,7 +8,10 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::FieldError;
 use hotline_persistence::select::Page;
-use hotline_persistence::{ChannelId, ContactId, MessageId, QueueId, SessionId, TagId, TicketId, UserId, WrapupTypeId};
+use hotline_persistence::{
+    ChannelId, ContactId, CustomFieldId, GlobalVariableId, MessageId, ProfileId, QueueId, QuickMessageId, SessionId,
+    TagId, TicketId, UserId, WrapupCategoryId, WrapupTypeId,
+};
 use serde_json::{Value, json};
 
 use super::values::Accepted;
@@ -31,7 +34,7 @@ macro_rules! numbers {
     )+};
 }
 
-numbers! { ChannelId ContactId MessageId QueueId TagId TicketId UserId WrapupTypeId }
+numbers! { ChannelId ContactId CustomFieldId GlobalVariableId MessageId ProfileId QueueId QuickMessageId TagId TicketId UserId WrapupCategoryId WrapupTypeId }
 
 impl PathValue for SessionId {
     fn schema() -> Value {
@@ -155,7 +158,12 @@ impl Params {
 
     /// A span of time, `<name>From` to `<name>To`.
     pub fn span(&mut self, name: &str) -> Span {
-        (self.filter(&format!("{name}From")), self.filter(&format!("{name}To")))
+        let span = (self.filter(&format!("{name}From")), self.filter(&format!("{name}To")));
+        if let Some([.., (_, from), (_, to)]) = self.documented.as_deref_mut() {
+            from["description"] = json!(format!("{name} at this time or later"));
+            to["description"] = json!(format!("{name} at this time or earlier"));
+        }
+        span
     }
 
     /// Notes that a filter is not accepted.

@@ -88,11 +88,20 @@ impl RateLimits {
         {
             return limit.clone();
         }
-        // A new figure starts with a full minute, as a new company does.
+        // Looked at once more under the lock: requests that come at once take from the same minute.
+        let mut limit = self.companies.entry(company).or_insert_with(|| Limit::new(rate));
+        if limit.per_minute != rate.get() {
+            *limit = Limit::new(rate);
+        }
+        limit.clone()
+    }
+}
+
+impl Limit {
+    /// A new figure starts with a full minute, as a new company does.
+    fn new(rate: NonZeroU32) -> Arc<Self> {
         let limiter = RateLimiter::direct(Quota::per_minute(rate)).with_middleware();
-        let limit = Arc::new(Limit { per_minute: rate.get(), limiter });
-        self.companies.insert(company, limit.clone());
-        limit
+        Arc::new(Self { per_minute: rate.get(), limiter })
     }
 }
 
@@ -139,5 +148,22 @@ mod tests {
         // A figure that is raised counts at once, and none is no limit.
         assert_eq!(limits.take(a, Some(100)).map(|left| left.remaining), Ok(99));
         assert_eq!(limits.take(a, Some(0)), Ok(Allowance { limit: NO_LIMIT, remaining: NO_LIMIT, reset_s: 0 }));
+    }
+
+    #[test]
+    fn the_first_requests_of_a_company_take_from_one_minute() {
+        const THREADS: usize = 4;
+        for round in 1..=500 {
+            let (limits, together) = (RateLimits::new(1), std::sync::Barrier::new(THREADS));
+            let served = std::thread::scope(|scope| {
+                let take = || {
+                    together.wait();
+                    i64::from(limits.take(CompanyId(round), None).is_ok())
+                };
+                let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(take)).collect();
+                threads.into_iter().map(|thread| thread.join().expect("thread")).sum::<i64>()
+            });
+            assert_eq!(served, 1, "round {round}");
+        }
     }
 }

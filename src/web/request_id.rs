@@ -41,7 +41,10 @@ pub async fn name_request<B: MessageBody + 'static>(
     // Neither the query nor the body: both may hold names and numbers.
     let span = tracing::info_span!("request", request.id = %id, method = %request.method(), path = request.path());
     let started = std::time::Instant::now();
-    let mut response = async {
+    let app = request.app_data::<Data<App>>().cloned();
+    let operation =
+        app.as_ref().map(|app| app.figures.requests.find(request.match_info().as_str(), request.method().as_str()));
+    let answered = async {
         let response = next.call(request).await;
         if let Ok(response) = &response {
             let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -50,8 +53,13 @@ pub async fn name_request<B: MessageBody + 'static>(
         response
     }
     .instrument(span)
-    .await?;
-    if let Some(app) = response.request().app_data::<Data<App>>().cloned() {
+    .await;
+    if let (Some(app), Some(operation)) = (&app, operation) {
+        let status = answered.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
+        app.figures.requests.answered(operation, status.as_u16(), started.elapsed());
+    }
+    let mut response = answered?;
+    if let Some(app) = app {
         app.rates.untouched().write_if_missing(response.headers_mut());
     }
     let mut response = name_defect(response, &id);

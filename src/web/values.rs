@@ -3,7 +3,13 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use hotline_persistence::{ChannelId, ContactId, MessageId, QueueId, TagId, TicketId, UserId, WrapupTypeId};
+use hotline_persistence::password::{self, Password};
+use hotline_persistence::tables::custom_fields::POSITION_MAX;
+use hotline_persistence::tables::global_variables::BUILT_IN;
+use hotline_persistence::{
+    ChannelId, ContactId, CustomFieldId, GlobalVariableId, MessageId, ProfileId, QueueId, QuickMessageId, TagId,
+    TicketId, UserId, WrapupCategoryId, WrapupTypeId,
+};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -12,6 +18,14 @@ use utoipa::ToSchema;
 const NAME_CHARACTERS_MAX: usize = 255;
 /// Characters of a free text.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
+/// Characters of a quick message's shortcut.
+const SHORTCUT_CHARACTERS_MAX: usize = 60;
+/// Characters of a global variable's key.
+const VARIABLE_KEY_CHARACTERS_MAX: usize = 60;
+/// Options of a custom field: more than anybody scrolls through, and a definition stays small.
+const OPTIONS_MAX: usize = 200;
+/// Characters of a password.
+const PASSWORD_CHARACTERS_MAX: usize = 200;
 /// Bytes of a message's body.
 const BODY_BYTES_MAX: usize = 65_536;
 /// Digits of a phone number: E.164 allows 15; below 8 none is reachable from abroad.
@@ -85,12 +99,50 @@ macro_rules! text {
 
 text! {
     /// A name: not blank, one line, at most 255 characters.
-    Name, {"type": "string", "minLength": 1, "maxLength": 255, "example": "Maria Lima"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "Maria Lima"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
     /// A free text: at most 10,000 characters.
     Text, {"type": "string", "maxLength": 10_000, "example": "Asked for a refund."}, |value| bounded(value, TEXT_CHARACTERS_MAX)
+}
+
+text! {
+    /// A free text that says something: not blank, at most 10,000 characters.
+    FilledText, {"type": "string", "minLength": 1, "maxLength": 10_000, "example": "We are open from 9 to 18."}, |value| {
+        not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)
+    }
+}
+
+text! {
+    /// What a quick message is called up by: 1 to 60 characters, no blanks.
+    Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
+        let text = not_blank(bounded(value, SHORTCUT_CHARACTERS_MAX)?)?;
+        if text.contains(char::is_whitespace) { Err("must not contain blanks".to_owned()) } else { Ok(text) }
+    }
+}
+
+text! {
+    /// The key of a global variable: not one that every message has anyway.
+    VariableKey, {
+        "type": "string",
+        "pattern": "^[A-Za-z][A-Za-z0-9_]{0,59}$",
+        "description": "None of the names every message has: name, firstName, number, email, ticketId, queue, agent, channel, company, date, time, greeting",
+        "example": "openingHours"
+    }, |value| {
+        let text = trimmed(value)?;
+        let mut bytes = text.bytes();
+        let is_key = bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && text.len() <= VARIABLE_KEY_CHARACTERS_MAX;
+        if !is_key {
+            Err(format!("must be a letter and up to {} letters, digits and `_`", VARIABLE_KEY_CHARACTERS_MAX - 1))
+        } else if BUILT_IN.contains(&text) {
+            Err("is a name every message has".to_owned())
+        } else {
+            Ok(text.to_owned())
+        }
+    }
 }
 
 text! {
@@ -100,7 +152,7 @@ text! {
 
 text! {
     /// What is said in a message: not blank, at most 65,536 bytes.
-    MessageBody, {"type": "string", "minLength": 1, "description": "At most 65,536 bytes", "example": "Hello {{firstName}}!"}, |value| {
+    MessageBody, {"type": "string", "minLength": 1, "pattern": r"\S", "description": "At most 65,536 bytes", "example": "Hello {{firstName}}!"}, |value| {
         let text = not_blank(trimmed(value)?.to_owned())?;
         if text.len() > BODY_BYTES_MAX { Err(format!("must have at most {BODY_BYTES_MAX} bytes")) } else { Ok(text) }
     }
@@ -108,7 +160,7 @@ text! {
 
 text! {
     /// A phone number: 8 to 15 digits, once the usual formatting characters are gone.
-    Number, {"type": "string", "description": "8 to 15 digits; `+ ( ) - .` and blanks are taken out", "example": "5511987654321"}, |value| {
+    Number, {"type": "string", "pattern": r"^[-+(). ]*([0-9][-+(). ]*){8,15}$", "description": "8 to 15 digits; `+ ( ) - .` and blanks are taken out", "example": "5511987654321"}, |value| {
         let text = trimmed(value)?;
         let digits: String = text.chars().filter(|character| !matches!(character, '+' | '(' | ')' | '-' | '.' | ' ')).collect();
         if digits.bytes().all(|byte| byte.is_ascii_digit()) && NUMBER_DIGITS.contains(&digits.len()) {
@@ -151,7 +203,30 @@ text! {
 
 text! {
     /// A visitor's id for a message: 1 to 64 characters.
-    ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
+    ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"\S", "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
+}
+
+/// 12 to 200 characters, and the one text that is not trimmed: whoever types it in types all of it.
+impl Accepted for Password {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        not_blank(trimmed(value)?.to_owned())?;
+        let text = value.as_str().unwrap_or_default();
+        if text.chars().count() > PASSWORD_CHARACTERS_MAX {
+            return Err(format!("must have at most {PASSWORD_CHARACTERS_MAX} characters"));
+        }
+        Self::chosen(text.to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "format": "password",
+            "writeOnly": true,
+            "minLength": password::CHARACTERS_MIN,
+            "maxLength": PASSWORD_CHARACTERS_MAX,
+            "example": "correct horse battery",
+        })
+    }
 }
 
 impl Accepted for bool {
@@ -182,6 +257,75 @@ impl Accepted for DateTime<Utc> {
     }
 }
 
+/// What a value of a custom field may be chosen from: at most 200, each a name and each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options(pub Vec<String>);
+
+impl Accepted for Options {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let items = value.as_array().ok_or("must be a list")?;
+        if items.len() > OPTIONS_MAX {
+            return Err(format!("must have at most {OPTIONS_MAX} items"));
+        }
+        let mut options: Vec<String> = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
+            if options.contains(&option) {
+                return Err(format!("holds {option} twice"));
+            }
+            options.push(option);
+        }
+        Ok(Self(options))
+    }
+
+    fn schema() -> Value {
+        let option = json!({"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS_MAX, "example": "Blue"});
+        json!({
+            "type": "array",
+            "items": option,
+            "maxItems": OPTIONS_MAX,
+            "description": "For `select` and `multiselect`, which need at least one; each is there once",
+            // With the first of the types, as tools put examples together, there are none.
+            "example": [],
+        })
+    }
+}
+
+/// Ids in the order their records are to have: at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedIds<T>(pub Vec<T>);
+
+impl<T: Accepted> Accepted for OrderedIds<T> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let items = value.as_array().ok_or("must be a list")?;
+        if items.is_empty() {
+            return Err("must not be empty".to_owned());
+        }
+        let id = |(index, item)| T::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1));
+        items.iter().enumerate().map(id).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": T::schema(), "minItems": 1, "description": "All of them, each once"})
+    }
+}
+
+/// A place among others: lower ones come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position(pub i32);
+
+impl Accepted for Position {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let position = value.as_i64().filter(|position| (0..=i64::from(POSITION_MAX)).contains(position));
+        let position = position.and_then(|position| i32::try_from(position).ok());
+        position.map(Self).ok_or_else(|| format!("must be an integer from 0 to {POSITION_MAX}"))
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int32", "description": "From 0 to 1,000,000; lower ones come first", "example": 1})
+    }
+}
+
 macro_rules! ids {
     ($($id:ident)+) => {$(
         impl Accepted for $id {
@@ -200,7 +344,7 @@ macro_rules! ids {
     )+};
 }
 
-ids! { ChannelId ContactId MessageId QueueId TagId TicketId UserId WrapupTypeId }
+ids! { ChannelId ContactId CustomFieldId GlobalVariableId MessageId ProfileId QueueId QuickMessageId TagId TicketId UserId WrapupCategoryId WrapupTypeId }
 
 macro_rules! words {
     ($($word:path)+) => {$(
@@ -227,6 +371,9 @@ words! {
     hotline_persistence::tables::messages::MessageStatus
     hotline_persistence::tables::channels::ChannelType
     hotline_persistence::tables::channels::ChannelStatus
+    hotline_persistence::tables::queues::Distribution
+    hotline_persistence::tables::custom_fields::Application
+    hotline_persistence::tables::custom_fields::CustomFieldType
 }
 
 /// A time as the API writes it: UTC, milliseconds, `Z`.
@@ -262,6 +409,28 @@ mod tests {
     fn text_postgres_cannot_store_is_refused() {
         assert!(Name::from_json(&json!("a\0b")).is_err());
         assert!(MessageBody::from_json(&json!("\0")).is_err());
+    }
+
+    #[test]
+    fn a_variable_has_a_key_no_message_has_anyway() {
+        for good in ["a", "Name", "opening_hours_2", &"x".repeat(60)] {
+            assert_eq!(VariableKey::from_json(&json!(good)), Ok(VariableKey(good.to_owned())));
+        }
+        for bad in ["", "_a", "2a", "a-b", "a b", "é", "name", "greeting", &"x".repeat(61)] {
+            assert!(VariableKey::from_json(&json!(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn options_are_names_and_each_is_there_once() {
+        let options = |value| Options::from_json(&value).map(|options| options.0);
+        assert_eq!(options(json!([" Blue", "blue"])), Ok(vec!["Blue".to_owned(), "blue".to_owned()]));
+        for bad in [json!("Blue"), json!({}), json!([1]), json!([" "]), json!(["a\nb"]), json!(["Blue", "Blue "])] {
+            assert!(options(bad.clone()).is_err(), "{bad}");
+        }
+        let numbered = |count: usize| json!((0..count).map(|number| number.to_string()).collect::<Vec<_>>());
+        assert!(options(numbered(200)).is_ok());
+        assert!(options(numbered(201)).is_err());
     }
 
     #[test]

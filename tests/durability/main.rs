@@ -6,9 +6,12 @@ mod support;
 
 mod clean_stop;
 mod command_line;
+mod idempotency;
 mod journal_full;
 mod kill;
 mod load;
+mod logs;
+mod metrics;
 mod modes;
 mod outage;
 mod process;

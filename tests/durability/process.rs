@@ -21,6 +21,9 @@ pub struct Process {
 /// Longest a start may take.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// How tests serve.
+const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json"];
+
 /// A folder the PostgreSQL user may enter as well.
 pub fn data_folder() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
@@ -69,10 +72,26 @@ impl Process {
 
     /// Starts, or answers what was logged by a process that ended instead.
     pub fn try_serve(folder: &Path, options: &[&str]) -> Result<Self, String> {
+        Self::wait_for(folder, command(folder, SERVE).args(options))
+    }
+
+    /// Serves, and logs what `filter` lets through.
+    pub fn serve_logging(folder: &Path, filter: &str) -> Self {
+        let served = Self::wait_for(folder, command(folder, SERVE).env("RUST_LOG", filter));
+        served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
+    }
+
+    /// Serves with other options, and aborts itself at this point.
+    pub fn serve_failing(folder: &Path, options: &[&str], point: &str) -> Self {
+        let mut command = command(folder, SERVE);
+        let served = Self::wait_for(folder, command.args(options).env("FAILPOINTS", format!("{point}=return")));
+        served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
+    }
+
+    fn wait_for(folder: &Path, command: &mut Command) -> Result<Self, String> {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
-        let mut command = command(folder, &["serve", "--listen", "127.0.0.1:0", "--log", "json"]);
-        let mut child = command.args(options).stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
         let started = Instant::now();
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");

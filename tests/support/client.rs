@@ -20,6 +20,8 @@ pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Value,
+    /// The body as it came.
+    pub bytes: Vec<u8>,
 }
 
 impl Api {
@@ -37,6 +39,12 @@ impl Api {
         self.client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key)
     }
 
+    /// A request with an idempotency key.
+    pub fn keyed(&self, method: Method, path: &str, key: &str, body: impl Into<String>) -> RequestBuilder {
+        let request = self.request(method, path).header("idempotency-key", key);
+        request.header("content-type", "application/json").body(body.into())
+    }
+
     /// A request to any path, without a token.
     pub fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base))
@@ -52,6 +60,10 @@ impl Api {
 
     pub async fn put(&self, path: &str, body: Value) -> Reply {
         Reply::of(self.request(Method::PUT, path).json(&body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        Reply::of(self.request(Method::DELETE, path)).await
     }
 
     /// What was answered, or none when the service was not there to answer.
@@ -94,7 +106,12 @@ impl Reply {
             serde_json::from_slice(&bytes)
                 .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&bytes)))
         };
-        Some(Self { status, headers, body })
+        Some(Self { status, headers, body, bytes: bytes.to_vec() })
+    }
+
+    /// Whether it is what was answered before under the same key.
+    pub fn is_replay(&self) -> bool {
+        self.headers.get("idempotent-replay").is_some_and(|header| header == "true")
     }
 
     /// The resource, after the status was checked.

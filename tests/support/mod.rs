@@ -4,6 +4,7 @@
 
 pub mod client;
 pub mod database;
+pub mod figures;
 pub mod seed;
 pub mod service;
 

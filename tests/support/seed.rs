@@ -2,8 +2,10 @@
 
 use hotline::cli::everything;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel};
+use hotline_persistence::tables::queues::{self, QueueFields};
 use hotline_persistence::tables::tokens::{self, NewToken};
-use hotline_persistence::tables::{companies, queues, users, wrapup_types};
+use hotline_persistence::tables::users::{self, UserFields};
+use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, UserId, WrapupTypeId};
 
 /// A company, and the ids of what it has.
@@ -30,15 +32,20 @@ pub struct Company {
 impl Company {
     pub async fn create(db: &PgPool, name: &str) -> Self {
         let id = companies::insert(db, name).await.expect("company").id;
-        let support = queues::insert(db, id, "Support", true).await.expect("queue").id;
-        let sales = queues::insert(db, id, "Sales", false).await.expect("queue").id;
-        let ana = users::insert(db, id, "Ana", "ana@example.com").await.expect("user").id;
-        let ben = users::insert(db, id, "Ben", "ben@example.com").await.expect("user").id;
+        let strict = QueueFields { wrapup_required: Some(true), ..QueueFields::default() };
+        let support = queues::insert(db, id, "Support", strict).await.expect("queue").id;
+        let sales = queues::insert(db, id, "Sales", QueueFields::default()).await.expect("queue").id;
+        let ana = users::insert(db, id, "Ana", "ana@example.com", UserFields::default()).await.expect("user");
+        let ben = users::insert(db, id, "Ben", "ben@example.com", UserFields::default()).await.expect("user");
         for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
             queues::add_user(db, id, queue, user).await.expect("member");
         }
-        let solved = wrapup_types::insert(db, id, "Outcome", "Solved", &[support]).await.expect("type");
-        let sold = wrapup_types::insert(db, id, "Outcome", "Sold", &[sales]).await.expect("type");
+        let outcome = wrapup_categories::insert(db, id, "Outcome").await.expect("category").id;
+        let solved = wrapup_types::insert(db, id, outcome, "Solved", true).await.expect("type");
+        let sold = wrapup_types::insert(db, id, outcome, "Sold", true).await.expect("type");
+        for (wrapup_type, queue) in [(solved, support), (sold, sales)] {
+            wrapup_types::set_queues(db, id, wrapup_type, &[queue]).await.expect("link");
+        }
         let phone = channel(db, id, "Phone", ChannelType::Whatsapp, None).await;
         let webchat = channel(db, id, "Website", ChannelType::Webchat, Some(support)).await;
         let new = NewToken { name: "test", permissions: everything(), ..NewToken::default() };

@@ -7,6 +7,7 @@ use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::tickets::Source;
 use hotline_persistence::{ContactId, Durability, SessionId, TicketId, journal};
+use ipnet::IpNet;
 use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
@@ -19,6 +20,13 @@ pub struct TestOptions {
     pub durability: Durability,
     pub journal: journal::Options,
     pub engine: EngineOptions,
+    pub on_premise: bool,
+    pub trusted_proxies: Vec<IpNet>,
+    /// 0: no limit.
+    pub rate_per_minute: u32,
+    pub per_page_max: i64,
+    /// Whether figures are served, at a free port.
+    pub metrics: bool,
 }
 
 impl Default for TestOptions {
@@ -28,6 +36,11 @@ impl Default for TestOptions {
             // Small segments: tests start many services, and each prepares one by writing zeros.
             journal: journal::Options { segment_bytes: 1 << 20, max_bytes: 256 << 20, ..journal::Options::default() },
             engine: EngineOptions { sweep_every: Duration::from_millis(200), ..EngineOptions::default() },
+            on_premise: false,
+            trusted_proxies: Vec::new(),
+            rate_per_minute: 0,
+            per_page_max: 100,
+            metrics: false,
         }
     }
 }
@@ -40,14 +53,14 @@ impl TestOptions {
             database: Some(database),
             pg_bin: None,
             durability: self.durability,
-            on_premise: false,
+            on_premise: self.on_premise,
             journal: self.journal.clone(),
             engine: self.engine.clone(),
             workers: 2,
-            trusted_proxies: Vec::new(),
-            rate_per_minute: 0,
-            per_page_max: 100,
-            metrics_listen: None,
+            trusted_proxies: self.trusted_proxies.clone(),
+            rate_per_minute: self.rate_per_minute,
+            per_page_max: self.per_page_max,
+            metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The answers that requests with an idempotency key were given. A record is stored with its effect: by the persister
 //! for a live change, in the same transaction for a plain one.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool};
 
 use crate::error::within;
 use crate::{CompanyId, Result};
+
+/// How long an answer is kept.
+pub const KEPT: TimeDelta = TimeDelta::hours(24);
 
 /// One answer that was given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
@@ -23,13 +26,15 @@ pub struct AnswerRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Writes the rows as they are. A key that was given out again after its time takes the old row's place.
+/// Writes the rows. A key that was given out again after its time takes the old row's place; within it the first answer
+/// stays.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
-        "insert into idempotency_keys (company_id, key, fingerprint, status, body, created_at)
+        "insert into idempotency_keys as kept (company_id, key, fingerprint, status, body, created_at)
          select * from unnest($1::bigint[], $2::text[], $3::bytea[], $4::smallint[], $5::text[], $6::timestamptz[])
          on conflict (company_id, key) do update set fingerprint = excluded.fingerprint, status = excluded.status,
-             body = excluded.body, created_at = excluded.created_at",
+             body = excluded.body, created_at = excluded.created_at
+         where kept.created_at <= excluded.created_at - $7",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>())
@@ -37,6 +42,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::r
     .bind(rows.iter().map(|row| row.status).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.body.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
+    .bind(KEPT)
     .execute(db)
     .await?;
     Ok(())
@@ -107,7 +113,8 @@ pub async fn sweep(db: &PgPool, before: DateTime<Utc>, limit: i64) -> Result<u64
     let swept = within(
         sqlx::query(
             "delete from idempotency_keys where (company_id, key) in (
-                 select company_id, key from idempotency_keys where created_at <= $1 order by created_at limit $2)",
+                 select company_id, key from idempotency_keys where created_at <= $1 order by created_at limit $2
+                 for update skip locked)",
         )
         .bind(before)
         .bind(limit)

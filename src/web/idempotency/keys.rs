@@ -6,16 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_actors::clock;
-use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, KEPT};
 use hotline_persistence::{CompanyId, PgPool};
 use moka::sync::Cache;
 use tokio::sync::OwnedMutexGuard;
-
-/// How long an answer is kept.
-const KEPT_HOURS: i64 = 24;
 
 /// Keys memory can tell from new ones, 16 bytes and the map's room each. Beyond, every key is looked up.
 const KEYS_MAX: usize = 2_000_000;
@@ -29,13 +26,16 @@ const SWEPT_MAX: i64 = 10_000;
 
 /// Answers from before are forgotten.
 pub(super) fn kept_since() -> DateTime<Utc> {
-    clock::now() - TimeDelta::hours(KEPT_HOURS)
+    clock::now() - KEPT
 }
 
 type Key = (CompanyId, String);
 
-/// The keys of every company.
-pub struct Keys {
+/// The keys of every company. Cheap to clone.
+#[derive(Clone)]
+pub struct Keys(Arc<Inner>);
+
+struct Inner {
     /// Held by the request that is being served under a key; its twins wait.
     turns: DashMap<Key, Arc<tokio::sync::Mutex<()>>>,
     recent: Cache<Key, Arc<AnswerRow>>,
@@ -43,25 +43,47 @@ pub struct Keys {
 }
 
 /// Hashes of the keys used within the time, with the second of their use.
-#[derive(Default)]
 struct Used {
     since: HashMap<u64, i64>,
+    /// How many fit.
+    room: usize,
     /// Until then some keys are missing here.
     incomplete_until_s: i64,
 }
 
-/// The turn of one request under its key.
-pub(super) struct Turn<'a> {
-    keys: &'a Keys,
+/// The turn of one request under its key. It lasts until everyone who may still carry the request out is done: its
+/// task, and the actor it has asked, whichever ends last.
+pub(super) struct Turn {
+    keys: Keys,
     key: Key,
     lock: Option<OwnedMutexGuard<()>>,
 }
 
-impl Drop for Turn<'_> {
+impl Turn {
+    pub(super) fn company(&self) -> CompanyId {
+        self.key.0
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key.1
+    }
+
+    /// Remembers that a key of this company was used: the turn's own, or one beside it.
+    pub(super) fn note_used(&self, key: &str) {
+        self.keys.note_used(self.key.0, key);
+    }
+
+    /// Whether such a key may have been used; false is certain.
+    pub(super) fn may_be_used(&self, key: &str) -> bool {
+        self.keys.may_be_used(self.key.0, key)
+    }
+}
+
+impl Drop for Turn {
     fn drop(&mut self) {
         drop(self.lock.take());
         // The map holds one reference; whoever waits holds another, and the entry then stays.
-        self.keys.turns.remove_if(&self.key, |_, turn| Arc::strong_count(turn) == 1);
+        self.keys.0.turns.remove_if(&self.key, |_, turn| Arc::strong_count(turn) == 1);
     }
 }
 
@@ -72,29 +94,34 @@ impl Keys {
     /// When the database cannot answer.
     pub async fn load(db: &PgPool) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
-        let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
-        let known = idempotency_keys::recent(db, kept_since(), limit).await?;
-        for (company, key, at) in known {
+        // One more than fits: it tells that there are more.
+        let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
+        for (company, key, at) in idempotency_keys::recent(db, kept_since(), limit).await? {
             keys.lock().insert(hash(company, &key), at.timestamp());
         }
         Ok(keys)
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other request is served under the key.
-    pub(super) async fn turn(&self, company: CompanyId, key: &str) -> Turn<'_> {
+    pub(super) async fn turn(&self, company: CompanyId, key: &str) -> Turn {
         let key = (company, key.to_owned());
-        let turn = self.turns.entry(key.clone()).or_default().clone();
+        let turn = self.0.turns.entry(key.clone()).or_default().clone();
         let lock = turn.lock_owned().await;
-        Turn { keys: self, key, lock: Some(lock) }
+        Turn { keys: self.clone(), key, lock: Some(lock) }
+    }
+
+    /// Requests under a key right now: those that are served, and those that wait for their turn.
+    pub fn at_work(&self) -> usize {
+        self.0.turns.iter().map(|turn| Arc::strong_count(turn.value()) - 1).sum()
     }
 
     /// An answer that was given a short while ago.
     pub(super) fn recent(&self, company: CompanyId, key: &str) -> Option<Arc<AnswerRow>> {
-        self.recent.get(&(company, key.to_owned())).filter(|answer| answer.created_at > kept_since())
+        self.0.recent.get(&(company, key.to_owned())).filter(|answer| answer.created_at > kept_since())
     }
 
     /// Whether the key may have been used; false is certain.
@@ -106,11 +133,11 @@ impl Keys {
     /// Remembers an answer.
     pub(super) fn remember(&self, answer: AnswerRow) {
         self.note_used(answer.company_id, &answer.key);
-        self.recent.insert((answer.company_id, answer.key.clone()), Arc::new(answer));
+        self.0.recent.insert((answer.company_id, answer.key.clone()), Arc::new(answer));
     }
 
     /// Remembers that a key was used.
-    pub(super) fn note_used(&self, company: CompanyId, key: &str) {
+    fn note_used(&self, company: CompanyId, key: &str) {
         self.lock().insert(hash(company, key), clock::now().timestamp());
     }
 
@@ -126,7 +153,8 @@ impl Keys {
     /// Forgets what has expired, here and in the table.
     pub async fn sweep(&self, db: &PgPool) {
         let before = kept_since();
-        self.lock().since.retain(|_, at_s| *at_s > before.timestamp());
+        // The second that is not over yet is kept: an answer must not outlive what is known of its key.
+        self.lock().since.retain(|_, at_s| *at_s >= before.timestamp());
         loop {
             match idempotency_keys::sweep(db, before, SWEPT_MAX).await {
                 Ok(swept) if swept == SWEPT_MAX.unsigned_abs() => {}
@@ -142,23 +170,32 @@ impl Keys {
 
 impl Default for Keys {
     fn default() -> Self {
+        Self::with_room(KEYS_MAX)
+    }
+}
+
+impl Keys {
+    fn with_room(room: usize) -> Self {
         let weigh = |key: &Key, answer: &Arc<AnswerRow>| {
-            u32::try_from(key.1.len() + answer.body.len() + size_of::<AnswerRow>()).unwrap_or(u32::MAX)
+            u32::try_from(2 * key.1.len() + answer.body.len() + size_of::<AnswerRow>()).unwrap_or(u32::MAX)
         };
-        Self {
+        Self(Arc::new(Inner {
             turns: DashMap::new(),
             recent: Cache::builder().weigher(weigh).max_capacity(RECENT_BYTES_MAX).build(),
-            used: Mutex::default(),
-        }
+            used: Mutex::new(Used { since: HashMap::new(), room, incomplete_until_s: 0 }),
+        }))
     }
 }
 
 impl Used {
     fn insert(&mut self, key: u64, at_s: i64) {
-        if self.since.len() < KEYS_MAX {
+        // Of two keys that hash alike the later use counts.
+        if let Some(known_s) = self.since.get_mut(&key) {
+            *known_s = at_s.max(*known_s);
+        } else if self.since.len() < self.room {
             self.since.insert(key, at_s);
         } else {
-            self.incomplete_until_s = at_s + KEPT_HOURS * 3600;
+            self.incomplete_until_s = self.incomplete_until_s.max(at_s + KEPT.num_seconds() + 1);
         }
     }
 }
@@ -173,16 +210,50 @@ fn hash(company: CompanyId, key: &str) -> u64 {
 mod tests {
     use super::*;
 
+    const A: CompanyId = CompanyId(1);
+    const B: CompanyId = CompanyId(2);
+
     #[test]
     fn a_key_that_does_not_fit_makes_every_key_one_to_look_up() {
+        let keys = Keys::with_room(2);
+        assert!(!keys.may_be_used(A, "a"));
+        keys.note_used(A, "a");
+        assert!(keys.may_be_used(A, "a"));
+        assert!(!keys.may_be_used(B, "a"), "another company's key is its own");
+        keys.note_used(A, "b");
+        keys.note_used(A, "b");
+        assert!(!keys.may_be_used(B, "b"), "a key that is known needs no more room");
+        keys.note_used(B, "c");
+        assert!(keys.may_be_used(B, "b"), "nobody can be sure any more");
+    }
+
+    #[test]
+    fn of_keys_that_hash_alike_the_later_use_counts() {
+        let keys = Keys::with_room(1);
+        keys.lock().insert(7, 200);
+        keys.lock().insert(7, 100);
+        assert_eq!(keys.lock().since[&7], 200);
+    }
+
+    #[actix_web::test]
+    async fn a_turn_leaves_nothing_behind_and_is_one_at_a_time() {
         let keys = Keys::default();
-        assert!(!keys.may_be_used(CompanyId(1), "a"));
-        keys.note_used(CompanyId(1), "a");
-        assert!(keys.may_be_used(CompanyId(1), "a"));
-        assert!(!keys.may_be_used(CompanyId(2), "a"), "another company's key is its own");
-        keys.lock().since.extend((0..KEYS_MAX as u64).map(|key| (key, i64::MAX)));
-        assert!(!keys.may_be_used(CompanyId(2), "b"));
-        keys.note_used(CompanyId(2), "c");
-        assert!(keys.may_be_used(CompanyId(2), "b"), "nobody can be sure any more");
+        let first = keys.turn(A, "a").await;
+        let other = keys.turn(B, "a").await;
+        let mut second = Box::pin(keys.turn(A, "a"));
+        let waits = futures_util::future::poll_immediate(&mut second).await;
+        assert!(waits.is_none(), "two turns at once");
+        drop(first);
+        assert_eq!(keys.0.turns.len(), 2, "who waits has lost its place");
+        drop(second.await);
+        drop(other);
+        assert!(keys.0.turns.is_empty());
+        // Who gives up waiting leaves nothing behind either, once the one before is done.
+        let first = keys.turn(A, "a").await;
+        let mut second = Box::pin(keys.turn(A, "a"));
+        assert!(futures_util::future::poll_immediate(&mut second).await.is_none());
+        drop(second);
+        drop(first);
+        assert!(keys.0.turns.is_empty());
     }
 }

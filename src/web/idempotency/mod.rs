@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
@@ -24,6 +25,7 @@ pub use keys::Keys;
 pub use once::Once;
 use once::Running;
 
+use super::request_id::{RequestId, X_REQUEST_ID};
 use super::{Answer, ApiError, Caller, body, reply};
 use crate::app::App;
 
@@ -58,60 +60,59 @@ pub async fn once<B: MessageBody + 'static>(
     let Some(header) = request.headers().get(IDEMPOTENCY_KEY).cloned() else {
         return Ok(next.call(request).await?.map_into_left_body());
     };
+    let id = request.extensions().get::<RequestId>().cloned();
     // What has begun ends, also when its caller goes away: a twin must not begin while the first is half way.
-    let (http, payload) = request.into_parts();
-    let named = http.clone();
-    let running = actix_web::rt::spawn(async move {
-        match serve(ServiceRequest::from_parts(http, payload), &header, next).await {
-            Ok(response) => Ok(response),
-            Err(Stopped::Refused(request, refused)) => Ok(request.into_response(refused.error_response())),
-            Err(Stopped::Failed(error)) => Err(error),
-        }
-    });
-    match running.await {
-        Ok(outcome) => Ok(outcome?.map_into_right_body()),
-        Err(panic) => {
-            let response = ApiError::internal(panic).error_response();
-            Ok(ServiceResponse::new(named, response).map_into_right_body())
-        }
-    }
+    let running = actix_web::rt::spawn(async move { serve(request, &header, next).await });
+    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
+    fail::fail_point!("once_answered", |_| std::process::abort());
+    Ok(outcome?.map_into_right_body())
 }
 
-enum Stopped {
-    Refused(Box<ServiceRequest>, ApiError),
-    Failed(Error),
+/// The answer to a request that panicked, which took its own with it.
+fn defect(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
+    let mut response = ApiError::internal(&panic).error_response();
+    if let Some(RequestId(id)) = id {
+        response = ApiError::defect(format!("internal error; request {id}")).error_response();
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            response.headers_mut().insert(X_REQUEST_ID, id);
+        }
+    }
+    InternalError::from_response("a panic", response).into()
 }
 
 async fn serve<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     header: &HeaderValue,
     next: Next<B>,
-) -> Result<ServiceResponse<BoxBody>, Stopped> {
+) -> Result<ServiceResponse<BoxBody>, Error> {
     let prepared = prepare(&mut request, header).await;
     let (app, running) = match prepared {
         Ok(prepared) => prepared,
-        Err(refused) => return Err(Stopped::Refused(Box::new(request), refused)),
+        Err(refused) => return Ok(refuse(request, &refused)),
     };
-    // Twins queue here, and find the first one's answer when their turn comes.
-    let turn = app.keys.turn(running.company, &running.key).await;
-    let known = look_up(&app, &running).await;
-    let outcome = match known {
-        Err(refused) => return Err(Stopped::Refused(Box::new(request), refused)),
-        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => Ok(replay(request, &answer)),
-        Ok(Some(_)) => return Err(Stopped::Refused(Box::new(request), ApiError::idempotency_conflict())),
+    match look_up(&app, &running).await {
+        Err(refused) => Ok(refuse(request, &refused)),
+        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
+            app.figures.replayed();
+            Ok(replay(request, &answer))
+        }
+        Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
             fail::fail_point!("once_begun", |_| std::process::abort());
             request.extensions_mut().insert(running.clone());
-            match next.call(request).await {
-                Ok(response) => Ok(record(&app, &running, response.map_into_boxed_body()).await),
-                Err(error) => Err(Stopped::Failed(error)),
-            }
+            let response = next.call(request).await?;
+            // The turn must not last until the answer is written out.
+            response.request().extensions_mut().remove::<Arc<Running>>();
+            Ok(record(&app, &running, response.map_into_boxed_body()).await)
         }
-    };
-    drop(turn);
-    outcome
+    }
 }
 
+fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
+    request.into_response(refused.error_response())
+}
+
+/// Reads the request, and waits for its turn: twins queue here, and find the first one's answer when theirs comes.
 async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(Data<App>, Arc<Running>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
@@ -128,9 +129,9 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(
     }
     hash.update(&bytes);
     let fingerprint = hash.finalize().to_vec();
-    let running = Running::new(company, key.to_owned(), fingerprint);
     request.set_payload(Payload::from(bytes));
-    Ok((app, Arc::new(running)))
+    let turn = app.keys.turn(company, key).await;
+    Ok((app, Arc::new(Running::new(turn, fingerprint))))
 }
 
 fn is_valid(key: &str) -> bool {
@@ -139,14 +140,15 @@ fn is_valid(key: &str) -> bool {
 
 /// The answer given under this key within its time, or none.
 async fn look_up(app: &App, running: &Running) -> Answer<Option<Arc<AnswerRow>>> {
-    if let Some(answer) = app.keys.recent(running.company, &running.key) {
+    let (company, key) = (running.turn.company(), running.turn.key());
+    if let Some(answer) = app.keys.recent(company, key) {
         return Ok(Some(answer));
     }
-    if !app.keys.may_be_used(running.company, &running.key) {
+    if !app.keys.may_be_used(company, key) {
         return Ok(None);
     }
-    let db = app.engine.reads().tables(running.company).await?;
-    let found = idempotency_keys::find(db, running.company, &running.key, keys::kept_since()).await?;
+    let db = app.engine.reads().tables(company).await?;
+    let found = idempotency_keys::find(db, company, key, keys::kept_since()).await?;
     Ok(found.map(Arc::new))
 }
 
@@ -160,9 +162,9 @@ fn replay(request: ServiceRequest, answer: &AnswerRow) -> ServiceResponse<BoxBod
 async fn record(app: &App, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match running.taken() {
-        Some(answer) if status < 500 => app.keys.remember(answer),
-        // The effect may stand although this answer failed: the next one looks.
-        Some(answer) => app.keys.note_used(answer.company_id, &answer.key),
+        // Else the effect may stand although this answer failed: the next one looks.
+        Some(answer) if u16::try_from(answer.status) == Ok(status) => app.keys.remember(answer),
+        Some(_) => {}
         None if status >= 500 || status == METHOD_NOT_ALLOWED => {}
         None => return record_alone(app, running, response).await,
     }

@@ -8,31 +8,32 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_actors::tickets::Rider;
 use hotline_actors::{Refusal, clock};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
-use hotline_persistence::{Change, CompanyId, PgPool};
+use hotline_persistence::{Change, PgPool};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
 
-use super::keys::kept_since;
+use super::keys::{Turn, kept_since};
 use crate::web::reply::Reply;
 use crate::web::{Answer, ApiError};
 
 /// A request with a key, while it is served.
 pub(super) struct Running {
-    pub(super) company: CompanyId,
-    pub(super) key: String,
+    pub(super) turn: Turn,
     pub(super) fingerprint: Vec<u8>,
-    /// What was recorded with the effect.
+    /// What was recorded with the effect, or may have been.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
 impl Running {
-    pub(super) fn new(company: CompanyId, key: String, fingerprint: Vec<u8>) -> Self {
-        Self { company, key, fingerprint, recorded: Mutex::new(None) }
+    pub(super) fn new(turn: Turn, fingerprint: Vec<u8>) -> Self {
+        Self { turn, fingerprint, recorded: Mutex::new(None) }
     }
 
     pub(super) fn answer(&self, status: u16, body: String) -> AnswerRow {
         AnswerRow {
-            company_id: self.company,
-            key: self.key.clone(),
+            company_id: self.turn.company(),
+            key: self.turn.key().to_owned(),
             fingerprint: self.fingerprint.clone(),
             status: i16::try_from(status).unwrap_or(i16::MAX),
             body,
@@ -44,7 +45,17 @@ impl Running {
         Ok(self.answer(T::STATUS, String::from_utf8(reply.body()?).map_err(ApiError::internal)?))
     }
 
+    /// The key of a part's record: with blanks, so that no request can carry it, and with the fingerprint, so that it is
+    /// this request's alone.
+    fn part(&self, name: &str) -> String {
+        let fingerprint: String = self.fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{} {name} {fingerprint}", self.turn.key())
+    }
+
+    /// From here on the record may stand, whatever becomes of this request: the key counts as used, and who comes next
+    /// looks.
     fn recorded(&self, answer: AnswerRow) {
+        self.turn.note_used(self.turn.key());
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
     }
 
@@ -108,23 +119,75 @@ impl Once {
         change: impl AsyncFnOnce(&mut PgConnection) -> Answer<T>,
     ) -> Answer<T> {
         let mut transaction = hotline_persistence::error::within(db.begin()).await?;
-        let reply = change(&mut transaction).await?;
-        let answer = match &self.0 {
-            Some(running) => Some((running, running.answer_of(&reply)?)),
-            None => None,
+        let reply = match change(&mut transaction).await {
+            Ok(reply) => reply,
+            Err(refused) => {
+                drop(transaction);
+                return Err(self.unless_done(db, refused).await);
+            }
         };
-        if let Some((_, answer)) = &answer
-            && !idempotency_keys::insert(&mut transaction, answer, kept_since()).await?
-        {
-            // Another process has answered this key since we looked; the next try finds its record.
-            return Err(ApiError::unavailable());
+        if let Some(running) = &self.0 {
+            let answer = running.answer_of(&reply)?;
+            running.recorded(answer.clone());
+            if !idempotency_keys::insert(&mut transaction, &answer, kept_since()).await? {
+                // This key was answered since we looked; the next try finds its record.
+                return Err(ApiError::unavailable());
+            }
         }
         fail::fail_point!("once_written", |_| std::process::abort());
         hotline_persistence::error::within(transaction.commit()).await?;
         fail::fail_point!("once_committed", |_| std::process::abort());
-        if let Some((running, answer)) = answer {
-            running.recorded(answer);
-        }
+        fail::fail_point!("once_commit_lost", |_| Err(ApiError::unavailable()));
         Ok(reply)
+    }
+
+    /// A plain part of a live change, which comes before it: a retry finds what was made, should the change itself not
+    /// have come about. The record lies beside the request's own.
+    ///
+    /// # Errors
+    /// Whatever `make` says; nothing of it stands then.
+    pub async fn part<T: Serialize + DeserializeOwned>(
+        &self,
+        db: &PgPool,
+        name: &str,
+        make: impl AsyncFnOnce(&mut PgConnection) -> Answer<T>,
+    ) -> Answer<T> {
+        let kept = self.0.as_ref().map(|running| (running, running.part(name)));
+        if let Some((running, part)) = &kept
+            && running.turn.may_be_used(part)
+            && let Some(made) = idempotency_keys::find(db, running.turn.company(), part, kept_since()).await?
+        {
+            return serde_json::from_str(&made.body).map_err(ApiError::internal);
+        }
+        let mut transaction = hotline_persistence::error::within(db.begin()).await?;
+        let made = make(&mut transaction).await?;
+        if let Some((running, part)) = kept {
+            running.turn.note_used(&part);
+            let body = serde_json::to_string(&made).map_err(ApiError::internal)?;
+            let record = AnswerRow { key: part, ..running.answer(0, body) };
+            if !idempotency_keys::insert(&mut transaction, &record, kept_since()).await? {
+                return Err(ApiError::unavailable());
+            }
+        }
+        fail::fail_point!("once_part_written", |_| std::process::abort());
+        hotline_persistence::error::within(transaction.commit()).await?;
+        fail::fail_point!("once_part_committed", |_| std::process::abort());
+        fail::fail_point!("once_part_lost", |_| Err(ApiError::unavailable()));
+        Ok(made)
+    }
+
+    /// Why a plain change is refused. The change may have met its own earlier try, whose commit was on its way when we
+    /// looked: then that one's answer is the right one, and the next try finds it.
+    async fn unless_done(&self, db: &PgPool, refused: ApiError) -> ApiError {
+        let Some(running) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
+        let (company, key) = (running.turn.company(), running.turn.key());
+        match idempotency_keys::find(db, company, key, kept_since()).await {
+            Ok(None) => refused,
+            Ok(Some(_)) => {
+                running.turn.note_used(key);
+                ApiError::unavailable()
+            }
+            Err(error) => error.into(),
+        }
     }
 }

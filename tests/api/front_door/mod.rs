@@ -1,5 +1,17 @@
 //! What every endpoint has in common: the token, the envelope, routes and methods, the request's id.
 
+mod news;
+mod order;
+mod rates;
+mod refusals;
+mod samples;
+mod scopes;
+mod table;
+mod tenants;
+mod tokens;
+mod uses;
+mod world;
+
 use reqwest::Method;
 use serde_json::json;
 

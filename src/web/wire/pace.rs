@@ -1,0 +1,148 @@
+//! A body that must keep coming.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::error::PayloadError;
+use actix_web::http::StatusCode;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::web::ApiError;
+
+/// Seconds a body may take whatever its length: a connection that was lost for a moment is found again in them.
+const BODY_GRACE: Duration = Duration::from_secs(20);
+
+/// Bytes a second a body must come with on the whole: a phone on the slowest network has this, and 1 MiB is through
+/// in two and a half minutes.
+const BODY_BYTES_PER_S_MIN: u32 = 8 * 1024;
+
+/// How fast a body must come.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Whatever its length.
+    pub grace: Duration,
+    /// Beyond that.
+    pub bytes_per_s: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { grace: BODY_GRACE, bytes_per_s: BODY_BYTES_PER_S_MIN }
+    }
+}
+
+impl Pace {
+    /// How long so many bytes may take.
+    fn time_for(self, bytes: u64) -> Duration {
+        let rate = u64::from(self.bytes_per_s.max(1));
+        self.grace + Duration::from_secs(bytes / rate)
+    }
+}
+
+/// The chunks of a body, which fail when they come too slowly. [`body_error`] makes the answer of it.
+pub struct Paced<S> {
+    chunks: S,
+    pace: Pace,
+    received: u64,
+    /// Since the first wait, and until when. Most bodies are there with their head, and need none.
+    wait: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl<S> Paced<S> {
+    /// At the pace every body must have.
+    pub fn new(chunks: S) -> Self {
+        Self::at(Pace::default(), chunks)
+    }
+
+    /// At this pace.
+    pub fn at(pace: Pace, chunks: S) -> Self {
+        Self { chunks, pace, received: 0, wait: None }
+    }
+}
+
+impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Paced<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if let Poll::Ready(chunk) = this.chunks.poll_next_unpin(cx) {
+            if let Some(Ok(chunk)) = &chunk {
+                this.received += chunk.len() as u64;
+            }
+            return Poll::Ready(chunk);
+        }
+        let allowed = this.pace.time_for(this.received);
+        let (since, sleep) = this.wait.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(now + allowed)))
+        });
+        let until = *since + allowed;
+        if sleep.deadline() != until {
+            sleep.as_mut().reset(until);
+        }
+        sleep.as_mut().poll(cx).map(|()| Some(Err(PayloadError::Io(io::ErrorKind::TimedOut.into()))))
+    }
+}
+
+/// What is answered when a body cannot be read: `408` when it comes too slowly, else `400`.
+pub fn body_error(error: PayloadError) -> ApiError {
+    match error {
+        PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
+            ApiError { status: StatusCode::REQUEST_TIMEOUT, ..ApiError::bad_request("the body comes too slowly") }
+        }
+        PayloadError::Incomplete(_) | PayloadError::EncodingCorrupted => {
+            ApiError::bad_request("the body breaks off, or its chunks are not valid HTTP")
+        }
+        error => ApiError::bad_request(format!("the body cannot be read: {error}")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    const PACE: Pace = Pace { grace: Duration::from_millis(50), bytes_per_s: 1 };
+
+    fn chunk(bytes: &'static [u8]) -> Result<Bytes, PayloadError> {
+        Ok(Bytes::from_static(bytes))
+    }
+
+    #[actix_web::test]
+    async fn a_body_that_stops_is_given_up_after_what_it_has_earned() {
+        let mut body = Paced::at(PACE, stream::iter([chunk(b"x")]).chain(stream::pending()));
+        assert!(matches!(body.next().await, Some(Ok(_))));
+        let before = Instant::now();
+        let error = body.next().await.expect("an end").expect_err("too slow");
+        assert!(before.elapsed() >= Duration::from_millis(1050), "a byte is worth a second: {:?}", before.elapsed());
+        let answer = body_error(error);
+        assert_eq!((answer.status.as_u16(), answer.code), (408, "ERR_API_BAD_REQUEST"));
+    }
+
+    #[actix_web::test]
+    async fn a_body_that_trickles_earns_nothing_by_it() {
+        let pace = Pace { bytes_per_s: u32::MAX, ..PACE };
+        let trickle = Box::pin(stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            Some((chunk(b"x"), ()))
+        }));
+        let mut body = Paced::at(pace, trickle);
+        let mut chunks = 0;
+        while let Some(Ok(_)) = body.next().await {
+            chunks += 1;
+        }
+        assert!((1..=10).contains(&chunks), "{chunks} chunks");
+    }
+
+    #[actix_web::test]
+    async fn a_body_that_is_there_passes() {
+        let body = Paced::at(Pace { grace: Duration::ZERO, bytes_per_s: 1 }, stream::iter([chunk(b"a"), chunk(b"b")]));
+        assert_eq!(body.collect::<Vec<_>>().await.len(), 2);
+    }
+}

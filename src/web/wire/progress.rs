@@ -1,0 +1,245 @@
+//! Whether a connection gets on.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_http::body::{BodySize, BoxBody, MessageBody};
+use bytes::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+use super::Limits;
+
+/// How much later than the framework an idle connection is closed here: it closes most of them itself, and only
+/// forgets those that hold a piece of a request.
+const IDLE_SLACK: Duration = Duration::from_secs(2);
+
+/// What is known of a connection.
+pub(super) struct Progress {
+    unbegun: Cell<Unbegun>,
+    /// Requests whose answer is not all written.
+    open: Cell<usize>,
+    /// Requests without an answer.
+    unanswered: Cell<usize>,
+    /// Whether the last request had a body: what is heard after its answer may be the rest of it.
+    has_body: Cell<bool>,
+    /// Since when there is nothing to do.
+    idle_since: Cell<Instant>,
+    /// Since when the client takes nothing.
+    stalled_since: Cell<Option<Instant>>,
+    /// Whether the client says nothing more.
+    ended: Cell<bool>,
+    closed: Cell<bool>,
+}
+
+/// What was heard of a request before it is one.
+#[derive(Clone, Copy)]
+enum Unbegun {
+    Nothing,
+    /// The first request is waited for, and not a byte of it has come.
+    Awaited(Instant),
+    Heard {
+        since: Instant,
+        is_head: bool,
+    },
+}
+
+/// What was waited for in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// The rest of a head.
+    Head,
+    /// Another request, or any.
+    Idle,
+    /// That the client takes its answer.
+    Stalled,
+}
+
+impl Progress {
+    pub(super) fn new() -> Rc<Self> {
+        let now = Instant::now();
+        Rc::new(Self {
+            unbegun: Cell::new(Unbegun::Awaited(now)),
+            open: Cell::new(0),
+            unanswered: Cell::new(0),
+            has_body: Cell::new(false),
+            idle_since: Cell::new(now),
+            stalled_since: Cell::new(None),
+            ended: Cell::new(false),
+            closed: Cell::new(false),
+        })
+    }
+
+    /// The client said this; nothing: it is done.
+    pub(super) fn heard(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            self.ended.set(true);
+            return;
+        }
+        let is_head = || bytes.starts_with(b"HEAD ");
+        match self.unbegun.get() {
+            Unbegun::Heard { .. } => {}
+            Unbegun::Awaited(since) => self.unbegun.set(Unbegun::Heard { since, is_head: is_head() }),
+            Unbegun::Nothing if self.open.get() == 0 && !self.has_body.get() => {
+                self.unbegun.set(Unbegun::Heard { since: Instant::now(), is_head: is_head() });
+            }
+            Unbegun::Nothing => {}
+        }
+    }
+
+    /// Something was written to the client, or could not be.
+    pub(super) fn wrote(&self, is_done: bool) {
+        if !is_done {
+            if self.stalled_since.get().is_none() {
+                self.stalled_since.set(Some(Instant::now()));
+            }
+            return;
+        }
+        self.stalled_since.set(None);
+        if let Unbegun::Heard { is_head, .. } = self.unbegun.get() {
+            self.unbegun.set(Unbegun::Heard { since: Instant::now(), is_head });
+        }
+    }
+
+    pub(super) fn closed(&self) {
+        self.closed.set(true);
+    }
+
+    /// A request begins.
+    pub(super) fn begin(self: &Rc<Self>, has_body: bool) -> Begun {
+        self.unbegun.set(Unbegun::Nothing);
+        self.has_body.set(has_body);
+        self.open.set(self.open.get() + 1);
+        self.unanswered.set(self.unanswered.get() + 1);
+        Begun(self.clone())
+    }
+
+    /// Whether the framework has closed the connection.
+    pub(super) fn was_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.unanswered.get() > 0
+    }
+
+    /// Whether the client stopped in the middle of a head.
+    pub(super) fn has_broken_off(&self) -> bool {
+        self.ended.get() && matches!(self.unbegun.get(), Unbegun::Heard { .. })
+    }
+
+    /// Whether what was heard last is a `HEAD`, whose answer has no body.
+    pub(super) fn asked_for_head(&self) -> bool {
+        matches!(self.unbegun.get(), Unbegun::Heard { is_head: true, .. })
+    }
+
+    /// Ends when the connection was waited for long enough.
+    pub(super) async fn watch(&self, limits: Limits) -> Overdue {
+        // A wait that begins while this sleeps is over after the sleep at the soonest.
+        let step = limits.head.min(limits.write);
+        loop {
+            let now = Instant::now();
+            match self.due(limits) {
+                Some((at, overdue)) if at <= now => return overdue,
+                Some((at, _)) => sleep_until(at.min(now + step)).await,
+                None => sleep_until(now + step).await,
+            }
+        }
+    }
+
+    fn due(&self, limits: Limits) -> Option<(Instant, Overdue)> {
+        if let Some(since) = self.stalled_since.get() {
+            return Some((since + limits.write, Overdue::Stalled));
+        }
+        if self.open.get() > 0 {
+            return None;
+        }
+        Some(match self.unbegun.get() {
+            Unbegun::Nothing => (self.idle_since.get() + limits.keep_alive + IDLE_SLACK, Overdue::Idle),
+            // Browsers and balancers open connections ahead of need: nothing was asked, so nothing is answered.
+            Unbegun::Awaited(since) => (since + limits.head, Overdue::Idle),
+            Unbegun::Heard { since, .. } => (since + limits.head, Overdue::Head),
+        })
+    }
+}
+
+/// A request that has begun, until its answer is all written.
+pub(super) struct Begun(Rc<Progress>);
+
+impl Begun {
+    pub(super) fn answered(&self) {
+        let unanswered = &self.0.unanswered;
+        unanswered.set(unanswered.get().saturating_sub(1));
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.open.set(self.0.open.get().saturating_sub(1));
+        self.0.idle_since.set(Instant::now());
+    }
+}
+
+/// A body whose end is the end of its request.
+pub(super) struct Counted {
+    body: BoxBody,
+    _begun: Option<Begun>,
+}
+
+impl Counted {
+    pub(super) fn new(body: impl MessageBody + 'static, begun: Option<Begun>) -> Self {
+        Self { body: body.boxed(), _begun: begun }
+    }
+}
+
+impl MessageBody for Counted {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        self.get_mut().body.as_pin_mut().poll_next(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(progress: &Progress) -> Option<Overdue> {
+        progress.due(Limits::default()).map(|(_, overdue)| overdue)
+    }
+
+    #[test]
+    fn what_is_waited_for() {
+        let progress = Progress::new();
+        assert_eq!(due(&progress), Some(Overdue::Idle), "nothing was heard");
+        progress.heard(b"GET / HT");
+        assert_eq!(due(&progress), Some(Overdue::Head));
+        let begun = progress.begin(false);
+        assert_eq!(due(&progress), None, "a handler takes what time it takes");
+        progress.heard(b"GET / HT");
+        drop(begun);
+        assert_eq!(due(&progress), Some(Overdue::Idle), "nobody knows what was heard meanwhile");
+        progress.heard(b"TP/1.1");
+        assert_eq!(due(&progress), Some(Overdue::Head));
+        progress.wrote(false);
+        assert_eq!(due(&progress), Some(Overdue::Stalled));
+        progress.wrote(true);
+        assert_eq!(due(&progress), Some(Overdue::Head));
+    }
+
+    #[test]
+    fn the_rest_of_a_body_that_nobody_read_is_no_new_request() {
+        let progress = Progress::new();
+        drop(progress.begin(true));
+        progress.heard(b"5\r\nhello\r\n");
+        assert_eq!(due(&progress), Some(Overdue::Idle));
+        progress.heard(b"");
+        assert!(!progress.has_broken_off());
+    }
+}

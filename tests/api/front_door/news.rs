@@ -1,0 +1,154 @@
+//! What is changed beside the service is seen by it within a second, whatever happens to the news.
+
+use std::time::{Duration, Instant};
+
+use hotline::cli::everything;
+use hotline_actors::EngineOptions;
+use hotline_persistence::tables::tokens::NewToken;
+use sqlx::AssertSqlSafe;
+
+use super::table::{seen, token};
+use crate::steps;
+use crate::support::service::TestOptions;
+use crate::support::{TestApp, eventually};
+
+const WITHIN: Duration = Duration::from_secs(1);
+
+async fn sql(app: &TestApp, statement: impl Into<String>) {
+    let statement = statement.into();
+    sqlx::query(AssertSqlSafe(statement.as_str())).execute(&app.database.db).await.expect(&statement);
+}
+
+/// How long after the statement the condition came true.
+async fn time_to_see<F: Future<Output = bool>>(app: &TestApp, statement: &str, seen: impl FnMut() -> F) -> Duration {
+    sql(app, statement).await;
+    let changed = Instant::now();
+    eventually(statement, seen).await;
+    changed.elapsed()
+}
+
+/// A key that may do everything, once the service knows it.
+async fn another_key(app: &TestApp) -> String {
+    let new = NewToken { name: "another", permissions: everything(), ..NewToken::default() };
+    let (_, key) = token(app, new).await;
+    seen(app, &key).await;
+    key
+}
+
+/// From here on no table notifies anybody.
+async fn lose_the_news(app: &TestApp) {
+    let tables = "select tgrelid::regclass::text from pg_trigger where tgname = 'directory_changed'";
+    for table in sqlx::query_scalar::<_, String>(tables).fetch_all(&app.database.db).await.expect("tables") {
+        sql(app, format!("alter table {table} disable trigger directory_changed")).await;
+    }
+}
+
+async fn reloading_every(reload_every: Duration) -> TestApp {
+    let defaults = TestOptions::default();
+    let engine = EngineOptions { reload_every, ..defaults.engine.clone() };
+    TestApp::start_with(TestOptions { engine, ..defaults }).await
+}
+
+#[actix_web::test]
+async fn a_change_made_in_the_database_is_seen_within_a_second() {
+    let app = TestApp::start().await;
+    let ticket = app.ticket("5511900000001").await.0;
+    let api = app.api.with_key(&another_key(&app).await);
+    let (api, own) = (&api, &app.api);
+    let status = async |wanted: u16| api.get("/tickets").await.status.as_u16() == wanted;
+    let mut times = Vec::new();
+    let mut see = |what: &'static str, time: Duration| times.push((what, time));
+
+    let renamed = || async { steps::ticket(own, ticket).await["channel"]["name"] == "Renamed" };
+    see("channel", time_to_see(&app, "update channels set name = 'Renamed'", renamed).await);
+    let limit = || async { api.get("/tags").await.headers["ratelimit-limit"] == "77" };
+    see("rate", time_to_see(&app, "update companies set rate_per_minute = 77", limit).await);
+    sql(&app, "update companies set rate_per_minute = 0").await;
+    let off = "update companies set api_enabled = false";
+    see("api off", time_to_see(&app, off, || status(403)).await);
+    see("api on", time_to_see(&app, "update companies set api_enabled = true", || status(200)).await);
+    see("inactive", time_to_see(&app, "update companies set active = false", || status(403)).await);
+    see("active", time_to_see(&app, "update companies set active = true", || status(200)).await);
+    let permissions = r#"update tokens set permissions = '{"tags": ["GET"]}' where name = 'another'"#;
+    see("permissions", time_to_see(&app, permissions, || status(403)).await);
+    let give = r#"update tokens set permissions = '{"tickets": ["GET"]}' where name = 'another'"#;
+    see("given", time_to_see(&app, give, || status(200)).await);
+    let far = "update tokens set allowed_ips = '{10.0.0.1}' where name = 'another'";
+    see("allowed ips", time_to_see(&app, far, || status(401)).await);
+    let near = "update tokens set allowed_ips = '{}' where name = 'another'";
+    see("no allowed ips", time_to_see(&app, near, || status(200)).await);
+    let expired = "update tokens set expires_at = now() where name = 'another'";
+    see("expired", time_to_see(&app, expired, || status(401)).await);
+    let not_expired = "update tokens set expires_at = null where name = 'another'";
+    see("not expired", time_to_see(&app, not_expired, || status(200)).await);
+    let revoke = "update tokens set revoked_at = now() where name = 'another'";
+    see("revoked", time_to_see(&app, revoke, || status(401)).await);
+    let deleted = "delete from tokens where name <> 'another'";
+    see("deleted", time_to_see(&app, deleted, || async { own.get("/tags").await.status == 401 }).await);
+    assert!(times.iter().all(|(_, time)| *time < WITHIN), "{times:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn without_its_news_a_change_is_not_seen() {
+    let app = TestApp::start().await;
+    let api = app.api.with_key(&another_key(&app).await);
+    // News come in their order: with these, all before them have come.
+    let (company, other) = app.another_company().await;
+    sql(&app, "alter table tokens disable trigger directory_changed").await;
+    sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
+    sql(&app, format!("update companies set rate_per_minute = 77 where id = {}", company.id)).await;
+    eventually("later news", || async { other.get("/tags").await.headers["ratelimit-limit"] == "77" }).await;
+    assert_eq!(api.get("/tags").await.status, 200, "who told the service?");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_change_whose_news_is_lost_is_seen_when_everything_is_loaded_anew() {
+    let app = reloading_every(Duration::from_millis(300)).await;
+    let api = app.api.with_key(&another_key(&app).await);
+    lose_the_news(&app).await;
+    sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
+    eventually("it is seen all the same", || async { api.get("/tags").await.status == 401 }).await;
+    // A company that is gone is gone.
+    sql(&app, "delete from companies").await;
+    eventually("the company is gone", || async { app.api.get("/tags").await.status == 401 }).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn other_news_do_not_keep_the_service_from_loading_everything_anew() {
+    let app = reloading_every(Duration::from_millis(300)).await;
+    let api = app.api.with_key(&another_key(&app).await);
+    sql(&app, "alter table tokens disable trigger directory_changed").await;
+    sql(&app, "insert into companies (name) values ('Busy')").await;
+    sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
+    // More often than everything is loaded anew.
+    eventually("it is seen all the same", || async {
+        sql(&app, "update companies set updated_at = now() where name = 'Busy'").await;
+        api.get("/tags").await.status == 401
+    })
+    .await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_change_is_seen_after_the_listening_connection_was_cut() {
+    let app = TestApp::start().await;
+    let first = app.api.with_key(&another_key(&app).await);
+    let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and query ilike 'listen %' and pid <> pg_backend_pid()";
+    for round in 0..3 {
+        let cut: Vec<bool> = sqlx::query_scalar(cut).fetch_all(&app.database.db).await.expect("cut");
+        assert_eq!(cut, [true], "one connection listens");
+        // Nobody listens at this moment.
+        sql(&app, format!("update companies set rate_per_minute = {}", 1000 + round)).await;
+        let limit = (1000 + round).to_string();
+        let seen = || async { first.get("/tags").await.headers["ratelimit-limit"] == limit.as_str() };
+        eventually("what happened meanwhile is seen", seen).await;
+    }
+    let revoke = "update tokens set revoked_at = now() where name = 'another'";
+    let time = time_to_see(&app, revoke, || async { first.get("/tags").await.status == 401 }).await;
+    assert!(time < WITHIN, "{time:?} after it listens again");
+    app.stop().await;
+}

@@ -1,0 +1,106 @@
+//! Of everything that is wrong with a request the first in the order of the contract is what is said.
+
+use chrono::{TimeDelta, Utc};
+use hotline_persistence::TokenId;
+use hotline_persistence::tables::tokens::NewToken;
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+
+use super::table::{only, seen, token};
+use crate::support::service::TestOptions;
+use crate::support::{Api, Reply, TestApp, eventually};
+
+/// What is wrong with each request once its caller may make it.
+const REQUESTS: [(&str, u16, &str); 7] = [
+    ("no route", 404, "ERR_API_NOT_FOUND"),
+    ("no method", 405, "ERR_API_METHOD_NOT_ALLOWED"),
+    ("no record", 404, "ERR_API_NOT_FOUND"),
+    ("no JSON type", 415, "ERR_API_UNSUPPORTED_MEDIA_TYPE"),
+    ("no JSON", 400, "ERR_API_BAD_REQUEST"),
+    ("no key", 400, "ERR_API_BAD_REQUEST"),
+    ("no fields", 422, "ERR_API_VALIDATION"),
+];
+
+fn request(api: &Api, name: &str) -> RequestBuilder {
+    let post = || api.request(Method::POST, "/tickets");
+    match name {
+        "no route" => api.request(Method::POST, "/tickets/1/nothing").body("{"),
+        "no method" => api.request(Method::PUT, "/tickets").body("{"),
+        "no record" => api.request(Method::POST, "/tickets/999999999/reopen"),
+        "no JSON type" => post().header("content-type", "text/plain").body("{"),
+        "no JSON" => post().header("content-type", "application/json").body("{"),
+        "no key" => post().header("idempotency-key", "k k").json(&json!({})),
+        _ => post().json(&json!({})),
+    }
+}
+
+async fn sql(app: &TestApp, statement: &'static str) {
+    sqlx::query(statement).execute(&app.database.db).await.expect(statement);
+}
+
+/// Waits until the request is answered by the code, then asks them all.
+async fn every_request_gets(api: &Api, status: u16, code: &str) {
+    eventually(code, || async { Reply::of(request(api, "no fields")).await.body["error"]["code"] == code }).await;
+    for (name, ..) in REQUESTS {
+        let reply = Reply::of(request(api, name)).await;
+        assert_eq!(reply.status, status, "{name}: {}", reply.body);
+        reply.error(status, code);
+    }
+}
+
+/// A token with nothing but defects: expired, without permissions, of a company that is not active, has no API in its
+/// plan, and has used its minute up.
+async fn hopeless(app: &TestApp) -> (Api, TokenId) {
+    sql(app, "update companies set rate_per_minute = 1").await;
+    eventually("the rate is seen", || async { app.api.get("/tags").await.headers["ratelimit-limit"] == "1" }).await;
+    eventually("the minute is used up", || async { app.api.get("/tags").await.status == 429 }).await;
+    let past = Utc::now() - TimeDelta::seconds(1);
+    let (row, key) = token(app, NewToken { name: "hopeless", expires_at: Some(past), ..NewToken::default() }).await;
+    seen(app, &key).await;
+    sql(app, "update companies set active = false, api_enabled = false").await;
+    let seen = || async { app.api.get("/tags").await.body["error"]["code"] == "ERR_API_COMPANY_INACTIVE" };
+    eventually("the company is not active", seen).await;
+    (app.api.with_key(&key), row.id)
+}
+
+#[actix_web::test]
+async fn each_check_has_its_place() {
+    let app = TestApp::start().await;
+    let (api, token) = hopeless(&app).await;
+    every_request_gets(&api, 401, "ERR_API_UNAUTHORIZED").await;
+    sql(&app, "update tokens set expires_at = null").await;
+    every_request_gets(&api, 403, "ERR_API_COMPANY_INACTIVE").await;
+    sql(&app, "update companies set active = true").await;
+    every_request_gets(&api, 403, "ERR_API_NOT_ENABLED").await;
+    sql(&app, "update companies set api_enabled = true").await;
+    every_request_gets(&api, 429, "ERR_API_RATE_LIMITED").await;
+    sql(&app, "update companies set rate_per_minute = 0").await;
+    every_request_gets(&api, 403, "ERR_API_FORBIDDEN_SCOPE").await;
+    sqlx::query("update tokens set permissions = $1 where id = $2")
+        .bind(sqlx::types::Json(only("tickets", &["POST", "PUT"])))
+        .bind(token)
+        .execute(&app.database.db)
+        .await
+        .expect("permissions");
+    let code = "ERR_API_VALIDATION";
+    eventually(code, || async { Reply::of(request(&api, "no fields")).await.body["error"]["code"] == code }).await;
+    for (name, status, code) in REQUESTS {
+        Reply::of(request(&api, name)).await.error(status, code);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_plan_does_not_matter_on_premise_and_the_rest_does() {
+    let app = TestApp::start_with(TestOptions { on_premise: true, ..TestOptions::default() }).await;
+    let (api, _) = hopeless(&app).await;
+    every_request_gets(&api, 401, "ERR_API_UNAUTHORIZED").await;
+    sql(&app, "update tokens set expires_at = null").await;
+    every_request_gets(&api, 403, "ERR_API_COMPANY_INACTIVE").await;
+    sql(&app, "update companies set active = true").await;
+    every_request_gets(&api, 429, "ERR_API_RATE_LIMITED").await;
+    sql(&app, "update companies set rate_per_minute = 0").await;
+    every_request_gets(&api, 403, "ERR_API_FORBIDDEN_SCOPE").await;
+    assert_eq!(app.api.get("/tickets").await.status, 200, "without the API in its plan");
+    app.stop().await;
+}

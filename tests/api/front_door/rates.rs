@@ -1,0 +1,189 @@
+//! How many requests a company may make in a minute, and how every answer says so.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::json;
+
+use crate::support::service::TestOptions;
+use crate::support::{Api, Reply, TestApp, eventually};
+
+/// What is shown where there is no limit.
+const NO_LIMIT: u64 = 2_147_483_647;
+
+async fn limited_to(rate_per_minute: u32) -> TestApp {
+    TestApp::start_with(TestOptions { rate_per_minute, ..TestOptions::default() }).await
+}
+
+/// Limit, remaining and reset, as the headers say.
+#[track_caller]
+fn allowance(headers: &HeaderMap) -> (u64, u64, u64) {
+    let number = |name: &str| {
+        assert_eq!(headers.get_all(name).iter().count(), 1, "{name} of {headers:?}");
+        headers[name].to_str().ok().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{name}: {headers:?}"))
+    };
+    let (limit, remaining, reset) =
+        (number("ratelimit-limit"), number("ratelimit-remaining"), number("ratelimit-reset"));
+    assert!(remaining <= limit, "{remaining} of {limit}");
+    assert!(reset <= 60, "a minute is not longer than {reset} s");
+    (limit, remaining, reset)
+}
+
+async fn own_figure(app: &TestApp, company: i64, rate: i32, shown: u64) {
+    sqlx::query("update companies set rate_per_minute = $1 where id = $2")
+        .bind(rate)
+        .bind(company)
+        .execute(&app.database.db)
+        .await
+        .expect("rate");
+    let directory = app.service.app.engine.directory();
+    let company = hotline_persistence::CompanyId(company);
+    eventually(&format!("the limit of {shown}"), || async {
+        directory.company(company).is_some_and(|seen| seen.company.rate_per_minute == Some(rate))
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn what_is_left_falls_by_one_until_nothing_is() {
+    let app = limited_to(5).await;
+    for (remaining, reset) in [(4, 12), (3, 24), (2, 36), (1, 48), (0, 60)] {
+        let reply = app.api.get("/tags").await;
+        reply.data(200);
+        assert_eq!(allowance(&reply.headers), (5, remaining, reset));
+        assert!(!reply.headers.contains_key("retry-after"));
+    }
+    for _ in 0..3 {
+        let refused = app.api.get("/tags").await;
+        refused.error(429, "ERR_API_RATE_LIMITED");
+        assert_eq!(allowance(&refused.headers), (5, 0, 60));
+        let wait: u64 = refused.headers["retry-after"].to_str().expect("text").parse().expect("seconds");
+        assert!((1..=12).contains(&wait), "{wait} s until one of five a minute");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn after_the_time_it_is_told_a_company_is_served_again() {
+    let app = limited_to(60).await;
+    let refused = loop {
+        let reply = app.api.get("/tags").await;
+        if reply.status == 429 {
+            break reply;
+        }
+    };
+    let refused_at = Instant::now();
+    assert_eq!(refused.headers["retry-after"], "1", "60 a minute are one a second");
+    eventually("it is served again", || async { app.api.get("/tags").await.status == 200 }).await;
+    let waited = refused_at.elapsed();
+    assert!(waited < Duration::from_millis(1500), "told to wait for a second, waited for {waited:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_has_its_own_figure_and_none_of_anothers() {
+    let app = limited_to(4).await;
+    let (other, api) = app.another_company().await;
+    assert_eq!(allowance(&app.api.get("/tags").await.headers), (4, 3, 15));
+    own_figure(&app, other.id.0, 3, 3).await;
+    let left = async |api: &Api| {
+        let reply = api.get("/tags").await;
+        (reply.status.as_u16(), allowance(&reply.headers).1)
+    };
+    assert_eq!(left(&api).await, (200, 2));
+    assert_eq!(left(&api).await, (200, 1));
+    assert_eq!(left(&app.api).await, (200, 2));
+    assert_eq!(left(&api).await, (200, 0));
+    assert_eq!(left(&api).await, (429, 0));
+    assert_eq!(left(&app.api).await, (200, 1), "one company's use is another's");
+    // Every token of a company takes from the same.
+    let new = hotline_persistence::tables::tokens::NewToken {
+        name: "second",
+        permissions: hotline::cli::everything(),
+        ..Default::default()
+    };
+    let (_, second) = super::table::token_of(&app, app.company.id, new).await;
+    super::table::seen(&app, &second).await;
+    assert_eq!(left(&app.api.with_key(&second)).await, (200, 0));
+    // Another figure counts at once; 0 is none.
+    own_figure(&app, other.id.0, 1000, 1000).await;
+    assert_eq!(left(&api).await, (200, 999));
+    own_figure(&app, other.id.0, 0, NO_LIMIT).await;
+    for _ in 0..20 {
+        let reply = api.get("/tags").await;
+        reply.data(200);
+        assert_eq!(allowance(&reply.headers), (NO_LIMIT, NO_LIMIT, 0));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn every_answer_says_what_is_left() {
+    let app = limited_to(20).await;
+    let started = Instant::now();
+    // One comes back every three seconds.
+    let is_left = |left: u64, expected: u64| (expected..=expected + started.elapsed().as_secs() / 3).contains(&left);
+    let ask = async |method: Method, path: &str, kind: &str, body: &'static str, status: u16| {
+        let request = app.api.request(method, path).header("content-type", kind).body(body);
+        let reply = Reply::of(request).await;
+        assert_eq!(reply.status, status, "{path}: {}", reply.body);
+        allowance(&reply.headers)
+    };
+    const JSON: &str = "application/json";
+    for (index, (method, path, kind, body, status)) in [
+        (Method::GET, "/tags", JSON, "", 200),
+        (Method::POST, "/tags", JSON, r#"{"name": "VIP"}"#, 201),
+        (Method::DELETE, "/tags/1", JSON, "", 204),
+        (Method::GET, "/tags/999999999", JSON, "", 404),
+        (Method::GET, "/nothing", JSON, "", 404),
+        (Method::PATCH, "/tags", JSON, "", 405),
+        (Method::POST, "/tags", "text/plain", "{}", 415),
+        (Method::POST, "/tags", JSON, "{", 400),
+        (Method::POST, "/tags", JSON, "{}", 422),
+        (Method::GET, "/tags?order=up", JSON, "", 422),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("{method} {path}");
+        let left = ask(method, path, kind, body, status).await;
+        assert!(left.0 == 20 && is_left(left.1, 19 - index as u64), "{name}: {left:?}");
+    }
+    // What belongs to no company takes from none.
+    for path in ["/health/live", "/health/ready", "/nothing", "/api/v1/tags", "/api/v1/nothing"] {
+        let reply = Reply::of(app.api.anonymous(Method::GET, path)).await;
+        assert_eq!(allowance(&reply.headers), (20, 20, 0), "{path}");
+    }
+    let reply = app.api.anonymous(Method::GET, "/docs/").send().await.expect("the service answers");
+    assert_eq!(allowance(reply.headers()), (20, 20, 0));
+    // A repeated answer takes as any other.
+    let keyed = || app.api.request(Method::POST, "/tags").header("idempotency-key", "k").json(&json!({"name": "A"}));
+    for left in [9, 8] {
+        let reply = Reply::of(keyed()).await;
+        reply.data(201);
+        assert!(is_left(allowance(&reply.headers).1, left), "{:?}", reply.headers);
+    }
+    while app.api.get("/tags").await.status == 200 {}
+    let refused = Reply::of(keyed()).await;
+    refused.error(429, "ERR_API_RATE_LIMITED");
+    assert_eq!(allowance(&refused.headers), (20, 0, 60));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn many_at_once_get_no_more_than_the_limit() {
+    let app = limited_to(50).await;
+    let started = Instant::now();
+    let replies = join_all((0..200).map(|_| app.api.get("/tags"))).await;
+    // One comes back every 1.2 seconds.
+    let refilled = 1 + started.elapsed().as_secs();
+    let served = replies.iter().filter(|reply| reply.status == 200).count() as u64;
+    assert!((50..=50 + refilled).contains(&served), "{served} were served");
+    for refused in replies.iter().filter(|reply| reply.status != 200) {
+        refused.error(429, "ERR_API_RATE_LIMITED");
+        assert_eq!(allowance(&refused.headers).0, 50);
+    }
+    app.stop().await;
+}

@@ -1,0 +1,138 @@
+//! Bodies an endpoint takes, made of its schema.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hotline::openapi::Operation;
+use serde_json::{Map, Value, json};
+
+use super::world::{next, noun};
+
+/// Texts that no two records of a company may share, or that show who wrote them.
+const UNIQUE: [&str; 7] = ["name", "key", "shortcut", "label", "sku", "message", "description"];
+
+/// Fields that are called so and name no record of ours.
+const NO_REFERENCES: [&str; 2] = ["externalId", "clientId"];
+
+/// A field of a body that holds ids of records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// From the outermost object on; the items of a list are no step.
+    path: Vec<String>,
+    /// What it names.
+    pub noun: String,
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path.join("."))
+    }
+}
+
+impl Reference {
+    /// The body with other ids in the field: `of` makes them of those there are.
+    pub fn put(&self, body: &Value, id: &Value) -> Value {
+        fn put(place: &mut Value, path: &[String], id: &Value) {
+            match (place, path) {
+                (Value::Array(items), []) => *items = vec![id.clone()],
+                (place, []) => *place = id.clone(),
+                (Value::Array(items), path) => items.iter_mut().for_each(|item| put(item, path, id)),
+                (place, [name, rest @ ..]) => put(&mut place[name], rest, id),
+            }
+        }
+        let mut body = body.clone();
+        put(&mut body, &self.path, id);
+        body
+    }
+}
+
+/// Every field of the operation's body that holds ids of records.
+pub fn references(operation: &Operation) -> Vec<Reference> {
+    fn walk(schema: &Value, path: &[String], at: &str, found: &mut Vec<Reference>) {
+        if let Some(items) = schema.get("items") {
+            walk(items, path, at, found);
+        }
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let path: Vec<String> = path.iter().chain([name]).cloned().collect();
+            if (name.ends_with("Id") || name.ends_with("Ids")) && !NO_REFERENCES.contains(&name.as_str()) {
+                found.push(Reference { noun: noun(at, name), path });
+            } else {
+                walk(property, &path, at, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(operation.body.as_ref().unwrap_or(&Value::Null), &[], &operation.path, &mut found);
+    found
+}
+
+/// Values a company writes.
+pub struct Samples<'a> {
+    /// Stands in its texts.
+    pub mark: &'a str,
+    /// Its id of every noun.
+    pub ids: &'a BTreeMap<String, String>,
+}
+
+impl Samples<'_> {
+    /// A body with everything the operation requires, what it changes, and the field.
+    pub fn body(&self, operation: &Operation, field: Option<&Reference>) -> Value {
+        let Some(schema) = &operation.body else { return Value::Null };
+        let mut body = self.object(schema, &operation.path, field.map_or(&[], |field| &field.path));
+        if operation.method == "PUT" {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if UNIQUE.contains(&name.as_str()) {
+                    body[name] = self.value(name, property, &operation.path);
+                }
+            }
+        }
+        body
+    }
+
+    fn object(&self, schema: &Value, at: &str, field: &[String]) -> Value {
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut object = Map::new();
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            match field {
+                [first, rest @ ..] if first == name && !rest.is_empty() => {
+                    let inner = property.get("items").unwrap_or(property);
+                    let inner = self.object(inner, at, rest);
+                    let is_list = property.get("items").is_some();
+                    object.insert(name.clone(), if is_list { json!([inner]) } else { inner });
+                }
+                _ if required.contains(&name.as_str()) || field.first() == Some(name) => {
+                    object.insert(name.clone(), self.value(name, property, at));
+                }
+                _ => {}
+            }
+        }
+        Value::Object(object)
+    }
+
+    fn value(&self, name: &str, schema: &Value, at: &str) -> Value {
+        let kind = match &schema["type"] {
+            Value::Array(kinds) => kinds[0].as_str().unwrap_or_default(),
+            kind => kind.as_str().unwrap_or_default(),
+        };
+        if let Some(words) = schema["enum"].as_array() {
+            return words[0].clone();
+        }
+        let number = next();
+        match kind {
+            "array" => json!([self.value(name, &schema["items"], at)]),
+            "object" => self.object(schema, at, &[]),
+            "boolean" => json!(true),
+            "integer" if name.ends_with("Id") || name.ends_with("Ids") => {
+                let noun = noun(at, name);
+                // One that this company has not made yet is made of another field first.
+                json!(self.ids.get(&noun).and_then(|id| id.parse::<i64>().ok()).unwrap_or_default())
+            }
+            _ if name == "email" => json!(format!("{}{number}@example.com", self.mark.to_lowercase())),
+            _ if name == "number" => json!(format!("55119{number:08}")),
+            // No blanks: some of them are keys.
+            _ if UNIQUE.contains(&name) => json!(format!("{}{number}", self.mark)),
+            _ => schema["example"].clone(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A token's permissions, on every endpoint there is: module by module, method by method.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use hotline::cli::everything;
+use hotline::routes::MODULES;
+use hotline::web::auth::METHODS;
+use hotline_persistence::tables::tokens::{NewToken, Permissions};
+
+use super::table::{name, only, operations, request, seen, token};
+use crate::support::{Reply, TestApp};
+
+#[test]
+fn every_endpoint_belongs_to_a_module() {
+    for operation in operations() {
+        let module = operation.module().unwrap_or_else(|| panic!("{} belongs to no module", name(&operation)));
+        assert!(MODULES.contains(&module), "{}: {module}", name(&operation));
+        assert!(METHODS.contains(&operation.method), "{}", name(&operation));
+    }
+}
+
+/// Every permission an endpoint asks for.
+fn asked_for() -> BTreeSet<(&'static str, &'static str)> {
+    operations().iter().map(|operation| (operation.module().expect("module"), operation.method)).collect()
+}
+
+fn everything_but(module: &str, method: &str) -> Permissions {
+    let mut permissions = everything();
+    assert!(permissions.get_mut(module).expect("module").remove(method), "{method} of {module} was not there");
+    permissions
+}
+
+#[actix_web::test]
+async fn an_endpoint_needs_its_permission_and_no_other() {
+    let app = TestApp::start().await;
+    let pairs = asked_for();
+    let mut keys = Vec::new();
+    for (module, method) in &pairs {
+        let (_, without) =
+            token(&app, NewToken { name: "w", permissions: everything_but(module, method), ..Default::default() })
+                .await;
+        let (_, with) =
+            token(&app, NewToken { name: "o", permissions: only(module, &[method]), ..Default::default() }).await;
+        keys.push(((*module, *method), without, with));
+    }
+    let (_, nothing) = token(&app, NewToken { name: "n", ..Default::default() }).await;
+    seen(&app, &nothing).await;
+    let nothing = app.api.with_key(&nothing);
+    for ((module, method), without, with) in keys {
+        let (without, with) = (app.api.with_key(&without), app.api.with_key(&with));
+        let checks = operations().into_iter().map(async |operation| {
+            let own = (operation.module(), operation.method) == (Some(module), method);
+            let name = name(&operation);
+            if own {
+                let refused = Reply::of(request(&without, &operation)).await;
+                refused.error(403, "ERR_API_FORBIDDEN_SCOPE");
+                let message = refused.body["error"]["message"].as_str().expect("message");
+                let words: Vec<&str> = message.split(' ').collect();
+                assert!(words.contains(&method) && words.contains(&module), "{name}: {message}");
+                let none = Reply::of(request(&nothing, &operation)).await;
+                assert_eq!((none.status, none.bytes), (refused.status, refused.bytes), "{name}");
+                let allowed = Reply::of(request(&with, &operation)).await;
+                assert_ne!(allowed.status, 403, "{name}: {}", allowed.body);
+                assert_ne!(allowed.status, 401, "{name}: {}", allowed.body);
+            } else if operation.module() == Some(module) || operation.method == method {
+                // What is permitted elsewhere is not permitted here.
+                Reply::of(request(&with, &operation)).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+            }
+        });
+        join_all(checks).await;
+    }
+    app.stop().await;
+}

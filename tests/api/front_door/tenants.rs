@@ -1,0 +1,165 @@
+//! What belongs to another company is not there: in no path, no body, no filter, no list.
+
+use hotline::openapi::Operation;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::samples::references;
+use super::table::name;
+use super::world::{World, nobody, noun};
+use crate::support::{Reply, TestApp, eventually};
+
+/// Two companies that have the same, and know nothing of each other.
+struct Two<'a> {
+    own: World<'a>,
+    other: World<'a>,
+}
+
+impl<'a> Two<'a> {
+    async fn set(app: &'a TestApp) -> Self {
+        let (company, api) = app.another_company().await;
+        let own = World::set(app, app.company.clone(), app.api.clone(), "Own").await;
+        let other = World::set(app, company, api, "Foreign").await;
+        assert_eq!((own.stranger, other.stranger), (other.company.id.0, own.company.id.0));
+        let two = Self { own, other };
+        two.settle().await;
+        two
+    }
+
+    /// Until what was sent is delivered, and nothing changes any more by itself.
+    async fn settle(&self) {
+        eventually("nothing changes by itself", || async {
+            self.other.shown(None).await == self.other.shown(None).await
+        })
+        .await;
+    }
+
+    fn operations(&self) -> impl Iterator<Item = &Operation> {
+        self.own.operations.iter()
+    }
+}
+
+/// The refusal of a foreign id, which is that of an id nobody has.
+#[track_caller]
+fn assert_alike(foreign: &Reply, nobodys: &Reply, what: &str) {
+    assert_eq!(foreign.status, StatusCode::NOT_FOUND, "{what}: {}", foreign.body);
+    let code = foreign.body["error"]["code"].as_str().expect("code");
+    assert!(["ERR_API_NOT_FOUND", "ERR_API_CONTACT_NOT_FOUND"].contains(&code), "{what}: {code}");
+    assert_eq!(foreign.bytes, nobodys.bytes, "{what}: it is told from an id nobody has");
+}
+
+#[track_caller]
+fn assert_done(reply: &Reply, what: &str, body: &Value) {
+    let hint = "tests/api/front_door/world.rs must say what it needs";
+    assert!(reply.status.is_success(), "{what} with {body}: {} {}; {hint}", reply.status, reply.body);
+}
+
+#[actix_web::test]
+async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
+    let app = TestApp::start().await;
+    let two = Two::set(&app).await;
+    let before = two.other.shown(None).await;
+    let mut asked = 0;
+    for operation in two.operations() {
+        for (index, parameter) in operation.path_names().enumerate() {
+            let what = format!("{} of {parameter}", name(operation));
+            let noun = noun(&operation.path, parameter);
+            let (mut targets, body) = two.own.body(operation, None).await;
+            let own = std::mem::replace(&mut targets[index].1, two.other.id(&noun).to_owned());
+            let foreign = two.own.ask(operation, &targets, &body).await;
+            targets[index].1 = nobody(parameter).to_owned();
+            let nobodys = two.own.ask(operation, &targets, &body).await;
+            assert_alike(&foreign, &nobodys, &what);
+            assert_eq!(foreign.body["error"]["code"], "ERR_API_NOT_FOUND", "{what}");
+            for (path, shown) in two.other.shown(Some(&noun)).await {
+                assert_eq!(shown, before[&path], "{what} changed {path} of the other company");
+            }
+            // With the own id the same request does its work.
+            targets[index].1 = own;
+            assert_done(&two.own.ask(operation, &targets, &body).await, &what, &body);
+            asked += 1;
+        }
+    }
+    assert!(asked >= 15, "hardly any path has an id");
+    assert_eq!(two.other.shown(None).await, before);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
+    let app = TestApp::start().await;
+    let two = Two::set(&app).await;
+    let before = two.other.shown(None).await;
+    let mut asked = 0;
+    for operation in two.operations() {
+        for field in references(operation) {
+            let what = format!("{field} of {}", name(operation));
+            let (targets, body) = two.own.body(operation, Some(&field)).await;
+            let ask = async |id: Value| two.own.ask(operation, &targets, &field.put(&body, &id)).await;
+            if field.to_string() == "orderedIds" {
+                // They must be all there are: another's are none of them.
+                let id: i64 = two.other.id("customFieldId").parse().expect("a number");
+                ask(json!(id)).await.error(422, "ERR_API_VALIDATION");
+            } else {
+                let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
+                assert_alike(&ask(json!(foreign)).await, &ask(json!(999_999_999)).await, &what);
+            }
+            for (path, shown) in two.other.shown(Some(&field.noun)).await {
+                assert_eq!(shown, before[&path], "{what} changed {path} of the other company");
+            }
+            assert_done(&two.own.ask(operation, &targets, &body).await, &what, &body);
+            asked += 1;
+        }
+    }
+    assert!(asked >= 12, "hardly any body has an id");
+    assert_eq!(two.other.shown(None).await, before);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
+    let app = TestApp::start().await;
+    let two = Two::set(&app).await;
+    let mut asked = 0;
+    for operation in two.operations() {
+        for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
+            let what = format!("{filter} of {}", name(operation));
+            let noun = noun(&operation.path, filter);
+            let targets = two.own.targets(operation).await;
+            let ask = async |id: &str| {
+                let filtered = Operation { path: format!("{}?{filter}={id}", operation.path), ..operation.clone() };
+                two.own.ask(&filtered, &targets, &Value::Null).await
+            };
+            assert_alike(&ask(two.other.id(&noun)).await, &ask(nobody(filter)).await, &what);
+            assert_done(&ask(two.own.id(&noun)).await, &what, &Value::Null);
+            asked += 1;
+        }
+    }
+    assert!(asked >= 9, "hardly any list has a filter by an id");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
+    let app = TestApp::start().await;
+    let two = Two::set(&app).await;
+    let before = two.other.shown(None).await;
+    for operation in two.operations().filter(|operation| operation.method != "GET") {
+        let (targets, body) = two.own.body(operation, None).await;
+        assert!(operation.body.is_none() || body["companyId"] == two.other.company.id.0, "{body}");
+        assert_done(&two.own.ask(operation, &targets, &body).await, &name(operation), &body);
+    }
+    assert_eq!(two.other.shown(None).await, before, "another company's records changed");
+    // Everything is marked by who wrote it, and shown to nobody else.
+    for (world, mark, others) in [(&two.own, "Own", "Foreign"), (&two.other, "Foreign", "Own")] {
+        let shown = world.shown(None).await;
+        let with_mark = shown.values().filter(|body| body.to_string().contains(mark)).count();
+        assert!(with_mark >= 10, "{mark} hardly shows: {with_mark} of {}", shown.len());
+        for (path, body) in shown {
+            assert!(!body.to_string().contains(others), "{path} shows what {others} wrote: {body}");
+            let named = path.contains('{') || body["data"].as_array().is_none();
+            assert!(named || body["data"] != json!([]), "{path} shows nothing");
+        }
+    }
+    app.stop().await;
+}

@@ -1,0 +1,277 @@
+//! A token that is no good, for whatever reason and wherever, is answered by the same bytes.
+
+use std::collections::BTreeMap;
+
+use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
+use hotline::cli::everything;
+use hotline_persistence::key::new_key;
+use hotline_persistence::tables::tokens::{self, NewToken};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Method, RequestBuilder};
+
+use super::table::{anonymous, operations, seen, token};
+use crate::support::service::TestOptions;
+use crate::support::{Api, Reply, TestApp, eventually};
+
+/// A token that may do everything.
+fn good() -> NewToken<'static> {
+    NewToken { name: "another", permissions: everything(), ..NewToken::default() }
+}
+
+fn from(allowed: &[&str]) -> NewToken<'static> {
+    NewToken { allowed_ips: allowed.iter().map(|range| (*range).to_owned()).collect(), ..good() }
+}
+
+/// Every way a token can fail, with the header that shows it; none has no header.
+async fn failures(app: &TestApp) -> Vec<(&'static str, Option<HeaderValue>)> {
+    let db = &app.database.db;
+    let (revoked, revoked_key) = token(app, good()).await;
+    tokens::revoke(db, revoked.id).await.expect("revoked");
+    let past = Utc::now() - TimeDelta::milliseconds(1);
+    let (_, expired) = token(app, NewToken { expires_at: Some(past), ..good() }).await;
+    let (_, elsewhere) = token(app, from(&["10.0.0.0/8", "128.0.0.1", "127.0.0.2"])).await;
+    let (rotated, old) = token(app, good()).await;
+    let (_, new) = tokens::rotate(db, rotated.id).await.expect("rotated");
+    seen(app, &new).await;
+    let own = &app.company.key;
+    let bearer = |key: &str| Some(HeaderValue::from_str(&format!("Bearer {key}")).expect("header"));
+    let bytes = |bytes: &[u8]| Some(HeaderValue::from_bytes(bytes).expect("header"));
+    let mut not_ascii = format!("Bearer {own}").into_bytes();
+    not_ascii.splice(20..22, "é".bytes());
+    vec![
+        ("no header", None),
+        ("an empty header", bytes(b"")),
+        ("another scheme", bytes(format!("Basic {own}").as_bytes())),
+        ("no scheme", bytes(own.as_bytes())),
+        ("a scheme alone", bytes(b"Bearer")),
+        ("a scheme and a blank", bytes(b"Bearer ")),
+        ("a prefix alone", bearer("sk_live_")),
+        ("too short", bearer(&own[..own.len() - 1])),
+        ("too long", bearer(&format!("{own}a"))),
+        ("far too long", bearer(&own.repeat(100))),
+        ("two keys", bearer(&format!("{own} {own}"))),
+        ("another prefix", bearer(&own.replace("sk_live_", "sk_test_"))),
+        ("another case", bearer(&format!("{}{}", "SK_LIVE_", &own["sk_live_".len()..]))),
+        ("bytes beyond ASCII", bytes(&not_ascii)),
+        ("bytes that are no text", bytes(b"Bearer \xff\xfe\x80")),
+        ("unknown", bearer(&new_key("sk_live_"))),
+        ("revoked", bearer(&revoked_key)),
+        ("expired", bearer(&expired)),
+        ("from elsewhere", bearer(&elsewhere)),
+        ("rotated away", bearer(&old)),
+    ]
+}
+
+/// What of an answer must not tell one reason from another.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    status: u16,
+    headers: BTreeMap<String, Vec<u8>>,
+    body: Vec<u8>,
+}
+
+impl Seen {
+    async fn of(request: RequestBuilder) -> Self {
+        let reply = Reply::of(request).await;
+        // A connection whose request has a body nobody read ends: that is not of the token's making.
+        let told = |name: &&str| !matches!(*name, "x-request-id" | "date" | "connection");
+        let names = reply.headers.keys().map(|name| name.as_str()).filter(told);
+        let headers = names.map(|name| (name.to_owned(), reply.headers[name].as_bytes().to_vec())).collect();
+        assert!(reply.headers.contains_key("x-request-id"), "no request id");
+        Self { status: reply.status.as_u16(), headers, body: reply.bytes }
+    }
+}
+
+/// Everything the tables hold.
+async fn tables(app: &TestApp) -> Vec<(String, Option<String>)> {
+    let names: Vec<String> = sqlx::query_scalar(
+        "select tablename from pg_tables where schemaname = 'public' and tablename <> '_sqlx_migrations' order by 1",
+    )
+    .fetch_all(&app.database.db)
+    .await
+    .expect("tables");
+    let mut held = Vec::new();
+    for name in names {
+        let rows = format!("select string_agg(t::text, E'\\n' order by t::text) from {name} t");
+        let rows = sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_one(&app.database.db).await.expect("rows");
+        held.push((name, rows));
+    }
+    held
+}
+
+#[actix_web::test]
+async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothing() {
+    let app = TestApp::start().await;
+    // What the requests name is there: the first contact, ticket, tag.
+    app.ticket("5511900000001").await;
+    app.api.post("/tags", serde_json::json!({"name": "VIP"})).await.data(201);
+    let failures = failures(&app).await;
+    let log = app.service.app.engine.store().log.clone();
+    let key = hotline_persistence::key::hash(&app.company.key);
+    let used = app.service.app.engine.directory().token(&key).expect("token").row.id;
+    eventually("everything is written", || async {
+        let row = tokens::find(&app.database.db, used).await.expect("token").expect("token");
+        row.last_used_at.is_some() && log.flushed() == log.appended()
+    })
+    .await;
+    app.service.app.engine.directory().write_uses(&app.database.db).await.expect("uses");
+    let (before, appended) = (tables(&app).await, log.appended());
+
+    let plain = Seen::of(app.api.anonymous(Method::GET, "/api/v1/tickets")).await;
+    assert_eq!(plain.status, 401);
+    let body = r#"{"error":{"code":"ERR_API_UNAUTHORIZED","message":"the token is missing or invalid"}}"#;
+    assert_eq!(String::from_utf8_lossy(&plain.body), body);
+    let operations = operations();
+    for (reason, header) in &failures {
+        let with = |request: RequestBuilder| match header {
+            Some(header) => request.header(AUTHORIZATION, header.clone()),
+            None => request,
+        };
+        let mut asked: Vec<(String, RequestBuilder)> = operations
+            .iter()
+            .map(|operation| (super::table::name(operation), anonymous(&app.api, operation)))
+            .collect();
+        for path in ["/api/v1", "/api/v1/", "/api/v1/nothing", "/api/v1/tickets/1/nothing"] {
+            asked.push((path.to_owned(), app.api.anonymous(Method::GET, path)));
+        }
+        for method in [Method::PATCH, Method::OPTIONS, Method::DELETE] {
+            asked.push((method.to_string(), app.api.anonymous(method, "/api/v1/tickets")));
+        }
+        asked.push(("no JSON".to_owned(), app.api.anonymous(Method::POST, "/api/v1/tickets").body("{")));
+        let keyed = app.api.anonymous(Method::POST, "/api/v1/tickets").header("idempotency-key", "k").body("{}");
+        asked.push(("a key".to_owned(), keyed));
+        let (names, requests): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+        let answers = join_all(requests.into_iter().map(|request| Seen::of(with(request)))).await;
+        for (name, answer) in names.iter().zip(answers) {
+            assert_eq!(answer, plain, "{reason}: {name}");
+        }
+    }
+    assert_eq!(log.appended(), appended, "a refused request was journaled");
+    app.service.app.engine.directory().write_uses(&app.database.db).await.expect("uses");
+    assert_eq!(tables(&app).await, before, "a refused request changed a row");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_scheme_is_read_in_any_case_and_the_key_as_it_is() {
+    let app = TestApp::start().await;
+    for scheme in ["Bearer", "bearer", "BEARER"] {
+        let header = format!("{scheme} {}", app.company.key);
+        let request = app.api.anonymous(Method::GET, "/api/v1/tickets").header(AUTHORIZATION, header);
+        assert_eq!(Reply::of(request).await.status, 200, "{scheme}");
+    }
+    let folded = format!("sk_live_{}", app.company.key["sk_live_".len()..].to_lowercase());
+    app.api.with_key(&folded).get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_token_ends_the_moment_it_expires() {
+    let app = TestApp::start().await;
+    let expiry = Utc::now() + TimeDelta::milliseconds(1500);
+    let (_, key) = token(&app, NewToken { expires_at: Some(expiry), ..good() }).await;
+    seen(&app, &key).await;
+    let api = app.api.with_key(&key);
+    assert_eq!(api.get("/tickets").await.status, 200, "it is good until then");
+    let last_good = std::sync::Mutex::new(Utc::now());
+    eventually("it expires", || async {
+        let asked_at = Utc::now();
+        let reply = api.get("/tickets").await;
+        match reply.status.as_u16() {
+            200 => *last_good.lock().expect("lock") = asked_at,
+            _ => drop(reply.error(401, "ERR_API_UNAUTHORIZED")),
+        }
+        reply.status == 401
+    })
+    .await;
+    assert!(Utc::now() >= expiry, "it ended before its time");
+    let last_good = *last_good.lock().expect("lock");
+    assert!(last_good < expiry, "asked {} after its end, it was good", last_good - expiry);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_rotated_token_keeps_what_it_may_and_where() {
+    let app = TestApp::start().await;
+    let new = NewToken { permissions: super::table::only("tickets", &["GET"]), ..from(&["127.0.0.1"]) };
+    let (row, old) = token(&app, new).await;
+    seen(&app, &old).await;
+    let (rotated, new) = tokens::rotate(&app.database.db, row.id).await.expect("rotated");
+    assert_eq!((rotated.name, &rotated.allowed_ips), (row.name, &row.allowed_ips));
+    seen(&app, &new).await;
+    app.api.with_key(&old).get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.api.with_key(&new).get("/tickets").await.data(200);
+    app.api.with_key(&new).get("/contacts").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    app.stop().await;
+}
+
+async fn forwarded(api: &Api, lines: &[&str]) -> u16 {
+    let request = api.request(Method::GET, "/tickets");
+    let request = lines.iter().fold(request, |request, line| request.header("x-forwarded-for", *line));
+    let reply = Reply::of(request).await;
+    if reply.status != 200 {
+        reply.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    reply.status.as_u16()
+}
+
+#[actix_web::test]
+async fn what_a_caller_says_of_its_origin_counts_for_nothing() {
+    let app = TestApp::start().await;
+    let (_, here) = token(&app, from(&["10.0.0.0/8", "127.0.0.1"])).await;
+    let (_, near) = token(&app, from(&["127.0.0.0/30"])).await;
+    let (_, elsewhere) = token(&app, from(&["10.1.2.3", "192.168.0.0/16"])).await;
+    seen(&app, &elsewhere).await;
+    let [here, near, elsewhere] = [here, near, elsewhere].map(|key| app.api.with_key(&key));
+    for lines in [&[][..], &["10.1.2.3"], &["192.168.7.7", "10.1.2.3"], &["127.0.0.1, 10.1.2.3"], &["nonsense"]] {
+        assert_eq!(forwarded(&here, lines).await, 200, "{lines:?}");
+        assert_eq!(forwarded(&near, lines).await, 200, "{lines:?}");
+        assert_eq!(forwarded(&elsewhere, lines).await, 401, "{lines:?}");
+    }
+    for header in ["forwarded", "x-real-ip", "x-client-ip", "true-client-ip"] {
+        let value = if header == "forwarded" { "for=10.1.2.3" } else { "10.1.2.3" };
+        let reply = Reply::of(elsewhere.request(Method::GET, "/tickets").header(header, value)).await;
+        assert_eq!(reply.status, 401, "{header}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_trusted_proxy_says_where_a_request_comes_from() {
+    let trusted_proxies = vec!["127.0.0.0/8".parse().expect("range")];
+    let app = TestApp::start_with(TestOptions { trusted_proxies, ..TestOptions::default() }).await;
+    let (_, one) = token(&app, from(&["10.1.2.3"])).await;
+    let (_, range) = token(&app, from(&["192.168.4.0/30", "10.9.9.9"])).await;
+    let (_, proxy) = token(&app, from(&["127.0.0.1"])).await;
+    seen(&app, &proxy).await;
+    let [one, range, proxy] = [one, range, proxy].map(|key| app.api.with_key(&key));
+    for (lines, expected) in [
+        (&["10.1.2.3"][..], 200),
+        (&["10.1.2.4"], 401),
+        (&[], 401),
+        // What stands further left was written by the caller itself.
+        (&["10.1.2.3, 8.8.8.8"], 401),
+        (&["10.1.2.3", "8.8.8.8"], 401),
+        (&["8.8.8.8, 10.1.2.3"], 200),
+        (&["8.8.8.8", "10.1.2.3"], 200),
+        (&["nonsense, 10.1.2.3"], 200),
+        (&["10.1.2.3, nonsense"], 401),
+        // Another trusted proxy in between.
+        (&["8.8.8.8, 10.1.2.3, 127.0.0.9"], 200),
+        (&["10.1.2.3, 8.8.8.8, 127.0.0.9"], 401),
+        (&["10.1.2.3:4711"], 200),
+        (&["::ffff:10.1.2.3"], 200),
+        (&["2001:db8::1"], 401),
+    ] {
+        assert_eq!(forwarded(&one, lines).await, expected, "{lines:?}");
+    }
+    for (last, expected) in [(0, 200), (3, 200), (4, 401)] {
+        assert_eq!(forwarded(&range, &[&format!("192.168.4.{last}")]).await, expected, "{last}");
+    }
+    assert_eq!(forwarded(&range, &["192.168.3.255"]).await, 401);
+    assert_eq!(forwarded(&range, &["10.9.9.9"]).await, 200);
+    assert_eq!(forwarded(&proxy, &[]).await, 200, "the proxy itself, for nobody else");
+    assert_eq!(forwarded(&proxy, &["10.1.2.3"]).await, 401, "the proxy's own address does not cover its callers");
+    app.stop().await;
+}

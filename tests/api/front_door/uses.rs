@@ -1,0 +1,94 @@
+//! When a token was used last is noted behind the requests, and only of tokens that were let through.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use hotline::cli::everything;
+use hotline_persistence::TokenId;
+use hotline_persistence::key::hash;
+use hotline_persistence::tables::tokens::{self, NewToken};
+
+use super::table::{seen, token};
+use crate::support::{TestApp, eventually};
+
+/// Longer than a request takes that waits for nothing.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+async fn last_used(app: &TestApp, id: TokenId) -> Option<DateTime<Utc>> {
+    tokens::find(&app.database.db, id).await.expect("token").expect("token").last_used_at
+}
+
+fn own_token(app: &TestApp) -> TokenId {
+    app.service.app.engine.directory().token(&hash(&app.company.key)).expect("token").row.id
+}
+
+#[actix_web::test]
+async fn a_use_is_written_and_a_refusal_is_not() {
+    let app = TestApp::start().await;
+    let new = || NewToken { name: "another", permissions: everything(), ..NewToken::default() };
+    let (used, used_key) = token(&app, new()).await;
+    let (revoked, revoked_key) = token(&app, new()).await;
+    let past = Utc::now() - TimeDelta::seconds(1);
+    let (expired, expired_key) = token(&app, NewToken { expires_at: Some(past), ..new() }).await;
+    let elsewhere = vec!["10.0.0.1".to_owned()];
+    let (far, far_key) = token(&app, NewToken { allowed_ips: elsewhere, ..new() }).await;
+    let (idle, idle_key) = token(&app, new()).await;
+    seen(&app, &idle_key).await;
+    // One that was used, and then no more.
+    app.api.with_key(&revoked_key).get("/tickets").await.data(200);
+    eventually("the use is written", || async { last_used(&app, revoked.id).await.is_some() }).await;
+    tokens::revoke(&app.database.db, revoked.id).await.expect("revoked");
+    let revoked_api = app.api.with_key(&revoked_key);
+    eventually("it is revoked", || async { revoked_api.get("/tickets").await.status == 401 }).await;
+    app.service.app.engine.directory().write_uses(&app.database.db).await.expect("uses");
+    let revoked_before = last_used(&app, revoked.id).await;
+
+    for key in [&revoked_key, &expired_key, &far_key] {
+        app.api.with_key(key).get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    let before = Utc::now();
+    app.api.with_key(&used_key).get("/tickets").await.data(200);
+    let after = Utc::now();
+    eventually("the use is written", || async { last_used(&app, used.id).await.is_some() }).await;
+    let at = last_used(&app, used.id).await.expect("time");
+    // The table holds milliseconds.
+    assert!(at >= before - TimeDelta::milliseconds(1) && at <= after, "used at {at}, not {before} to {after}");
+    // All uses are written together: these had none.
+    assert_eq!(last_used(&app, revoked.id).await, revoked_before);
+    for id in [expired.id, far.id, idle.id] {
+        assert_eq!(last_used(&app, id).await, None, "a refused token counts as used");
+    }
+    // The next use moves it on, and a note of it is no news to the directory.
+    app.api.with_key(&used_key).get("/tickets").await.data(200);
+    eventually("the next use is written", || async { last_used(&app, used.id).await > Some(at) }).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn no_request_waits_for_the_table_of_tokens() {
+    let app = TestApp::start().await;
+    app.api.get("/tickets").await.data(200);
+    let own = own_token(&app);
+    eventually("the use is written", || async { last_used(&app, own).await.is_some() }).await;
+    let noted = last_used(&app, own).await;
+    let mut transaction = app.database.db.begin().await.expect("transaction");
+    sqlx::query("lock table tokens in access exclusive mode").execute(&mut *transaction).await.expect("lock");
+    let locked_at = Instant::now();
+    let mut slowest = Duration::ZERO;
+    app.api.get("/tickets").await.data(200);
+    let waiting =
+        "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    eventually("the writing of uses waits", || async {
+        sqlx::query_scalar::<_, i64>(waiting).fetch_one(&app.database.db).await.expect("count") > 0
+    })
+    .await;
+    for _ in 0..50 {
+        let asked = Instant::now();
+        app.api.get("/tickets").await.data(200);
+        slowest = slowest.max(asked.elapsed());
+    }
+    assert!(slowest < AT_ONCE, "a request took {slowest:?}, {:?} after the table was locked", locked_at.elapsed());
+    transaction.rollback().await.expect("rollback");
+    eventually("the use is written after all", || async { last_used(&app, own).await > noted }).await;
+    app.stop().await;
+}

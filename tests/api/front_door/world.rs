@@ -1,0 +1,281 @@
+//! A company with something of every kind, found and made by way of the route table. An endpoint that is added is
+//! covered at once; where it needs more than its schemas say, the tests tell what to add here.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hotline::openapi::Operation;
+use hotline_persistence::tables::contacts::{self, Numbered};
+use hotline_persistence::tables::tickets::Source;
+use serde_json::{Value, json};
+
+use super::samples::{Reference, Samples};
+use super::table::{method, name, operations};
+use crate::steps::id;
+use crate::support::{Api, Company, Reply, TestApp};
+
+/// Makes values that must be unique so.
+static COUNTER: AtomicU64 = AtomicU64::new(1);
+
+pub fn next() -> u64 {
+    COUNTER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// An id nobody has, of the form the parameter takes.
+pub fn nobody(name: &str) -> &'static str {
+    match name {
+        "jobId" => "job_999999999",
+        "sessionId" => "ws_00000000000000000000000000000000",
+        _ => "999999999",
+    }
+}
+
+/// What a parameter or field names: the same word can mean different things in different places, and different words
+/// the same.
+pub fn noun(path: &str, name: &str) -> String {
+    let one = name.strip_suffix("Ids").map_or_else(|| name.to_owned(), |stem| format!("{stem}Id"));
+    match one.as_str() {
+        "categoryId" if path.starts_with("/product") => "productCategoryId".to_owned(),
+        "categoryId" => "wrapupCategoryId".to_owned(),
+        "assignedToUserId" => "userId".to_owned(),
+        _ => one,
+    }
+}
+
+/// A visitor's conversation, and what is in it.
+pub struct Conversation {
+    pub session: String,
+    pub contact: i64,
+    pub ticket: i64,
+    pub message: i64,
+}
+
+/// A company with something of every kind.
+pub struct World<'a> {
+    app: &'a TestApp,
+    pub api: Api,
+    pub company: Company,
+    /// Stands in every text the company writes.
+    pub mark: &'static str,
+    /// The company that every body names, and that is not this one.
+    pub stranger: i64,
+    pub operations: Vec<Operation>,
+    /// An id of every noun.
+    ids: BTreeMap<String, String>,
+}
+
+impl<'a> World<'a> {
+    pub async fn set(app: &'a TestApp, company: Company, api: Api, mark: &'static str) -> Self {
+        let stranger = if company.id == app.company.id { company.id.0 + 1 } else { app.company.id.0 };
+        let mut world = Self { app, api, company, mark, stranger, operations: operations(), ids: BTreeMap::new() };
+        let talk = world.conversation().await;
+        let send = json!({"ticketId": talk.ticket, "type": "text", "body": format!("from {mark}")});
+        let job = world.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("job").to_owned();
+        let of_company = async |statement: &'static str| {
+            let found: i64 = sqlx::query_scalar(statement)
+                .bind(world.company.id)
+                .fetch_one(&app.database.db)
+                .await
+                .expect(statement);
+            found.to_string()
+        };
+        let profile = of_company("select min(id) from profiles where company_id = $1").await;
+        let category = of_company("select min(id) from wrapup_categories where company_id = $1").await;
+        let known: [(&str, String); 11] = [
+            ("contactId", talk.contact.to_string()),
+            ("ticketId", talk.ticket.to_string()),
+            ("messageId", talk.message.to_string()),
+            ("jobId", job),
+            ("sessionId", talk.session),
+            ("channelId", world.company.webchat.to_string()),
+            ("queueId", world.company.support.to_string()),
+            ("userId", world.company.ana.to_string()),
+            ("wrapupTypeId", world.company.solved.to_string()),
+            ("wrapupCategoryId", category),
+            ("profileId", profile),
+        ];
+        world.ids.extend(known.map(|(noun, id)| (noun.to_owned(), id)));
+        for operation in operations() {
+            for name in operation.path_names() {
+                let noun = noun(&operation.path, name);
+                if !world.ids.contains_key(&noun) {
+                    let id = world.created(&noun).await;
+                    let id = id.unwrap_or_else(|| panic!("`known` in tests/api/front_door/world.rs lacks `{noun}`"));
+                    world.ids.insert(noun, id);
+                }
+            }
+        }
+        world
+    }
+
+    /// The company's id of a noun.
+    pub fn id(&self, noun: &str) -> &str {
+        let known = self.ids.get(noun);
+        known.unwrap_or_else(|| panic!("which id is `{noun}`? Say so in tests/api/front_door/world.rs")).as_str()
+    }
+
+    pub fn samples(&self) -> Samples<'_> {
+        Samples { mark: self.mark, ids: &self.ids }
+    }
+
+    pub async fn contact(&self) -> i64 {
+        let number = format!("55119{:08}", next());
+        let numbered = Numbered { number: &number, name: Some(self.mark), country: None };
+        let db = &self.app.database.db;
+        contacts::find_or_create_by_number(db, self.company.id, numbered, Source::Api).await.expect("contact").id.0
+    }
+
+    /// An open ticket without a queue.
+    async fn ticket(&self) -> i64 {
+        let body = json!({"channelId": self.company.phone, "contactId": self.contact().await});
+        id(self.api.post("/tickets", body).await.data(201))
+    }
+
+    pub async fn conversation(&self) -> Conversation {
+        let visitor = json!({"name": format!("{} {}", self.mark, next())});
+        let open = json!({"channelId": self.company.webchat, "visitor": visitor});
+        let session = self.api.post("/webchat/sessions", open).await;
+        let session = session.data(201);
+        let (contact, session) = (id(&session["contact"]), session["id"].as_str().expect("id").to_owned());
+        let said = self.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+        let said = said.data(201);
+        Conversation { session, contact, ticket: said["ticketId"].as_i64().expect("ticket"), message: id(said) }
+    }
+
+    /// A question with the option `yes` in a conversation.
+    pub async fn question(&self, talk: &Conversation) -> i64 {
+        // What was said before is in the tables once a list was shown.
+        self.api.get("/messages").await.data(200);
+        let question = 1_000_000_000 + i64::try_from(next()).expect("few");
+        sqlx::query(
+            "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive,
+                 status, source, created_at)
+             values ($1, $2, $3, $4, $5, 'outbound', 'interactive', $6, 'sent', 'api', now())",
+        )
+        .bind(self.company.id)
+        .bind(question)
+        .bind(talk.ticket)
+        .bind(talk.contact)
+        .bind(self.company.webchat)
+        .bind(json!({
+            "type": "button", "body": {"text": "Sure?"},
+            "action": {"buttons": [{"type": "reply", "reply": {"id": "yes", "title": "Yes"}}]},
+        }))
+        .execute(&self.app.database.db)
+        .await
+        .expect("a question");
+        question
+    }
+
+    /// A new record of a noun, made by the `POST` beside its path; none when there is no such endpoint.
+    async fn created(&self, wanted: &str) -> Option<String> {
+        let is_collection = |operation: &&Operation| {
+            operation.method == "POST"
+                && self.operations.iter().any(|other| {
+                    let last = other.path.strip_prefix(&format!("{}/{{", operation.path));
+                    let name = last.and_then(|last| last.strip_suffix('}'));
+                    name.is_some_and(|name| noun(&other.path, name) == wanted)
+                })
+        };
+        let operation = self.operations.iter().find(is_collection)?;
+        let body = self.samples().body(operation, None);
+        let reply = self.api.post(&operation.path, body.clone()).await;
+        assert!(reply.status.is_success(), "{} with {body}: {}", name(operation), reply.body);
+        Some(id(&reply.body["data"]).to_string())
+    }
+
+    /// Ids for the operation's path, in the state in which it can do its work.
+    pub async fn targets(&self, operation: &Operation) -> Vec<(String, String)> {
+        let mut targets = Vec::new();
+        for name in operation.path_names() {
+            let noun = noun(&operation.path, name);
+            let id = match noun.as_str() {
+                "contactId" => self.contact().await.to_string(),
+                "ticketId" => {
+                    let ticket = self.ticket().await;
+                    if operation.path.ends_with("/reopen") || operation.path.ends_with("/wrapup") {
+                        crate::steps::close(&self.api, ticket).await;
+                    }
+                    ticket.to_string()
+                }
+                "sessionId" => self.conversation().await.session,
+                _ if operation.method == "GET" => self.id(&noun).to_owned(),
+                _ => self.created(&noun).await.unwrap_or_else(|| self.id(&noun).to_owned()),
+            };
+            targets.push((name.to_owned(), id));
+        }
+        targets
+    }
+
+    /// A body the operation takes, with an own id in the field if one is asked for; and the ids its path then needs.
+    pub async fn body(&self, operation: &Operation, field: Option<&Reference>) -> (Vec<(String, String)>, Value) {
+        let mut targets = self.targets(operation).await;
+        let mut body = self.samples().body(operation, field);
+        let company = &self.company;
+        let called = field.map(|field| field.to_string()).unwrap_or_default();
+        let mut set = |name: &str, value: Value| body[name] = value;
+        match (operation.method, operation.path.as_str(), called.as_str()) {
+            ("POST", "/tickets", _) => {
+                set("channelId", json!(company.phone));
+                set("contactId", json!(self.contact().await));
+            }
+            ("POST", "/tickets/{ticketId}/transfer", "") => set("userId", json!(company.ben)),
+            ("POST", "/messages", called) => {
+                let talk = self.conversation().await;
+                match called {
+                    "contactId" | "channelId" => {
+                        set("contactId", json!(talk.contact));
+                        set("channelId", json!(company.webchat));
+                    }
+                    _ => set("ticketId", json!(talk.ticket)),
+                }
+                set("closeTicket", json!(called == "wrapupTypeId"));
+            }
+            ("POST", "/webchat/sessions/{sessionId}/messages", "reply.messageId") => {
+                let talk = self.conversation().await;
+                let question = self.question(&talk).await;
+                set("reply", json!({"messageId": question, "id": "yes"}));
+                targets[0].1 = talk.session;
+            }
+            ("POST", "/webchat/sessions/{sessionId}/messages", _) => set("body", json!(self.mark)),
+            ("PUT", "/custom-fields/order", _) => {
+                let all = self.api.all("/custom-fields").await;
+                let of_contacts = all.iter().filter(|field| field["application"] == "contact").map(id);
+                set("application", json!("contact"));
+                set("orderedIds", json!(of_contacts.collect::<Vec<_>>()));
+            }
+            _ => {}
+        }
+        if operation.body.is_some() {
+            // Whose it is, the token says.
+            body["companyId"] = json!(self.stranger);
+        }
+        (targets, body)
+    }
+
+    /// Asks for the operation; without a body where it takes none.
+    pub async fn ask(&self, operation: &Operation, targets: &[(String, String)], body: &Value) -> Reply {
+        let filled = targets
+            .iter()
+            .fold(operation.path.clone(), |path, (name, id)| path.replacen(&format!("{{{name}}}"), id, 1));
+        let request = self.api.request(method(operation.method), &filled);
+        Reply::of(if operation.body.is_some() { request.json(body) } else { request }).await
+    }
+
+    /// Everything the company is shown, or everything that is about a noun.
+    pub async fn shown(&self, about: Option<&str>) -> BTreeMap<String, Value> {
+        let mut shown = BTreeMap::new();
+        for operation in self.operations.iter().filter(|operation| operation.method == "GET") {
+            let targets: Vec<(String, String)> = operation
+                .path_names()
+                .map(|name| (name.to_owned(), self.id(&noun(&operation.path, name)).to_owned()))
+                .collect();
+            if about.is_none_or(|about| targets.iter().any(|(name, _)| noun(&operation.path, name) == about)) {
+                let reply = self.ask(operation, &targets, &Value::Null).await;
+                assert_eq!(reply.status, 200, "{} with {targets:?}: {}", name(operation), reply.body);
+                shown.insert(operation.path.clone(), reply.body);
+            }
+        }
+        shown
+    }
+}

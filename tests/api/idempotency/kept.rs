@@ -1,0 +1,136 @@
+//! How long an answer is kept, and through what: restarts, and the other two settings of durability.
+
+use hotline_persistence::Durability;
+use reqwest::Method;
+use serde_json::json;
+
+use super::{
+    Call, KEYS, MESSAGES, TAG_UPDATES, TAGS, count, every_call, send_again, send_first, started, started_with, tag,
+};
+use crate::steps::restarted;
+use crate::support::TestApp;
+use crate::support::service::TestOptions;
+
+/// Makes every answer this much older.
+async fn age(app: &TestApp, by: &str) {
+    // What is not in the table yet would not grow older.
+    count(app, KEYS).await;
+    sqlx::query("update idempotency_keys set created_at = created_at - $1::interval")
+        .bind(by)
+        .execute(&app.database.db)
+        .await
+        .expect("aged");
+}
+
+#[actix_web::test]
+async fn after_a_clean_restart_a_retry_replays() {
+    let mut app = started().await;
+    let calls = every_call(&app, 1).await;
+    let refused = Call::post("/tags", json!({}), 422, TAGS);
+    let mut first = Vec::new();
+    for (number, call) in calls.iter().enumerate() {
+        first.push(send_first(&app, call, &format!("key-{number}")).await);
+    }
+    let refusal = refused.send(&app.api, "refused").await;
+    for _ in 0..2 {
+        app = restarted(app).await;
+        for (number, call) in calls.iter().enumerate() {
+            send_again(&app, call, &format!("key-{number}"), &first[number]).await;
+        }
+        send_again(&app, &refused, "refused", &refusal).await;
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn after_a_day_a_key_is_new_again() {
+    let app = started().await;
+    let ticket = app.ticket("5511900000001").await;
+    let tag = tag(&app, "before").await;
+    let send = Call::post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hi"}), 202, MESSAGES);
+    let put = Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": "after"}), 200, TAG_UPDATES);
+    let sent = send_first(&app, &send, "send").await;
+    let changed = send_first(&app, &put, "put").await;
+
+    // Not a minute earlier.
+    age(&app, "23 hours 59 minutes").await;
+    let app = restarted(app).await;
+    send_again(&app, &send, "send", &sent).await;
+    send_again(&app, &put, "put", &changed).await;
+
+    age(&app, "2 minutes").await;
+    let app = restarted(app).await;
+    let resent = send_first(&app, &send, "send").await;
+    assert_ne!(resent.bytes, sent.bytes, "another job");
+    let changed = send_first(&app, &put, "put").await;
+    // What was made under the old key is kept a day of its own, and may be another request.
+    send_again(&app, &send, "send", &resent).await;
+    send_again(&app, &put, "put", &changed).await;
+    let app = restarted(app).await;
+    send_again(&app, &send, "send", &resent).await;
+    send_again(&app, &put, "put", &changed).await;
+    assert_eq!(count(&app, KEYS).await, 2);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_expired_key_is_free_for_another_request() {
+    let app = started().await;
+    let (a, b) = (json!({"name": "a"}), json!({"name": "b"}));
+    send_first(&app, &Call::post("/tags", a, 201, TAGS), "one").await;
+    age(&app, "25 hours").await;
+    let app = restarted(app).await;
+    let other = Call::post("/tags", b, 201, TAGS);
+    let first = send_first(&app, &other, "one").await;
+    send_again(&app, &other, "one", &first).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn sweeping_removes_what_has_expired_and_nothing_else() {
+    let app = started().await;
+    let expired = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
+    let fresh = Call::post("/tags", json!({"name": "b"}), 201, TAGS);
+    send_first(&app, &expired, "expired").await;
+    age(&app, "25 hours").await;
+    let first = send_first(&app, &fresh, "fresh").await;
+    assert_eq!(count(&app, KEYS).await, 2);
+    app.service.app.keys.sweep(&app.service.app.engine.store().db).await;
+    let left: Vec<String> =
+        sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.database.db).await.expect("keys");
+    assert_eq!(left, ["fresh"]);
+    send_again(&app, &fresh, "fresh", &first).await;
+    let app = restarted(app).await;
+    send_again(&app, &fresh, "fresh", &first).await;
+    app.stop().await;
+}
+
+async fn check_durability(durability: Durability) {
+    let app = started_with(TestOptions { durability, ..TestOptions::default() }).await;
+    let calls = every_call(&app, 1).await;
+    let refused = Call::post("/tags", json!({}), 422, TAGS);
+    let mut first = Vec::new();
+    for (number, call) in calls.iter().enumerate() {
+        let key = format!("key-{number}");
+        first.push(send_first(&app, call, &key).await);
+        send_again(&app, call, &key, &first[number]).await;
+    }
+    let refusal = refused.send(&app.api, "refused").await;
+    send_again(&app, &refused, "refused", &refusal).await;
+    let app = restarted(app).await;
+    for (number, call) in calls.iter().enumerate() {
+        send_again(&app, call, &format!("key-{number}"), &first[number]).await;
+    }
+    send_again(&app, &refused, "refused", &refusal).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn with_database_durability_a_retry_replays() {
+    check_durability(Durability::Database).await;
+}
+
+#[actix_web::test]
+async fn with_memory_durability_a_retry_replays() {
+    check_durability(Durability::Memory).await;
+}

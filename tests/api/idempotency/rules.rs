@@ -1,0 +1,194 @@
+//! Which keys are good, what a key stands for, and which bodies it may come with.
+
+use reqwest::header::HeaderValue;
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{Call, KEYS, MESSAGES, TAGS, assert_replayed, count, send_again, send_first, started, tag};
+use crate::support::{Reply, TestApp};
+
+/// `POST /tags` with this header.
+fn with_header(app: &TestApp, key: impl AsRef<[u8]>) -> RequestBuilder {
+    let key = HeaderValue::from_bytes(key.as_ref()).expect("a header");
+    app.api.request(Method::POST, "/tags").header("idempotency-key", key).json(&json!({"name": "a"}))
+}
+
+#[actix_web::test]
+async fn a_key_is_one_to_two_hundred_visible_ascii_characters() {
+    let app = started().await;
+    let long = "k".repeat(201);
+    for bad in ["", &long, "a b", "a\tb", "é", "ключ", "a\u{a0}b"] {
+        let refused = Reply::of(with_header(&app, bad)).await;
+        refused.error(400, "ERR_API_BAD_REQUEST");
+        let message = refused.body["error"]["message"].as_str().expect("message");
+        assert!(message.contains("Idempotency-Key"), "{bad:?}: {message}");
+    }
+    Reply::of(with_header(&app, [b'a', 0xff])).await.error(400, "ERR_API_BAD_REQUEST");
+    assert_eq!(count(&app, TAGS).await, 0);
+    assert_eq!(count(&app, KEYS).await, 0);
+
+    let visible: String = (b'!'..=b'~').map(char::from).collect();
+    for (number, good) in ["k", &"k".repeat(200), "!", "~", &visible, "'; drop table tags; --"].iter().enumerate() {
+        let good = good.replace(' ', "_");
+        let call = Call::post("/tags", json!({"name": format!("tag {number}")}), 201, TAGS);
+        let first = send_first(&app, &call, &good).await;
+        send_again(&app, &call, &good, &first).await;
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_control_character_is_no_part_of_a_key() {
+    let app = started().await;
+    for bad in [0x00, 0x01, 0x1b, 0x7f] {
+        let mut request = format!(
+            "POST /api/v1/tags HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+             content-length: 12\r\nconnection: close\r\nidempotency-key: a",
+            app.company.key
+        )
+        .into_bytes();
+        request.extend([bad, b'b']);
+        request.extend(b"\r\n\r\n{\"name\":\"a\"}");
+        let mut stream = TcpStream::connect(app.service.address).await.expect("connect");
+        stream.write_all(&request).await.expect("sent");
+        let mut answer = Vec::new();
+        // The parser of HTTP refuses it, before anything of Hotline sees it.
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(answer.starts_with(b"HTTP/1.1 400 "), "{bad:#x}: {}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!(count(&app, TAGS).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn on_get_and_delete_the_header_means_nothing() {
+    let app = started().await;
+    let tag = tag(&app, "a").await;
+    let path = format!("/tags/{tag}");
+    for key in ["one", "one", "a b", ""] {
+        let shown = Reply::of(app.api.request(Method::GET, &path).header("idempotency-key", key)).await;
+        assert_eq!(shown.data(200)["id"], tag);
+        assert!(!shown.is_replay());
+    }
+    let remove = || app.api.request(Method::DELETE, &path).header("idempotency-key", "one");
+    assert_eq!(Reply::of(remove()).await.status, 204);
+    Reply::of(remove()).await.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(count(&app, KEYS).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
+    let app = started().await;
+    let (a, b) = (tag(&app, "a").await, tag(&app, "b").await);
+    let ticket = app.ticket("5511900000001").await;
+    let put = Call::of(Method::PUT, format!("/tags/{a}"), json!({"name": "c"}), 200, super::TAG_UPDATES);
+    let send = Call::post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hi"}), 202, MESSAGES);
+    let refused = Call::post("/tags", json!({"name": ""}), 422, TAGS);
+    for (number, (call, elsewhere)) in
+        [(put, format!("/tags/{b}")), (send, "/tickets".to_owned()), (refused, "/messages".to_owned())]
+            .into_iter()
+            .enumerate()
+    {
+        let key = format!("key-{number}");
+        let first = call.send(&app.api, &key).await;
+        assert_eq!(first.status, call.status, "{}", first.body);
+        let other = if call.method == Method::PUT { Method::POST } else { Method::PUT };
+        let body = &call.body;
+        let different = [
+            Call { method: other, ..call.clone() },
+            Call { path: elsewhere, ..call.clone() },
+            Call { path: format!("{}/", call.path), ..call.clone() },
+            Call { path: format!("{}?a=1", call.path), ..call.clone() },
+            Call { body: format!("{body} "), ..call.clone() },
+            Call { body: format!(" {body}"), ..call.clone() },
+            Call { body: body.replacen(':', ": ", 1), ..call.clone() },
+            Call { body: String::new(), ..call.clone() },
+            Call { body: "not JSON".to_owned(), ..call.clone() },
+        ];
+        let effects = count(&app, call.effects).await;
+        for call in different {
+            let conflict = call.send(&app.api, &key).await;
+            conflict.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+            assert!(!conflict.is_replay(), "{}", call.name());
+        }
+        assert_eq!(count(&app, call.effects).await, effects, "{}", call.name());
+        // The conflicts have left the first as it was.
+        assert_replayed(&call.name(), &first, &call.send(&app.api, &key).await);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn where_one_part_ends_and_the_next_begins_makes_a_difference() {
+    let app = started().await;
+    let first = Call::post("/tags?a=1", json!({"name": "a"}), 201, TAGS);
+    let reply = send_first(&app, &first, "one").await;
+    let moved = Call { path: "/tags".to_owned(), body: format!("a=1{}", first.body), ..first.clone() };
+    moved.send(&app.api, "one").await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+    send_again(&app, &first, "one", &reply).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn another_company_has_keys_of_its_own() {
+    let app = started().await;
+    let (_, other) = app.another_company().await;
+    let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
+    let ours = send_first(&app, &call, "one").await;
+    let theirs = call.send(&other, "one").await;
+    assert!(!theirs.is_replay());
+    assert_ne!(theirs.data(201)["id"], ours.data(201)["id"]);
+    // Neither do they meet in a conflict.
+    let different = Call::post("/tags", json!({"name": "b"}), 201, TAGS);
+    different.send(&app.api, "two").await.data(201);
+    call.send(&other, "two").await.error(409, "ERR_API_CONFLICT");
+    assert_replayed("ours", &ours, &call.send(&app.api, "one").await);
+    assert_replayed("theirs", &theirs, &call.send(&other, "one").await);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_a_multipart_body_its_bytes_count() {
+    let app = started().await;
+    let upload = |boundary: &str, content: &str| {
+        let body =
+            format!("--{boundary}\r\ncontent-disposition: form-data; name=\"a\"\r\n\r\n{content}\r\n--{boundary}--");
+        app.api
+            .request(Method::POST, "/tags")
+            .header("idempotency-key", "one")
+            .header("content-type", format!("multipart/form-data; boundary={boundary}"))
+            .body(body)
+    };
+    let first = Reply::of(upload("b", "content")).await;
+    first.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
+    assert_replayed("the same bytes", &first, &Reply::of(upload("b", "content")).await);
+    for (boundary, content) in [("b", "contents"), ("c", "content")] {
+        Reply::of(upload(boundary, content)).await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_body_may_be_a_mebibyte_and_a_larger_one_is_not_recorded() {
+    const MEBIBYTE: usize = 1024 * 1024;
+    let app = started().await;
+    let of_bytes = |bytes: usize| {
+        let body = json!({"name": "a"}).to_string();
+        Call { body: format!("{body}{}", " ".repeat(bytes - body.len())), ..Call::post("/tags", json!({}), 201, TAGS) }
+    };
+    for bytes in [MEBIBYTE + 1, 2 * MEBIBYTE] {
+        for _ in 0..2 {
+            let refused = of_bytes(bytes).send(&app.api, "one").await;
+            refused.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+            assert!(!refused.is_replay());
+        }
+    }
+    assert_eq!(count(&app, KEYS).await, 0);
+    let first = send_first(&app, &of_bytes(MEBIBYTE), "one").await;
+    send_again(&app, &of_bytes(MEBIBYTE), "one", &first).await;
+    of_bytes(MEBIBYTE - 1).send(&app.api, "one").await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+    app.stop().await;
+}

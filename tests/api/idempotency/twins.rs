@@ -1,0 +1,209 @@
+//! The same request many times at once, and callers that go away.
+
+use futures_util::future::{join, join_all};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::{Call, MESSAGES, TAGS, assert_same, count, every_call, started};
+use crate::steps::restarted;
+use crate::support::{Reply, TestApp, eventually};
+
+const TWINS: usize = 50;
+
+async fn all_at_once(app: &TestApp, call: &Call, key: &str) -> Vec<Reply> {
+    join_all((0..TWINS).map(|_| call.send(&app.api, key))).await
+}
+
+#[actix_web::test]
+async fn fifty_twins_have_one_effect_and_one_answer() {
+    let app = started().await;
+    for (number, call) in every_call(&app, 2).await.iter().enumerate() {
+        let before = count(&app, call.effects).await;
+        let replies = all_at_once(&app, call, &format!("key-{number}")).await;
+        for reply in &replies {
+            assert_eq!(reply.status, call.status, "{}: {}", call.name(), reply.body);
+            assert_same(&call.name(), &replies[0], reply);
+        }
+        let replays = replies.iter().filter(|reply| reply.is_replay()).count();
+        assert_eq!(replays, TWINS - 1, "{}", call.name());
+        assert_eq!(count(&app, call.effects).await, before + 1, "{}", call.name());
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn fifty_twins_that_are_refused_get_one_answer() {
+    let app = started().await;
+    let replies = all_at_once(&app, &Call::post("/tags", json!({}), 422, TAGS), "one").await;
+    for reply in &replies {
+        reply.error(422, "ERR_API_VALIDATION");
+        assert_same("refused", &replies[0], reply);
+    }
+    assert_eq!(replies.iter().filter(|reply| reply.is_replay()).count(), TWINS - 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_fifty_rivals_under_one_key_one_wins_and_the_others_conflict() {
+    let app = started().await;
+    let ticket = app.ticket("5511900000001").await;
+    let rivals = (0..TWINS).map(|rival| {
+        let send = json!({"ticketId": ticket, "type": "text", "body": format!("{rival}")});
+        let app = &app;
+        async move { Call::post("/messages", send, 202, MESSAGES).send(&app.api, "one").await }
+    });
+    let replies = join_all(rivals).await;
+    let (won, lost): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 202);
+    assert_eq!(won.len(), 1);
+    for reply in lost {
+        reply.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
+    }
+    assert_eq!(count(&app, MESSAGES).await, 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn after_a_defect_the_next_twin_is_served_and_the_others_replay_it() {
+    let app = started().await;
+    let ticket = app.ticket("5511900000001").await;
+    let send = json!({"ticketId": ticket, "type": "text", "body": "hello"});
+    for (number, (point, call)) in [
+        ("once_written", Call::post("/tags", json!({"name": "a"}), 201, TAGS)),
+        ("ticket_decided", Call::post("/messages", send, 202, MESSAGES)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let before = count(&app, call.effects).await;
+        fail::cfg(point, "3*panic(a defect)").expect("failpoint");
+        let replies = all_at_once(&app, &call, &format!("key-{number}")).await;
+        let (served, broken): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == call.status);
+        assert_eq!(broken.len(), 3, "{}", call.name());
+        for reply in broken {
+            reply.error(500, "ERR_API_INTERNAL");
+            assert!(!reply.is_replay());
+        }
+        for reply in &served {
+            assert_same(&call.name(), served[0], reply);
+        }
+        assert_eq!(served.iter().filter(|reply| reply.is_replay()).count(), TWINS - 4, "{}", call.name());
+        assert_eq!(count(&app, call.effects).await, before + 1, "{}", call.name());
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn visitors_nobody_can_tell_apart_are_one_under_one_key_and_two_under_two() {
+    let app = started().await;
+    let body = json!({"channelId": app.company.webchat, "visitor": {"name": "Vera"}});
+    let call = Call::post("/webchat/sessions", body, 201, super::SESSIONS);
+    let contacts = "select count(*) from contacts where name = 'Vera'";
+    // The contact is made, the session is not.
+    let fail_once = || fail::cfg("once_part_lost", "1*return").expect("failpoint");
+    fail_once();
+    call.send(&app.api, "one").await.error(503, "ERR_API_UNAVAILABLE");
+    assert_eq!(count(&app, contacts).await, 1);
+    assert_eq!(count(&app, super::SESSIONS).await, 0);
+    let opened = all_at_once(&app, &call, "one").await;
+    for reply in &opened {
+        assert_same("opened", &opened[0], reply);
+    }
+    opened[0].data(201);
+    assert_eq!(count(&app, contacts).await, 1);
+    call.send(&app.api, "two").await.data(201);
+    assert_eq!(count(&app, contacts).await, 2);
+    // Another request under the key of one that came to nothing is another visitor.
+    fail_once();
+    call.send(&app.api, "three").await.error(503, "ERR_API_UNAVAILABLE");
+    let other = Call { body: call.body.replace("Vera", "Vera "), ..call };
+    other.send(&app.api, "three").await.data(201);
+    assert_eq!(count(&app, contacts).await, 4);
+    assert_eq!(count(&app, super::SESSIONS).await, 3);
+    app.stop().await;
+}
+
+/// Sends the request and goes away without waiting for its answer.
+async fn send_and_leave(app: &TestApp, call: &Call, key: &str) {
+    let request = format!(
+        "{} /api/v1{} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nidempotency-key: {key}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
+        call.method,
+        call.path,
+        app.company.key,
+        call.body.len(),
+        call.body
+    );
+    let mut stream = TcpStream::connect(app.service.address).await.expect("connect");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+}
+
+#[actix_web::test]
+async fn a_caller_that_goes_away_and_comes_back_has_one_effect() {
+    let app = started().await;
+    for seed in 3..8 {
+        for (number, call) in every_call(&app, seed).await.iter().enumerate() {
+            let before = count(&app, call.effects).await;
+            let key = format!("key-{seed}-{number}");
+            send_and_leave(&app, call, &key).await;
+            let reply = call.send(&app.api, &key).await;
+            assert_eq!(reply.status, call.status, "{}: {}", call.name(), reply.body);
+            assert_eq!(count(&app, call.effects).await, before + 1, "{}", call.name());
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_it() {
+    let app = started().await;
+    let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
+    // Somebody else holds the table: the first try is caught in the middle.
+    let mut held = app.database.db.begin().await.expect("transaction");
+    sqlx::query("lock table tags in exclusive mode").execute(&mut *held).await.expect("locked");
+    send_and_leave(&app, &call, "one").await;
+    eventually("the first try waits for the table", || async {
+        let waits = "select count(*) from pg_locks where not granted and relation = 'tags'::regclass";
+        sqlx::query_scalar::<_, i64>(waits).fetch_one(&app.database.db).await.expect("locks") == 1
+    })
+    .await;
+    let released = async {
+        eventually("the retry is on its way", || async { app.service.app.keys.at_work() == 2 }).await;
+        held.rollback().await.expect("released");
+    };
+    let (reply, ()) = join(call.send(&app.api, "one"), released).await;
+    assert!(reply.is_replay(), "{}", reply.body);
+    assert_eq!(reply.data(201)["name"], "a");
+    assert_eq!(count(&app, TAGS).await, 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn callers_that_go_away_while_the_service_stops_have_one_effect_after_the_start() {
+    let mut app = started().await;
+    for seed in 10..14 {
+        let calls = every_call(&app, seed).await;
+        let mut before = Vec::new();
+        for call in &calls {
+            before.push(count(&app, call.effects).await);
+        }
+        join_all(calls.iter().enumerate().map(|(number, call)| {
+            let (app, key) = (&app, format!("key-{seed}-{number}"));
+            async move { send_and_leave(app, call, &key).await }
+        }))
+        .await;
+        app = restarted(app).await;
+        for (number, call) in calls.iter().enumerate() {
+            let reply = call.send(&app.api, &format!("key-{seed}-{number}")).await;
+            assert_eq!(reply.status, call.status, "{}: {}", call.name(), reply.body);
+        }
+        // Two calls of the set write messages: what they wrote is counted together.
+        for (call, before) in calls.iter().zip(before) {
+            let own = calls.iter().filter(|other| other.effects == call.effects).count();
+            let opened = if call.effects == super::TICKETS { 2 } else { 0 };
+            let expected = before + i64::try_from(own + opened).expect("small");
+            assert_eq!(count(&app, call.effects).await, expected, "{}", call.name());
+        }
+    }
+    app.stop().await;
+}

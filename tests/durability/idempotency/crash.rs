@@ -1,0 +1,312 @@
+//! The service dies at every point between a change and its answer, starts again, and is asked again.
+
+use std::ops::Add;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+
+use hotline_persistence::PgPool;
+use nix::sys::signal::Signal;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::process::{Process, data_folder};
+use crate::support::{Api, Company, Reply, TestDatabase};
+
+/// A point at which the service dies, and whether the change stands afterwards.
+type Point = (&'static str, bool);
+
+/// The way of a plain change: its transaction.
+const PLAIN: &[Point] = &[
+    ("once_begun", false),
+    ("once_written", false),
+    ("once_committed", true),
+    ("once_recorded", true),
+    ("once_answered", true),
+];
+
+/// The way of a live change: its actor, the journal. What was written and not synced survives the process, though not
+/// the machine.
+const LIVE: &[Point] = &[
+    ("once_begun", false),
+    ("journal_before_write", false),
+    ("journal_before_sync", true),
+    ("journal_after_sync", true),
+    ("once_recorded", true),
+    ("once_answered", true),
+];
+const DECIDED: Point = ("ticket_decided", false);
+const OPENED: Point = ("ticket_opened", false);
+
+/// What there is of everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, sqlx::FromRow)]
+struct Effects {
+    contacts: i64,
+    tags: i64,
+    tag_updates: i64,
+    tickets: i64,
+    opened: i64,
+    closed: i64,
+    messages: i64,
+    sessions: i64,
+}
+
+const COUNT: &str = "select (select count(*) from contacts) as contacts, (select count(*) from tags) as tags,
+    (select count(*) from tag_updates) as tag_updates, (select count(*) from tickets) as tickets,
+    (select count(*) from ticket_events where type = 'opened') as opened,
+    (select count(*) from ticket_events where type = 'closed') as closed,
+    (select count(*) from messages) as messages, (select count(*) from webchat_sessions) as sessions";
+
+/// Notes every update of a tag.
+const NOTE_TAG_UPDATES: &str = "create table tag_updates (id bigint);
+    create function note_tag_update() returns trigger language plpgsql as
+        'begin insert into tag_updates values (new.id); return new; end';
+    create trigger tag_updated after update on tags for each row execute function note_tag_update();";
+
+impl Add for Effects {
+    type Output = Self;
+    fn add(self, more: Self) -> Self {
+        Self {
+            contacts: self.contacts + more.contacts,
+            tags: self.tags + more.tags,
+            tag_updates: self.tag_updates + more.tag_updates,
+            tickets: self.tickets + more.tickets,
+            opened: self.opened + more.opened,
+            closed: self.closed + more.closed,
+            messages: self.messages + more.messages,
+            sessions: self.sessions + more.sessions,
+        }
+    }
+}
+
+/// The service, started again and again on one folder and one database.
+struct Scene {
+    folder: tempfile::TempDir,
+    database: TestDatabase,
+    url: String,
+    company: Company,
+    /// None while it is down.
+    process: Option<Process>,
+    api: Api,
+    /// Cases so far: everything in a case is named by its number.
+    number: usize,
+}
+
+/// A request, and what it does once.
+struct Call {
+    method: Method,
+    path: String,
+    body: String,
+    once: Effects,
+}
+
+impl Call {
+    fn post(path: impl Into<String>, body: Value, once: Effects) -> Self {
+        Self { method: Method::POST, path: path.into(), body: body.to_string(), once }
+    }
+
+    async fn try_send(&self, api: &Api, key: &str) -> Option<Reply> {
+        Reply::try_of(api.keyed(self.method.clone(), &self.path, key, self.body.as_str())).await
+    }
+
+    async fn send(&self, api: &Api, key: &str) -> Reply {
+        self.try_send(api, key).await.expect("the service answers")
+    }
+}
+
+/// How to reach a database as a URL.
+fn url_of(db: &PgPool) -> String {
+    let options = db.connect_options();
+    let socket = options.get_socket().expect("a socket").display().to_string();
+    let database = options.get_database().expect("a database").to_owned();
+    format!("postgres:///{database}?host={socket}&user={}", options.get_username())
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let database = TestDatabase::create().await;
+        hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+        let company = Company::create(&database.db, "Acme").await;
+        sqlx::raw_sql(NOTE_TAG_UPDATES).execute(&database.db).await.expect("trigger");
+        let folder = data_folder();
+        let url = url_of(&database.db);
+        let process = serve(folder.path(), &url);
+        let api = Api::new(process.address, &company.key);
+        Self { folder, database, url, company, process: Some(process), api, number: 0 }
+    }
+
+    async fn count(&self) -> Effects {
+        // A list waits for the tables.
+        self.api.get("/tickets?perPage=1").await.data(200);
+        sqlx::query_as(COUNT).fetch_one(&self.database.db).await.expect("counts")
+    }
+
+    /// A number nobody has had.
+    fn phone(&self) -> String {
+        format!("55119{:08}", self.number)
+    }
+
+    async fn contact(&self) -> i64 {
+        let numbered =
+            hotline_persistence::tables::contacts::Numbered { number: &self.phone(), name: None, country: None };
+        let source = hotline_persistence::tables::tickets::Source::Api;
+        hotline_persistence::tables::contacts::find_or_create_by_number(
+            &self.database.db,
+            self.company.id,
+            numbered,
+            source,
+        )
+        .await
+        .expect("contact")
+        .id
+        .0
+    }
+
+    async fn ticket(&self) -> i64 {
+        let body = json!({"channelId": self.company.phone, "contactId": self.contact().await});
+        self.api.post("/tickets", body).await.data(201)["id"].as_i64().expect("id")
+    }
+
+    /// Dies at the point while the call is served, starts again, and asks again.
+    async fn check(&mut self, (point, stands): Point, call: Call) {
+        let case = format!("{} {} at {point}", call.method, call.path);
+        let key = format!("key-{}", self.number);
+        let before = self.count().await;
+        self.kill();
+        let mut failing = Process::serve_failing(self.folder.path(), &options(&self.url), point);
+        let reply = call.try_send(&Api::new(failing.address, &self.company.key), &key).await;
+        let answered = reply.map(|reply| reply.status);
+        assert_eq!(answered, None, "{case}: it lives on (the binary has fail points with --all-features only)");
+        assert_eq!(failing.wait().signal(), Some(Signal::SIGABRT as i32), "{case}: {}", failing.log());
+
+        let process = serve(self.folder.path(), &self.url);
+        self.api = Api::new(process.address, &self.company.key);
+        self.process = Some(process);
+        let first = call.send(&self.api, &key).await;
+        assert!(first.status.is_success(), "{case}: {} {}", first.status, first.body);
+        assert_eq!(first.is_replay(), stands, "{case}: {}", first.body);
+        assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
+        let second = call.send(&self.api, &key).await;
+        assert!(second.is_replay(), "{case}: {}", second.body);
+        assert_eq!((second.status, &second.bytes), (first.status, &first.bytes), "{case}");
+        assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
+    }
+
+    fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    async fn end(mut self) {
+        self.kill();
+        let rejected: i64 = sqlx::query_scalar("select count(*) from rejected_changes")
+            .fetch_one(&self.database.db)
+            .await
+            .expect("count");
+        assert_eq!(rejected, 0, "PostgreSQL refused rows");
+        self.database.drop().await;
+    }
+}
+
+/// Small segments: every start makes two, by writing zeros.
+fn options(url: &str) -> [&str; 4] {
+    ["--database-url", url, "--journal-segment-kib", "256"]
+}
+
+fn serve(folder: &Path, url: &str) -> Process {
+    let served = Process::try_serve(folder, &options(url));
+    served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
+}
+
+fn with(points: &[Point], more: Point) -> Vec<Point> {
+    points.iter().copied().chain([more]).collect()
+}
+
+#[actix_web::test]
+async fn a_tag_is_made_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for &point in PLAIN {
+        scene.number += 1;
+        let name = format!("tag {}", scene.number);
+        let once = Effects { tags: 1, ..Effects::default() };
+        scene.check(point, Call::post("/tags", json!({"name": name}), once)).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_tag_is_changed_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for &point in PLAIN {
+        scene.number += 1;
+        let made = scene.api.post("/tags", json!({"name": format!("before {}", scene.number)})).await;
+        let path = format!("/tags/{}", made.data(201)["id"]);
+        let body = json!({"name": format!("after {}", scene.number)});
+        let once = Effects { tag_updates: 1, ..Effects::default() };
+        scene.check(point, Call { method: Method::PUT, ..Call::post(path, body, once) }).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_message_that_opens_a_ticket_is_sent_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for point in with(LIVE, OPENED) {
+        scene.number += 1;
+        let body = json!({
+            "channelId": scene.company.phone, "number": scene.phone(), "type": "text", "body": "hello",
+        });
+        let once = Effects { contacts: 1, tickets: 1, opened: 1, messages: 1, ..Effects::default() };
+        scene.check(point, Call::post("/messages", body, once)).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_message_in_a_ticket_is_sent_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for point in with(LIVE, DECIDED) {
+        scene.number += 1;
+        let body = json!({"ticketId": scene.ticket().await, "type": "text", "body": "hello"});
+        let once = Effects { messages: 1, ..Effects::default() };
+        scene.check(point, Call::post("/messages", body, once)).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_ticket_is_opened_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for point in with(LIVE, OPENED) {
+        scene.number += 1;
+        let body = json!({"channelId": scene.company.phone, "contactId": scene.contact().await});
+        let once = Effects { tickets: 1, opened: 1, ..Effects::default() };
+        scene.check(point, Call::post("/tickets", body, once)).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_ticket_is_closed_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for point in with(LIVE, DECIDED) {
+        scene.number += 1;
+        let path = format!("/tickets/{}/close", scene.ticket().await);
+        let once = Effects { closed: 1, ..Effects::default() };
+        scene.check(point, Call::post(path, json!({"wrapupNote": "done"}), once)).await;
+    }
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn a_session_begins_once_wherever_the_service_dies() {
+    let mut scene = Scene::start().await;
+    for point in with(&with(LIVE, ("once_part_written", false)), ("once_part_committed", false)) {
+        scene.number += 1;
+        // A visitor nobody can tell from another: only the key says that it is the same one.
+        let body = json!({"channelId": scene.company.webchat, "visitor": {"name": "Vera"}});
+        let once = Effects { contacts: 1, sessions: 1, ..Effects::default() };
+        scene.check(point, Call::post("/webchat/sessions", body, once)).await;
+    }
+    scene.end().await;
+}
