@@ -2,7 +2,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test check bench fmt postgres nextest
+.PHONY: demo test schemathesis openapi check bench fmt postgres nextest
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -17,12 +17,23 @@ test: postgres nextest
 	cargo run -q --all-features --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
 	exit $$status
 
+# The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
+# ARGS.
+schemathesis: postgres
+	tests/contract/schemathesis.sh $(ARGS)
+
 # What must hold before a commit.
 check:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 	$(MAKE) test
+
+# The API document as a file; a test says when it is not what the code says.
+openapi:
+	@mkdir -p $(TARGET)
+	cargo run -q --example openapi > $(TARGET)/openapi.json
+	mv $(TARGET)/openapi.json openapi.json
 
 bench:
 	cargo bench $(ARGS)

@@ -65,6 +65,10 @@ impl Operation {
         };
         Args::describe(&mut operation, schemas);
         Output::describe(&mut operation, schemas);
+        if method == "DELETE" {
+            // What is in use stays.
+            operation.errors.push(409);
+        }
         operation.errors.sort_unstable();
         operation.errors.dedup();
         operation
@@ -114,8 +118,14 @@ impl Operation {
             .zip(&self.path_ids)
             .map(|(name, schema)| json!({"name": name, "in": "path", "required": true, "schema": schema}))
             .collect();
-        parameters
-            .extend(self.query.iter().map(|(name, schema)| json!({"name": name, "in": "query", "schema": schema})));
+        parameters.extend(self.query.iter().map(|(name, schema)| {
+            let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+            // Where readers look for it.
+            if let Some(text) = schema.get("description") {
+                parameter["description"] = text.clone();
+            }
+            parameter
+        }));
         if self.is_idempotent {
             parameters.push(json!({
                 "name": "Idempotency-Key",

@@ -62,6 +62,7 @@ const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": â
 fn common_schemas() -> Schemas {
     let meta = json!({
         "type": "object",
+        "description": "Which page of a list this is, and whether another follows.",
         "properties": {
             "page": {"type": "integer", "example": 1},
             "perPage": {"type": "integer", "example": 100},
@@ -71,6 +72,7 @@ fn common_schemas() -> Schemas {
     });
     let error = json!({
         "type": "object",
+        "description": "Why a request was not served as asked: `code` for programs, `message` for people.",
         "properties": {"error": {
             "type": "object",
             "properties": {
@@ -83,6 +85,7 @@ fn common_schemas() -> Schemas {
         "required": ["error"],
     });
     let invalid = json!({
+        "description": "An error that names every field that is missing or holds what is not accepted.",
         "allOf": [reference("Error"), {"properties": {"error": {"properties": {"details": {
             "type": "array",
             "items": {
@@ -133,7 +136,8 @@ pub async fn show(document: Data<Document>) -> HttpResponse {
 
 /// `GET /docs/â€¦`: the document for people. Swagger UI, from the binary itself.
 pub async fn docs(file: Path<String>) -> HttpResponse {
-    let config = utoipa_swagger_ui::Config::new([PATH]);
+    // The badge of a validator would tell a third party where this service is.
+    let config = utoipa_swagger_ui::Config::new([PATH]).validator_url("none");
     match utoipa_swagger_ui::serve(&file, std::sync::Arc::new(config)) {
         Ok(Some(file)) => HttpResponse::Ok().content_type(file.content_type).body(file.bytes.into_owned()),
         Ok(None) => HttpResponse::NotFound().finish(),

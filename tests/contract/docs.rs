@@ -1,0 +1,88 @@
+//! The document as it is served: for programs, and for people.
+
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response};
+
+use crate::support::{Reply, TestApp};
+
+/// A browser without any token, that follows no redirect by itself.
+struct Browser {
+    client: Client,
+    base: String,
+}
+
+impl Browser {
+    fn of(app: &TestApp) -> Self {
+        let client = Client::builder().redirect(Policy::none()).build().expect("client");
+        Self { client, base: format!("http://{}", app.service.address) }
+    }
+
+    async fn get(&self, path: &str) -> Response {
+        self.client.get(format!("{}{path}", self.base)).send().await.expect("the service answers")
+    }
+
+    /// A file that is there and of this kind.
+    async fn file(&self, path: &str, kind: &str) -> String {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), 200, "{path}");
+        let given = response.headers()[CONTENT_TYPE].to_str().expect("text").to_owned();
+        assert!(given.starts_with(kind), "{path} is {given}");
+        let text = response.text().await.expect("text");
+        assert!(!text.is_empty(), "{path} is empty");
+        text
+    }
+}
+
+#[actix_web::test]
+async fn the_document_is_served_to_everybody_as_it_is() {
+    let app = TestApp::start().await;
+    let reply = Reply::of(app.api.anonymous(Method::GET, "/api/v1/openapi.json")).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.headers[CONTENT_TYPE], "application/json");
+    assert!(reply.body == hotline::openapi::document(), "another document is served than is made");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_documentation_comes_from_the_service_alone() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app);
+    let redirect = browser.get("/docs").await;
+    assert_eq!((redirect.status().as_u16(), &redirect.headers()["location"]), (308, &"/docs/".parse().expect("value")));
+
+    let page = browser.file("/docs/", "text/html").await;
+    let loaded: Vec<&str> = ["src=\"", "href=\""]
+        .iter()
+        .flat_map(|attribute| page.split(attribute).skip(1))
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert!(loaded.len() >= 4, "{loaded:?}");
+    for link in &loaded {
+        assert!(!link.contains("//"), "{link} is somebody else's");
+        let file = format!("/docs/{}", link.trim_start_matches("./"));
+        let (_, suffix) = file.rsplit_once('.').expect("a suffix");
+        match suffix {
+            "css" => drop(browser.file(&file, "text/css").await),
+            "js" => drop(browser.file(&file, "text/javascript").await),
+            "png" => assert_eq!(browser.get(&file).await.headers()[CONTENT_TYPE], "image/png"),
+            other => panic!("the page loads a .{other}"),
+        }
+    }
+    let start = browser.file("/docs/swagger-initializer.js", "text/javascript").await;
+    assert!(start.contains(hotline::openapi::PATH), "{start}");
+    assert!(start.contains(r#""validatorUrl": "none""#), "a validator is asked: {start}");
+    assert!(!start.contains("://"), "somebody else is asked: {start}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_no_file_of_the_documentation_is_not_found() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app);
+    for path in ["/docs/nothing", "/docs/nothing.js", "/docs/index.html/x", "/docs/..%2Fopenapi.json", "/docs/%00"] {
+        assert_eq!(browser.get(path).await.status(), 404, "{path}");
+    }
+    app.stop().await;
+}

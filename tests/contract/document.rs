@@ -1,0 +1,162 @@
+//! The document: current, whole, and true to itself.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::schema::{Schemas, types};
+
+fn document() -> Value {
+    hotline::openapi::document()
+}
+
+/// Every operation with its path and method.
+fn operations(document: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let paths = document["paths"].as_object().expect("paths");
+    paths.iter().flat_map(|(path, methods)| {
+        let methods = methods.as_object().expect("methods");
+        methods.iter().map(move |(method, operation)| (format!("{method} {path}"), operation))
+    })
+}
+
+/// Calls `visit` with every object of a value and where it is.
+fn walk(value: &Value, at: &str, visit: &mut impl FnMut(&str, &Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            visit(at, object);
+            object.iter().for_each(|(name, inner)| walk(inner, &format!("{at}/{name}"), visit));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, inner)| walk(inner, &format!("{at}/{index}"), visit));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_file_is_the_document() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
+    let written = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(written == format!("{:#}\n", document()), "openapi.json is not what the code says: run `make openapi`");
+}
+
+#[test]
+fn every_operation_says_what_a_caller_must_know() {
+    let document = document();
+    assert!(document["security"].as_array().is_some_and(|ways| !ways.is_empty()), "no token is asked for");
+    let mut ids = BTreeSet::new();
+    for (name, operation) in operations(&document) {
+        let text = |field: &str| operation[field].as_str().unwrap_or_default();
+        assert!(ids.insert(text("operationId").to_owned()), "{name}: its id is another's");
+        assert!(!text("operationId").is_empty() && !text("summary").is_empty(), "{name}");
+        // What is said for all operations holds for this one: it does not say otherwise.
+        assert!(operation.get("security").is_none(), "{name} has a security of its own");
+        let permission = &operation["x-permission"];
+        let module = permission["module"].as_str().unwrap_or_default();
+        assert!(hotline::routes::MODULES.contains(&module), "{name}: {permission}");
+        assert_eq!(permission["method"].as_str(), name.split(' ').next().map(str::to_uppercase).as_deref(), "{name}");
+        for status in ["401", "403", "429", "500", "503"] {
+            assert!(operation["responses"].get(status).is_some(), "{name} says nothing of {status}");
+        }
+        let successes = operation["responses"].as_object().expect("responses").keys();
+        assert_eq!(successes.filter(|status| status.starts_with('2')).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn every_id_of_a_path_is_a_parameter() {
+    let document = document();
+    for (name, operation) in operations(&document) {
+        let in_path: Vec<&str> = name.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let parameters = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let of_path = parameters.iter().filter(|parameter| parameter["in"] == "path");
+        let documented: Vec<&str> = of_path
+            .inspect(|parameter| assert_eq!(parameter["required"], true, "{name}"))
+            .filter_map(|parameter| parameter["name"].as_str())
+            .collect();
+        assert_eq!(documented, in_path, "{name}");
+        let named: BTreeSet<_> = parameters.iter().map(|parameter| parameter["name"].as_str()).collect();
+        assert_eq!(named.len(), parameters.len(), "{name} has a parameter twice");
+    }
+}
+
+#[test]
+fn every_reference_names_something() {
+    let document = document();
+    let mut used = BTreeSet::new();
+    walk(&document, "#", &mut |_, object| {
+        if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
+            Schemas(&document).target(reference);
+            used.insert(reference.to_owned());
+        }
+    });
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    for name in schemas.keys() {
+        assert!(used.contains(&format!("#/components/schemas/{name}")), "nothing refers to {name}");
+    }
+}
+
+#[test]
+fn every_example_is_valid() {
+    let document = document();
+    let schemas = Schemas(&document);
+    let mut examples = 0;
+    walk(&document, "#", &mut |at, object| {
+        let Some(example) = object.get("example") else { return };
+        // Beside a schema when it is one of a parameter or a content; else within it.
+        let schema = object.get("schema").cloned().unwrap_or_else(|| Value::Object(object.clone()));
+        let errors = schemas.errors(&schema, example);
+        assert!(errors.is_empty(), "{at}: {errors:?}");
+        examples += 1;
+    });
+    assert!(examples > 100, "only {examples} examples were found");
+}
+
+/// Whether a reader sees what a value looks like: an example, words to choose from, or `true` and `false`.
+fn is_shown(schemas: Schemas<'_>, schema: &Value) -> bool {
+    if schema.get("example").is_some() || schema.get("enum").is_some() {
+        return true;
+    }
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        return is_shown(schemas, schemas.target(reference));
+    }
+    for list in ["oneOf", "anyOf", "allOf"] {
+        if let Some(branches) = schema.get(list).and_then(Value::as_array) {
+            return branches.iter().all(|one| one["type"] == "null" || is_shown(schemas, one));
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        return is_shown(schemas, items);
+    }
+    // Of objects, each property is looked at by itself.
+    !types(&schema["type"]).into_iter().any(|word| ["string", "number", "integer"].contains(&word))
+}
+
+#[test]
+fn every_field_shows_what_it_looks_like() {
+    let document = document();
+    let mut bare = Vec::new();
+    walk(&document, "#", &mut |at, object| {
+        for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if !is_shown(Schemas(&document), property) {
+                bare.push(format!("{at}/{name}"));
+            }
+        }
+        if object.get("in").is_some_and(|place| place == "query" || place == "path")
+            && !is_shown(Schemas(&document), &object["schema"])
+        {
+            bare.push(at.to_owned());
+        }
+    });
+    assert!(bare.is_empty(), "these have no example:\n{}", bare.join("\n"));
+}
+
+#[test]
+fn every_schema_says_what_it_is() {
+    let document = document();
+    for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        let text = schema["description"].as_str().unwrap_or_default();
+        assert!(!text.is_empty() && !text.contains("as shown"), "{name}: {text:?} tells a reader nothing");
+    }
+}

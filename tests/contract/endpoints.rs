@@ -1,0 +1,95 @@
+//! What is served, against the list of endpoints the API promises.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hotline::openapi::Operation;
+use hotline::web::schema::Schemas;
+use reqwest::Method;
+
+use crate::support::{Reply, TestApp};
+
+/// The list: method, path, module, status and summary, separated by tabs.
+const LIST: &str = include_str!("endpoints.tsv");
+
+/// How many endpoints of the list may be missing; to be lowered as they are added, and never raised.
+const MISSING_MAX: usize = 121;
+
+/// A line of the list: what stands behind the method and the path.
+#[derive(Debug, PartialEq)]
+struct Promised {
+    module: String,
+    status: u16,
+}
+
+type Endpoints = BTreeMap<(String, String), Promised>;
+
+fn promised() -> Endpoints {
+    let lines = LIST.lines().skip(1).map(|line| {
+        let [method, path, module, status, _summary] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("this line has not five columns: {line}")
+        };
+        let promised = Promised { module: module.to_owned(), status: status.parse().expect("a status") };
+        ((method.to_owned(), path.to_owned()), promised)
+    });
+    lines.collect()
+}
+
+fn operations() -> Vec<Operation> {
+    hotline::routes::operations(&mut Schemas::new())
+}
+
+#[test]
+fn the_list_is_the_one_beside_the_repository() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/api/endpoints.tsv");
+    if let Ok(beside) = std::fs::read(beside) {
+        assert!(beside == LIST.as_bytes(), "tests/contract/endpoints.tsv differs from the list beside the repository");
+    }
+    assert_eq!(promised().len(), 150, "a line is there twice, or gone");
+}
+
+#[test]
+fn what_is_served_is_in_the_list_with_its_module_and_status() {
+    let mut missing = promised();
+    let mut wrong = Vec::new();
+    for operation in operations() {
+        let named = (operation.method.to_owned(), operation.path.clone());
+        let served =
+            Promised { module: operation.module().unwrap_or_default().to_owned(), status: operation.success.0 };
+        match missing.remove(&named) {
+            Some(promised) if promised == served => {}
+            Some(promised) => wrong.push(format!("{named:?} is {served:?}, not {promised:?}")),
+            None => wrong.push(format!("{named:?} is served twice, or not in the list")),
+        }
+    }
+    println!("{} endpoints of the list are missing:", missing.len());
+    for (method, path) in missing.keys() {
+        println!("{method}\t{path}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(missing.len() <= MISSING_MAX, "{} endpoints are missing, {MISSING_MAX} may be", missing.len());
+}
+
+#[actix_web::test]
+async fn every_path_of_the_document_has_its_methods_and_no_other() {
+    let app = TestApp::start().await;
+    let mut paths: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for operation in operations() {
+        paths.entry(operation.path.clone()).or_default().push(operation.method);
+    }
+    for (path, mut methods) in paths {
+        let path = path.replace(['{', '}'], "");
+        methods.sort_unstable();
+        let mut others = vec![Method::PATCH, Method::OPTIONS, Method::from_bytes(b"QUERY").expect("a method")];
+        let any = [Method::GET, Method::POST, Method::PUT, Method::DELETE];
+        others.extend(any.into_iter().filter(|method| !methods.contains(&method.as_str())));
+        for other in others {
+            let reply = Reply::of(app.api.request(other.clone(), &path)).await;
+            reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+            let mut allowed: Vec<&str> = reply.headers["allow"].to_str().expect("text").split(", ").collect();
+            allowed.sort_unstable();
+            assert_eq!(allowed, methods, "{other} {path}");
+        }
+    }
+    app.stop().await;
+}

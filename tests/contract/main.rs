@@ -1,0 +1,11 @@
+//! The contract: the API document, what it says of the service, and the list of endpoints.
+#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod docs;
+mod document;
+mod endpoints;
+mod fuzz_bodies;
+mod schema;
