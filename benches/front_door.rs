@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench front_door`. In this process and without sockets: the difference is the front door alone.
 
+#![allow(clippy::expect_used, clippy::panic)]
+
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -53,7 +55,8 @@ async fn run() {
     let mut group = criterion.benchmark_group("front_door");
 
     let endpoint = || web::resource("/tickets").get(answer);
-    let bare = init_service(Routes::new().app_data(app.clone()).service(web::scope("/api/v1").service(endpoint()))).await;
+    let bare =
+        init_service(Routes::new().app_data(app.clone()).service(web::scope("/api/v1").service(endpoint()))).await;
     let guarded = init_service(
         Routes::new()
             .app_data(app.clone())

@@ -7,6 +7,7 @@ pub mod api;
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod metrics;
 pub mod openapi;
 pub mod routes;
 pub mod telemetry;

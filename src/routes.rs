@@ -6,7 +6,10 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope};
 
-use crate::api::{channels, contacts, health, messages, tags, tickets, webchat};
+use crate::api::{
+    channels, contacts, custom_fields, global_variables, health, messages, profiles, queues, quick_messages, tags,
+    tickets, users, webchat, wrapup_categories, wrapup_types,
+};
 use crate::app::App;
 use crate::openapi::{self, Described, Document, Operation};
 use crate::web::auth::admit;
@@ -17,17 +20,20 @@ use crate::web::{ApiError, request_id};
 /// Path of the API.
 pub const API: &str = "/api/v1";
 
+/// What is served beside the endpoints.
+const OUTSIDE: [&str; 5] = ["/health/live", "/health/ready", openapi::PATH, "/docs", "/docs/{file}"];
+
 /// Adds everything that is served.
 pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
         services
             .app_data(app)
             .app_data(document)
-            .service(web::resource("/health/live").get(health::live))
-            .service(web::resource("/health/ready").get(health::ready))
-            .service(web::resource(openapi::PATH).get(openapi::show))
-            .service(web::resource("/docs").get(openapi::to_docs))
-            .service(web::resource("/docs/{file:.*}").get(openapi::docs))
+            .service(read_only(web::resource("/health/live").get(health::live)))
+            .service(read_only(web::resource("/health/ready").get(health::ready)))
+            .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
+            .service(read_only(web::resource("/docs").get(openapi::to_docs)))
+            .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(api())
             .default_service(web::to(not_found));
     }
@@ -37,8 +43,12 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
 #[rustfmt::skip] // One line an endpoint.
 fn endpoints(table: &mut Table<'_>) {
     table
-        .at("/contacts").get(contacts::list, "List contacts")
-        .at("/contacts/{contactId}").get(contacts::show, "Read a contact")
+        .at("/contacts").get(contacts::list, "List contacts").post(contacts::create, "Create a contact")
+        // Before the path with an id, which would match it.
+        .at("/contacts/import").post(contacts::import, "Create or update up to 1000 contacts at once")
+        .at("/contacts/{contactId}")
+            .get(contacts::show, "Read a contact").put(contacts::update, "Update a contact").delete(contacts::remove, "Delete a contact")
+        .at("/contacts/{contactId}/tags/{tagId}").put(contacts::add_tag, "Apply a tag to a contact").delete(contacts::remove_tag, "Remove a tag from a contact")
         .at("/tickets").get(tickets::list, "List tickets").post(tickets::create, "Open a ticket")
         .at("/tickets/{ticketId}").get(tickets::show, "Read a ticket")
         .at("/tickets/{ticketId}/transfer").post(tickets::transfer, "Transfer a ticket")
@@ -60,7 +70,46 @@ fn endpoints(table: &mut Table<'_>) {
             .get(webchat::list_messages, "List what a visitor sees").post(webchat::say, "Say something as a visitor")
         .at("/webchat/sessions/{sessionId}/end").post(webchat::end, "End a visitor session")
         .at("/tags").get(tags::list, "List tags").post(tags::create, "Create a tag")
-        .at("/tags/{tagId}").get(tags::show, "Read a tag").put(tags::update, "Update a tag").delete(tags::remove, "Delete a tag");
+        .at("/tags/{tagId}").get(tags::show, "Read a tag").put(tags::update, "Update a tag").delete(tags::remove, "Delete a tag")
+        .at("/queues").get(queues::list, "List queues").post(queues::create, "Create a queue")
+        .at("/queues/{queueId}").get(queues::show, "Read a queue").put(queues::update, "Update a queue").delete(queues::remove, "Delete a queue")
+        .at("/queues/{queueId}/users").get(queues::list_users, "List the agents of a queue")
+        .at("/queues/{queueId}/users/{userId}")
+            .put(queues::add_user, "Add an agent to a queue").delete(queues::remove_user, "Remove an agent from a queue")
+        .at("/queues/{queueId}/wrapup-types").get(queues::list_wrapup_types, "List the wrap-up types of a queue")
+        .at("/wrapup-types").get(wrapup_types::list, "List wrap-up types").post(wrapup_types::create, "Create a wrap-up type")
+        .at("/wrapup-types/{wrapupTypeId}")
+            .get(wrapup_types::show, "Read a wrap-up type").put(wrapup_types::update, "Update a wrap-up type").delete(wrapup_types::remove, "Delete a wrap-up type")
+        .at("/wrapup-categories")
+            .get(wrapup_categories::list, "List wrap-up categories").post(wrapup_categories::create, "Create a wrap-up category")
+        .at("/wrapup-categories/{categoryId}")
+            .put(wrapup_categories::update, "Update a wrap-up category").delete(wrapup_categories::remove, "Delete a wrap-up category")
+        .at("/users").get(users::list, "List users").post(users::create, "Create a user")
+        // Before the path with an id, which would match it.
+        .at("/users/metrics").get(users::list_metrics, "List the conversation metrics of users")
+        .at("/users/{userId}")
+            .get(users::show, "Read a user").put(users::update, "Update a user").delete(users::remove, "Remove a user from the company")
+        .at("/profiles").get(profiles::list, "List permission profiles")
+        .at("/profiles/{profileId}").get(profiles::show, "Read a permission profile")
+        .at("/quick-messages").get(quick_messages::list, "List quick messages").post(quick_messages::create, "Create a quick message")
+        .at("/quick-messages/{quickMessageId}")
+            .get(quick_messages::show, "Read a quick message").put(quick_messages::update, "Update a quick message").delete(quick_messages::remove, "Delete a quick message")
+        .at("/custom-fields").get(custom_fields::list, "List custom fields").post(custom_fields::create, "Create a custom field")
+        // Before the path with an id, which would match it.
+        .at("/custom-fields/order").put(custom_fields::reorder, "Reorder the custom fields of an application")
+        .at("/custom-fields/{customFieldId}")
+            .get(custom_fields::show, "Read a custom field").put(custom_fields::update, "Update a custom field").delete(custom_fields::remove, "Delete a custom field")
+        .at("/global-variables").get(global_variables::list, "List global variables").post(global_variables::create, "Create a global variable")
+        .at("/global-variables/{variableId}")
+            .get(global_variables::show, "Read a global variable").put(global_variables::update, "Update a global variable").delete(global_variables::remove, "Delete a global variable");
+}
+
+/// Every path that is served, as the figures name them.
+pub fn paths() -> Vec<String> {
+    let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
+    paths.extend(operations(&mut Schemas::new()).into_iter().map(|operation| format!("{API}{}", operation.path)));
+    paths.dedup();
+    paths
 }
 
 /// What every endpoint takes and answers; the schemas it refers to are added to `schemas`.
@@ -83,11 +132,28 @@ fn api() -> Scope<
     let mut table = Table::new(&mut schemas);
     endpoints(&mut table);
     let scope = web::scope(API).wrap(from_fn(once)).wrap(from_fn(admit));
+    // A scope for each noun: the router compares paths one after the other, and passes by a whole noun at once.
     table
         .finish()
         .into_iter()
-        .fold(scope, |scope, at| scope.service(at.into_resource()))
+        .fold(Vec::new(), group)
+        .into_iter()
+        .fold(scope, |scope, (noun, paths)| {
+            let inner = web::scope(noun).default_service(web::to(not_found));
+            scope.service(paths.into_iter().fold(inner, |inner, at| inner.service(at.into_resource())))
+        })
         .default_service(web::to(not_found))
+}
+
+type Group = (&'static str, Vec<At>);
+
+fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
+    let noun = at.noun();
+    match groups.iter_mut().find(|(known, _)| *known == noun) {
+        Some((_, paths)) => paths.push(at),
+        None => groups.push((noun, vec![at])),
+    }
+    groups
 }
 
 /// The module a path of the API belongs to: what a token's permissions name.
@@ -171,7 +237,8 @@ impl<'a> Table<'a> {
 
     /// The next path; the methods that follow are its own.
     fn at(&mut self, path: &'static str) -> &mut Self {
-        self.paths.push(At { path, resource: web::resource(path), operations: Vec::new() });
+        let noun = noun(path);
+        self.paths.push(At { path, resource: web::resource(&path[noun.len()..]), operations: Vec::new() });
         self
     }
 
@@ -194,14 +261,33 @@ impl<'a> Table<'a> {
     }
 }
 
+/// The first part of a path, with its slash.
+fn noun(path: &'static str) -> &'static str {
+    path.get(1..).and_then(|rest| rest.find('/')).map_or(path, |end| &path[..=end])
+}
+
 impl At {
+    fn noun(&self) -> &'static str {
+        noun(self.path)
+    }
+
     fn into_resource(self) -> Resource {
         let allow = self.operations.iter().map(|operation| operation.method).collect::<Vec<_>>().join(", ");
-        self.resource.default_service(web::to(move || {
-            let refused = ApiError::method_not_allowed(allow.clone());
-            async move { Err::<HttpResponse, _>(refused) }
-        }))
+        with_methods(self.resource, allow)
     }
+}
+
+/// A path that is only read.
+fn read_only(resource: Resource) -> Resource {
+    with_methods(resource, "GET".to_owned())
+}
+
+/// A path that tells any other method which it has.
+fn with_methods(resource: Resource, allow: String) -> Resource {
+    resource.default_service(web::to(move || {
+        let refused = ApiError::method_not_allowed(allow.clone());
+        async move { Err::<HttpResponse, _>(refused) }
+    }))
 }
 
 async fn not_found() -> Result<HttpResponse, ApiError> {

@@ -1,9 +1,9 @@
-//! Every company's tokens, channels, queues, users and wrap-up types, in memory: what a request needs to know
-//! before it reaches an actor, and an actor to decide, while the database is away as well.
+//! Every company's tokens, channels, queues, users, wrap-up types and global variables, in memory: what a request
+//! needs to know before it reaches an actor, and an actor to decide, while the database is away as well.
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -13,7 +13,7 @@ use hotline_persistence::news::News;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
-use hotline_persistence::{CompanyId, PgPool, Result, TokenId};
+use hotline_persistence::{CompanyId, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
 use ipnet::{IpNet, Ipv4Net};
 
 /// How often everything is loaded anew, should a notification have been lost without the connection breaking.
@@ -31,13 +31,54 @@ pub struct Directory {
 struct Inner {
     companies: DashMap<CompanyId, Arc<Organization>>,
     tokens: DashMap<KeyHash, Arc<Token>>,
+    loads: DashMap<CompanyId, Arc<Loads>>,
     /// How often everything is loaded anew.
     reload_every: Duration,
 }
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { companies: DashMap::new(), tokens: DashMap::new(), reload_every: RELOAD_EVERY }
+        Self { companies: DashMap::new(), tokens: DashMap::new(), loads: DashMap::new(), reload_every: RELOAD_EVERY }
+    }
+}
+
+/// The loads of one company: one at a time, so that an older one never takes the place of a newer one.
+#[derive(Default)]
+struct Loads {
+    /// How many were asked for.
+    asked: AtomicU64,
+    /// Up to which of them the directory is loaded. Locked by the load that runs.
+    loaded: tokio::sync::Mutex<u64>,
+    /// Who is about to be deleted.
+    leaving: Mutex<Vec<Leaving>>,
+}
+
+impl Loads {
+    fn leaving(&self) -> MutexGuard<'_, Vec<Leaving>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A record that is about to be deleted: in memory it is not active, whatever the tables say, so nothing new refers
+/// to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Leaving {
+    User(UserId),
+    Queue(QueueId),
+    WrapupType(WrapupTypeId),
+}
+
+impl Leaving {
+    fn mark(self, organization: &mut Organization) {
+        let active = match self {
+            Self::User(id) => organization.users.get_mut(&id).map(|user| &mut user.active),
+            Self::Queue(id) => organization.queues.get_mut(&id).map(|queue| &mut queue.row.active),
+            Self::WrapupType(id) => organization.wrapup_types.get_mut(&id).map(|kind| &mut kind.active),
+        };
+        if let Some(active) = active {
+            *active = false;
+        }
     }
 }
 
@@ -149,13 +190,18 @@ impl Directory {
         let mut news = News::listen(db).await?;
         // What happened while nobody listened is seen now.
         self.reload_all(db).await?;
+        // By the clock, however many news there are in between: the lost one is none of them.
+        let mut clock = tokio::time::interval(self.inner.reload_every);
+        clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        clock.tick().await;
         loop {
-            match tokio::time::timeout(self.inner.reload_every, news.next()).await {
-                Ok(company) => match company? {
-                    Some(company) => self.reload(db, company).await?,
+            tokio::select! {
+                biased;
+                _ = clock.tick() => self.reload_all(db).await?,
+                company = news.next() => match company? {
+                    Some(company) => self.refresh(db, company).await?,
                     None => return Ok(()),
                 },
-                Err(_) => self.reload_all(db).await?,
             }
         }
     }
@@ -163,7 +209,7 @@ impl Directory {
     async fn reload_all(&self, db: &PgPool) -> Result<()> {
         let ids: Vec<CompanyId> = companies::all(db).await?.into_iter().map(|company| company.id).collect();
         for id in &ids {
-            self.reload(db, *id).await?;
+            self.refresh(db, *id).await?;
         }
         let gone: Vec<CompanyId> =
             self.inner.companies.iter().map(|company| *company.key()).filter(|id| !ids.contains(id)).collect();
@@ -173,12 +219,56 @@ impl Directory {
         Ok(())
     }
 
-    async fn reload(&self, db: &PgPool, id: CompanyId) -> Result<()> {
+    /// Loads a company anew: afterwards the directory holds everything that was committed before the call. However
+    /// many ask while one load runs, one more serves them all.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn refresh(&self, db: &PgPool, id: CompanyId) -> Result<()> {
+        let loads = self.loads(id);
+        let asked = loads.asked.fetch_add(1, Ordering::AcqRel) + 1;
+        let mut loaded = loads.loaded.lock().await;
+        if *loaded >= asked {
+            return Ok(());
+        }
+        // Whoever has asked by now is served by what is read from now on.
+        let served = loads.asked.load(Ordering::Acquire);
         match organization::load(db, id).await? {
-            Some(organization) => self.put(organization),
+            Some(mut organization) => {
+                loads.leaving().iter().for_each(|leaving| leaving.mark(&mut organization));
+                self.put(organization);
+            }
             None => self.forget(id),
         }
+        *loaded = served;
         Ok(())
+    }
+
+    fn loads(&self, id: CompanyId) -> Arc<Loads> {
+        self.inner.loads.entry(id).or_default().clone()
+    }
+
+    /// From here on a record is not active in memory, until [`Directory::stays`].
+    pub(crate) async fn leaves(&self, id: CompanyId, what: Leaving) {
+        let loads = self.loads(id);
+        // Between two loads, or one that began before would bring it back.
+        let _between = loads.loaded.lock().await;
+        loads.leaving().push(what);
+        if let Some(known) = self.company(id) {
+            let mut organization = Organization::clone(&known);
+            what.mark(&mut organization);
+            self.inner.companies.insert(id, Arc::new(organization));
+        }
+    }
+
+    /// The record is gone, or stays after all; the next load shows which.
+    pub(crate) fn stays(&self, id: CompanyId, what: Leaving) {
+        let loads = self.loads(id);
+        let mut leaving = loads.leaving();
+        // As often as it was to leave, so often it stays: two may delete it at once.
+        if let Some(index) = leaving.iter().position(|other| *other == what) {
+            leaving.swap_remove(index);
+        }
     }
 
     fn put(&self, organization: Organization) {

@@ -21,6 +21,6 @@ pub mod sweep;
 pub mod tickets;
 pub mod webchat;
 
-pub use directory::{Directory, Organization};
+pub use directory::{Directory, Leaving, Organization};
 pub use engine::{Engine, EngineOptions};
 pub use refusal::{FieldError, Refusal};

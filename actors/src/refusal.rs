@@ -1,6 +1,6 @@
 //! Why a command was not carried out. A refused command changed nothing.
 
-use hotline_persistence::{Error, TicketId};
+use hotline_persistence::{ContactId, Error, TicketId};
 
 /// One field that was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,9 @@ pub enum Refusal {
     /// No contact with this id in the company.
     #[error("contact not found")]
     ContactNotFound,
+    /// The contact is being deleted, or has changed since it was looked at: what comes of it decides the command.
+    #[error("the contact is being deleted")]
+    ContactLeaving(ContactId),
     /// The change cannot be made durable, or the database is needed and away.
     #[error("{0}")]
     Unavailable(String),

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use hotline_persistence::postgres::Cluster;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::{companies, queues, users, wrapup_types};
+use hotline_persistence::tables::queues::{self, QueueFields};
+use hotline_persistence::tables::users::{self, UserFields};
+use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
 use hotline_persistence::{
     ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Store, StoreOptions, UserId, WrapupTypeId, journal,
     pool,
@@ -126,14 +128,17 @@ impl Company {
         let id = companies::insert(db, "Acme").await.expect("a company").id;
         let mut two = Vec::new();
         for name in ["Support", "Sales"] {
-            two.push(queues::insert(db, id, name, true).await.expect("a queue").id);
+            let strict = QueueFields { wrapup_required: Some(true), ..QueueFields::default() };
+            two.push(queues::insert(db, id, name, strict).await.expect("a queue").id);
         }
         let queues = [two[0], two[1]];
-        let user = users::insert(db, id, "Ana", "ana@example.com").await.expect("a user").id;
+        let user = users::insert(db, id, "Ana", "ana@example.com", UserFields::default()).await.expect("a user");
         for queue in queues {
             queues::add_user(db, id, queue, user).await.expect("an agent");
         }
-        let wrapup_type = wrapup_types::insert(db, id, "Outcome", "Solved", &queues).await.expect("a wrap-up type");
+        let outcome = wrapup_categories::insert(db, id, "Outcome").await.expect("a category").id;
+        let wrapup_type = wrapup_types::insert(db, id, outcome, "Solved", true).await.expect("a wrap-up type");
+        wrapup_types::set_queues(db, id, wrapup_type, &queues).await.expect("links");
         let channel = new_channel(db, id, Some(queues[0])).await.id;
         let contacts = Self::create_contacts(db, id, contacts).await;
         Self { id, channel, queues, user, wrapup_type, contacts }

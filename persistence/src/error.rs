@@ -22,7 +22,7 @@ pub enum Error {
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
     /// The database answered something no retry will mend.
-    #[error("database: {0}")]
+    #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
     /// The migrations could not be applied.
     #[error("migrate: {0}")]
@@ -100,6 +100,15 @@ pub fn is_refusal(error: &sqlx::Error) -> bool {
         .as_database_error()
         .and_then(|error| error.code())
         .is_some_and(|code| matches!(code.get(..2), Some("22" | "23")))
+}
+
+/// What the database said, for the log. PostgreSQL quotes a value it cannot take (SQLSTATE class 22) in its message,
+/// and that may be what somebody wrote or their number: of those only the code is told.
+pub fn without_values(error: &sqlx::Error) -> String {
+    match error.as_database_error().and_then(|error| error.code()) {
+        Some(code) if code.starts_with("22") => format!("a value is not accepted (SQLSTATE {code})"),
+        _ => error.to_string(),
+    }
 }
 
 /// Longest a statement on a caller's way may take before the caller is told to come back.

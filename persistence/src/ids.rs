@@ -47,10 +47,18 @@ id! {
     UserId
     /// A queue of a company.
     QueueId
+    /// A category of wrap-up types.
+    WrapupCategoryId
     /// A wrap-up type.
     WrapupTypeId
     /// A tag.
     TagId
+    /// A custom field.
+    CustomFieldId
+    /// A global variable.
+    GlobalVariableId
+    /// A quick message.
+    QuickMessageId
     /// A channel.
     ChannelId
     /// A contact.

@@ -11,6 +11,7 @@
 pub mod change;
 pub mod change_log;
 pub mod error;
+pub mod figures;
 pub mod id_blocks;
 pub mod ids;
 pub mod journal;
@@ -30,8 +31,8 @@ pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Durable, Place};
 pub use error::{Error, Result};
 pub use ids::{
-    AdminId, ChannelId, CompanyId, ContactId, EventId, MessageId, ProfileId, QueueId, SessionId, TagId, TicketId,
-    TokenId, UserId, WrapupTypeId,
+    AdminId, ChannelId, CompanyId, ContactId, CustomFieldId, EventId, GlobalVariableId, MessageId, ProfileId, QueueId,
+    QuickMessageId, SessionId, TagId, TicketId, TokenId, UserId, WrapupCategoryId, WrapupTypeId,
 };
 pub use sqlx::PgPool;
 pub use store::{Store, StoreOptions};

@@ -36,7 +36,11 @@ pub struct Select {
 impl Select {
     /// Begins with everything up to the company: `from` is a `select … from …`, `company` the column that holds it.
     pub fn new(from: &str, column: &str, company: CompanyId) -> Self {
-        let mut query = QueryBuilder::new(from);
+        Self::begun(QueryBuilder::new(from), column, company)
+    }
+
+    /// The same, for a `select` that binds values of its own.
+    pub fn begun(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
         Self { query }
     }
@@ -101,6 +105,19 @@ impl Select {
         self
     }
 
+    /// Adds the same search in several folded texts, for those that may hold line breaks: one of them must match.
+    #[must_use]
+    pub fn any_contains(mut self, folded: &[&str], text: Option<&str>) -> Self {
+        if let Some(text) = text {
+            for (index, folded) in folded.iter().enumerate() {
+                self.query.push(if index == 0 { " and (" } else { " or " }).push(folded);
+                self.query.push(" like hotline_pattern(").push_bind(text.to_owned()).push(")");
+            }
+            self.query.push(")");
+        }
+        self
+    }
+
     fn compare<'a, V>(&mut self, column: &str, operator: &str, value: Option<V>)
     where
         V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
@@ -118,9 +135,39 @@ impl Select {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
+        self.cut(key, page);
+        self.rows(db, page).await
+    }
+
+    /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `then` closes it
+    /// and shows them.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn page_then<T>(mut self, db: &PgPool, key: &str, page: Page, then: &str) -> Result<Listed<T>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        self.cut(key, page);
+        self.query.push(then);
+        self.order(key, page);
+        self.rows(db, page).await
+    }
+
+    fn order(&mut self, key: &str, page: Page) {
         self.query.push(" order by ").push(key).push(if page.descending { " desc" } else { "" });
+    }
+
+    fn cut(&mut self, key: &str, page: Page) {
+        self.order(key, page);
         self.query.push(" limit ").push_bind(page.size + 1);
         self.query.push(" offset ").push_bind((page.number - 1).saturating_mul(page.size));
+    }
+
+    async fn rows<T>(mut self, db: &PgPool, page: Page) -> Result<Listed<T>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
         let mut rows: Vec<T> = within(self.query.build_query_as().fetch_all(db)).await?;
         let has_more = rows.len() as i64 > page.size;
         rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));

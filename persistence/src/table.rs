@@ -1,5 +1,6 @@
 //! What is the same for every plain table: finding a row and removing it. Inserts and updates never are.
 
+use serde::Deserialize;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Encode, FromRow, PgExecutor, Postgres, Type};
 
@@ -14,6 +15,14 @@ pub trait Table: for<'r> FromRow<'r, PgRow> + Send + Unpin {
     const SELECT: &'static str;
     /// The type of its id.
     type Id: Copy + Send + for<'q> Encode<'q, Postgres> + Type<Postgres> + 'static;
+}
+
+/// Another record, by id and name, as a row has it embedded.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs)]
+pub struct Named<I> {
+    pub id: I,
+    pub name: String,
 }
 
 /// One row, or none.

@@ -12,18 +12,23 @@ use crate::app::App;
 use crate::web::values::Timestamp;
 use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
 
-/// A channel as shown.
+/// Where contacts write: a phone number, a social account or a chat on a page.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Channel {
     pub id: ChannelId,
+    #[schema(example = "Website")]
     pub name: String,
     #[serde(rename = "type")]
     pub kind: ChannelType,
     pub status: ChannelStatus,
+    #[schema(example = "5511999990000")]
     pub number: Option<String>,
+    /// Where new tickets go.
     pub queue: Option<Named<QueueId>>,
+    /// What went wrong last.
+    #[schema(example = "the access token has expired")]
     pub last_error: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

@@ -3,9 +3,19 @@
 
 pub mod channels;
 pub mod contacts;
+pub mod custom_fields;
+pub mod custom_values;
+pub mod directory;
+pub mod global_variables;
 pub mod health;
 pub mod messages;
 pub mod named;
+pub mod profiles;
+pub mod queues;
+pub mod quick_messages;
 pub mod tags;
 pub mod tickets;
+pub mod users;
 pub mod webchat;
+pub mod wrapup_categories;
+pub mod wrapup_types;

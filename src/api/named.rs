@@ -2,23 +2,34 @@
 
 use hotline_actors::Organization;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId};
+use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// `{id, name}`.
+/// Another record, by id and name.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct Named<I> {
     pub id: I,
+    #[schema(example = "Support")]
     pub name: String,
 }
 
-/// `{id, name, type}` of a channel.
+impl<I> From<table::Named<I>> for Named<I> {
+    fn from(named: table::Named<I>) -> Self {
+        Self { id: named.id, name: named.name }
+    }
+}
+
+/// Ids a body may link a record to at once.
+pub const LINKS_MAX: usize = 1000;
+
+/// A channel, by id, name and type.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct NamedChannel {
     pub id: ChannelId,
+    #[schema(example = "Website")]
     pub name: String,
     #[serde(rename = "type")]
     pub kind: ChannelType,

@@ -12,7 +12,7 @@ use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
 };
 
-/// A tag as shown.
+/// A coloured label for contacts.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]

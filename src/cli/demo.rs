@@ -6,9 +6,11 @@ use actix_web::web::Data;
 use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::{self, Visitor};
+use hotline_persistence::tables::queues::{self, QueueFields};
 use hotline_persistence::tables::tokens::{self, NewToken};
+use hotline_persistence::tables::users::{self, UserFields};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::tables::{companies, queues, users, wrapup_types};
+use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
 
 use super::{Failure, serve};
@@ -56,15 +58,20 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
         return again(app, known.id).await;
     }
     let company = companies::insert(db, NAME).await?.id;
-    let support = queues::insert(db, company, "Support", true).await?.id;
-    let sales = queues::insert(db, company, "Sales", false).await?.id;
-    let ana = users::insert(db, company, "Ana Souza", "ana@demo.example").await?.id;
-    let ben = users::insert(db, company, "Ben Carter", "ben@demo.example").await?.id;
+    let strict = QueueFields { wrapup_required: Some(true), ..QueueFields::default() };
+    let support = queues::insert(db, company, "Support", strict).await?.id;
+    let sales = queues::insert(db, company, "Sales", QueueFields::default()).await?.id;
+    let ana = users::insert(db, company, "Ana Souza", "ana@demo.example", UserFields::default()).await?;
+    let ben = users::insert(db, company, "Ben Carter", "ben@demo.example", UserFields::default()).await?;
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
         queues::add_user(db, company, queue, user).await?;
     }
-    let solved = wrapup_types::insert(db, company, "Outcome", SOLVED, &[support]).await?;
-    wrapup_types::insert(db, company, "Outcome", "Sold", &[sales]).await?;
+    let outcome = wrapup_categories::insert(db, company, "Outcome").await?.id;
+    let solved = wrapup_types::insert(db, company, outcome, SOLVED, true).await?;
+    let sold = wrapup_types::insert(db, company, outcome, "Sold", true).await?;
+    for (wrapup_type, queue) in [(solved, support), (sold, sales)] {
+        wrapup_types::set_queues(db, company, wrapup_type, &[queue]).await?;
+    }
     let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
     channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
     let key = new_token(db, company).await?;

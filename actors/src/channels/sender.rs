@@ -10,7 +10,7 @@ use crate::Refusal;
 use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::engine::Core;
-use crate::registry::{Hot, Life};
+use crate::registry::{Counted, Hot, Life};
 use crate::tickets::{Command, Context, Decided, Do, Open, TicketActor, apply};
 
 /// Openings that wait for one channel before its callers have to wait themselves.
@@ -35,6 +35,8 @@ impl Actor for ChannelSender {
 pub struct OpenAnd<C: Command> {
     /// The ticket.
     pub open: Open,
+    /// The version of what is known of its contact.
+    pub version: u64,
     /// What happens in it first.
     pub then: Do<C>,
 }
@@ -43,10 +45,11 @@ impl<C: Command> Message for OpenAnd<C> {
     type Result = Result<C::Reply, Refusal>;
 }
 
-impl<C: Command> Handler<OpenAnd<C>> for ChannelSender {
+impl<C: Command> Handler<Counted<OpenAnd<C>>> for ChannelSender {
     type Result = ResponseFuture<Result<C::Reply, Refusal>>;
 
-    fn handle(&mut self, what: OpenAnd<C>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, what: Counted<OpenAnd<C>>, _: &mut Self::Context) -> Self::Result {
+        let what = what.taken();
         // This actor holds nothing a panic could leave half done: it stays.
         let opened = catch_unwind(AssertUnwindSafe(|| self.open(what)))
             .unwrap_or_else(|_| Err(Refusal::Defect("panic while a ticket was opened".to_owned())));
@@ -67,12 +70,16 @@ impl ChannelSender {
     }
 
     fn open<C: Command>(&self, what: OpenAnd<C>) -> Result<(C::Reply, Durable), Refusal> {
-        let OpenAnd { open, then } = what;
+        let OpenAnd { open, version, then } = what;
         let company = open.company;
         let contact = open.contact.id;
         let organization = self.core.directory.company(company).ok_or(Refusal::NotFound)?;
         let place = self.core.store.log.reserve()?;
         let (id, is_closed, outcome) = self.conversations.open(contact, |taken_by| {
+            let contacts = &self.core.contacts;
+            if contacts.leaving.is_marked((company, contact)) || contacts.version((company, contact)) != version {
+                return Err(Refusal::ContactLeaving(contact));
+            }
             if let Some(ticket) = taken_by {
                 return Err(Refusal::AlreadyOpen(ticket));
             }
@@ -88,7 +95,7 @@ impl ChannelSender {
             if let Some(rider) = then.rider {
                 entry.extend(rider(&reply));
             }
-            fail::fail_point!("ticket_opened");
+            fail::fail_point!("ticket_opened", |_| std::process::abort());
             let (seq, durable) = place.append(entry)?;
             // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
             let is_closed = ticket.is_closed();

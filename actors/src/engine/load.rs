@@ -23,6 +23,7 @@ impl Engine {
         if let Some(contact) = self.core.contacts.get(company, id) {
             return Ok(Some(contact));
         }
+        let _turn = self.core.contacts.looking(company).await;
         let found = contacts::find_ref(&self.core.store.db, company, id).await?;
         Ok(found.map(|contact| self.remember(company, contact)))
     }
@@ -35,6 +36,7 @@ impl Engine {
         if let Some(contact) = self.core.contacts.with_number(company, new.number) {
             return Ok(contact);
         }
+        let _turn = self.core.contacts.looking(company).await;
         let api = Author::API.source;
         let contact = contacts::find_or_create_by_number(&self.core.store.db, company, new, api).await?;
         Ok(self.remember(company, contact))
@@ -64,7 +66,28 @@ impl Engine {
         cell.get_or_try_init(load).await.cloned()
     }
 
-    pub(super) async fn load_ticket(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+    /// The actor of a ticket, started if it is not hot.
+    pub(super) async fn hot_ticket(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+        let key = (company, id);
+        if let Some(hot) = self.core.tickets.get(&key) {
+            return Ok(hot);
+        }
+        // Until it can be found: whoever changes its contact tells it, or it reads the change.
+        let _turn = self.core.contacts.looking(company).await;
+        self.core.tickets.get_or_start(&key, || self.load_ticket(company, id)).await
+    }
+
+    /// The actor of a visitor session, started if it is not hot.
+    pub(super) async fn hot_session(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+        let key = (company, id.clone());
+        if let Some(hot) = self.core.sessions.get(&key) {
+            return Ok(hot);
+        }
+        let _turn = self.core.contacts.looking(company).await;
+        self.core.sessions.get_or_start(&key, || self.load_session(company, id)).await
+    }
+
+    async fn load_ticket(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
         let db = self.reads().tables(company).await?;
         let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
@@ -75,11 +98,7 @@ impl Engine {
         Ok(TicketActor::start_with(&self.core, conversations, ticket))
     }
 
-    pub(super) async fn load_session(
-        &self,
-        company: CompanyId,
-        id: &SessionId,
-    ) -> Result<Hot<VisitorSession>, Refusal> {
+    async fn load_session(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
         let db = self.reads().tables(company).await?;
         let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;

@@ -1,8 +1,11 @@
 //! The way in: commands find their actor here, and actors are started from the tables when they are not hot.
 
+mod contacts;
+mod leave;
 mod load;
 mod talk;
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,7 +15,7 @@ use actix::{Actor, Arbiter, ArbiterHandle, Handler, Message};
 use dashmap::DashMap;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
-use hotline_persistence::{Change, ChannelId, CompanyId, SessionId, Store, TicketId};
+use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId, Store, TicketId};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
@@ -21,8 +24,8 @@ use crate::contacts::Contacts;
 use crate::conversations::Conversations;
 use crate::directory::Directory;
 use crate::reads::Reads;
-use crate::registry::{Hot, Registry};
-use crate::tickets::{Command, Do, Show, Ticket, TicketActor};
+use crate::registry::{Counted, Hot, Population, Registry};
+use crate::tickets::{Command, Do, Rider, Show, Ticket, TicketActor};
 use crate::webchat::{NewSession, VisitorSession};
 use crate::{Refusal, sweep};
 
@@ -57,6 +60,17 @@ impl Default for EngineOptions {
     }
 }
 
+/// The actors at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Tickets.
+    pub tickets: Population,
+    /// Visitor sessions.
+    pub sessions: Population,
+    /// Channels.
+    pub channels: Population,
+}
+
 /// Every actor and what they share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
@@ -72,7 +86,7 @@ pub(crate) struct Core {
     pub(crate) sessions: Registry<(CompanyId, SessionId), VisitorSession>,
     senders: Registry<(CompanyId, ChannelId), ChannelSender>,
     conversations: DashMap<(CompanyId, ChannelId), Arc<OnceCell<Arc<Conversations>>>>,
-    contacts: Contacts,
+    pub(crate) contacts: Contacts,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     background: Handle,
     swept: AtomicBool,
@@ -134,6 +148,11 @@ impl Engine {
         drop(self.core.background.spawn(work));
     }
 
+    /// The runtime that is stopped last, for what must not end with a thread of requests.
+    pub fn background(&self) -> &Handle {
+        &self.core.background
+    }
+
     /// Stops the threads actors live on. What is in the log is kept; call it when nothing is asked any more.
     pub fn stop(&self) {
         self.core.arbiters.stop();
@@ -159,6 +178,15 @@ impl Engine {
         (self.core.tickets.len(), self.core.sessions.len())
     }
 
+    /// How many actors of each kind are hot, and how busy they are.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            tickets: self.core.tickets.population(),
+            sessions: self.core.sessions.population(),
+            channels: self.core.senders.population(),
+        }
+    }
+
     /// Carries out a command on a ticket.
     ///
     /// # Errors
@@ -171,9 +199,10 @@ impl Engine {
     ) -> Result<C::Reply, Refusal> {
         let what = what.into();
         for _ in 0..ATTEMPTS_MAX {
-            let hot = self.core.tickets.get_or_start(&(company, id), || self.load_ticket(company, id)).await?;
-            match deliver(&hot, what.clone()).await {
+            let hot = self.hot_ticket(company, id).await?;
+            match deliver(&self.core.tickets, &hot, what.clone()).await {
                 Err(Refusal::Gone) => {}
+                Err(Refusal::ContactLeaving(contact)) => self.core.contacts.leaving.left((company, contact)).await?,
                 outcome => return outcome,
             }
         }
@@ -186,7 +215,7 @@ impl Engine {
     /// [`Refusal::NotFound`] when the company has no such ticket.
     pub async fn ticket(&self, company: CompanyId, id: TicketId) -> Result<Ticket, Refusal> {
         if let Some(hot) = self.core.tickets.get(&(company, id)) {
-            match deliver(&hot, Do::from(Show)).await {
+            match deliver(&self.core.tickets, &hot, Do::from(Show)).await {
                 Err(Refusal::Gone) => {}
                 outcome => return outcome,
             }
@@ -199,19 +228,41 @@ impl Engine {
     /// Begins a visitor session.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be made durable.
+    /// [`Refusal::NotFound`] when the contact is gone, [`Refusal::Unavailable`] when it cannot be made durable.
     pub async fn begin_session(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, rider } = new;
+        let contact = (row.company_id, row.contact_id);
+        for _ in 0..ATTEMPTS_MAX {
+            let version = self.core.contacts.version(contact);
+            self.contact(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
+            let begin = || {
+                if self.core.contacts.version(contact) != version {
+                    return Err(Refusal::ContactLeaving(contact.1));
+                }
+                self.append_session(&row, rider.as_ref())
+            };
+            match self.core.contacts.leaving.unless_marked(contact, begin) {
+                Err(Refusal::ContactLeaving(_)) => self.core.contacts.leaving.left(contact).await?,
+                outcome => {
+                    outcome?.reached().await?;
+                    self.core.contacts.remember_reachable(row.company_id, row.channel_id, row.contact_id);
+                    return Ok(row);
+                }
+            }
+        }
+        Err(restless())
+    }
+
+    /// Appends the beginning of a session and starts its actor, before anyone can learn of it.
+    fn append_session(&self, row: &SessionRow, rider: Option<&Rider<SessionRow>>) -> Result<Durable, Refusal> {
         let place = self.core.store.log.reserve()?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
-        changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
+        changes.extend(rider.into_iter().flat_map(|rider| rider(row)));
         let (seq, durable) = place.append(changes)?;
         let hot = VisitorSession::start_with(&self.core, row.clone(), &[]);
         hot.life.appended(seq);
         self.core.sessions.insert((row.company_id, row.id.clone()), hot);
-        durable.reached().await?;
-        self.core.contacts.remember_reachable(row.company_id, row.channel_id, row.contact_id);
-        Ok(row)
+        Ok(durable)
     }
 
     /// Sends a message to a visitor session's actor.
@@ -222,13 +273,12 @@ impl Engine {
     where
         M: Message<Result = Result<R, Refusal>> + Clone + std::marker::Send + 'static,
         R: std::marker::Send + 'static,
-        VisitorSession: Handler<M>,
-        <VisitorSession as Actor>::Context: ToEnvelope<VisitorSession, M>,
+        VisitorSession: Handler<Counted<M>>,
+        <VisitorSession as Actor>::Context: ToEnvelope<VisitorSession, Counted<M>>,
     {
-        let key = (company, id.clone());
         for _ in 0..ATTEMPTS_MAX {
-            let hot = self.core.sessions.get_or_start(&key, || self.load_session(company, id)).await?;
-            match deliver(&hot, message.clone()).await {
+            let hot = self.hot_session(company, id).await?;
+            match deliver(&self.core.sessions, &hot, message.clone()).await {
                 Err(Refusal::Gone) => {}
                 outcome => return outcome,
             }
@@ -238,14 +288,15 @@ impl Engine {
 }
 
 /// Sends a message to an actor and waits for its answer.
-async fn deliver<A, M, R>(hot: &Hot<A>, message: M) -> Result<R, Refusal>
+async fn deliver<K, A, M, R>(registry: &Registry<K, A>, hot: &Hot<A>, message: M) -> Result<R, Refusal>
 where
-    A: Actor + Handler<M>,
-    A::Context: ToEnvelope<A, M>,
+    K: Hash + Eq + Clone,
+    A: Actor + Handler<Counted<M>>,
+    A::Context: ToEnvelope<A, Counted<M>>,
     M: Message<Result = Result<R, Refusal>> + std::marker::Send + 'static,
     R: std::marker::Send + 'static,
 {
-    match hot.addr.send(message).await {
+    match hot.addr.send(registry.counted(message)).await {
         Ok(outcome) => outcome,
         // Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
         Err(error) => Err(Refusal::Defect(error.to_string())),

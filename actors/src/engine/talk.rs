@@ -15,7 +15,10 @@ impl Engine {
     /// # Errors
     /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
     pub async fn open(&self, open: Open, rider: Option<Rider<Ticket>>) -> Result<Ticket, Refusal> {
-        self.open_and(open, Do { command: Show, rider }).await
+        match self.open_and(open, Do { command: Show, rider }).await {
+            Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
+            outcome => outcome,
+        }
     }
 
     /// Writes to a contact: in the open ticket, in the latest one if `send.reopen`, else in a new one.
@@ -40,7 +43,13 @@ impl Engine {
                 None => tickets::latest(self.reads().tables(company).await?, company, channel, contact).await?,
             };
             let outcome = match existing {
-                Some(ticket) => self.ask(company, ticket, what.clone()).await,
+                Some(ticket) => match self.ask(company, ticket, what.clone()).await {
+                    // With the contact, which has gone since we looked.
+                    Err(Refusal::NotFound) if self.contact(company, contact).await?.is_none() => {
+                        Err(Refusal::ContactNotFound)
+                    }
+                    outcome => outcome,
+                },
                 None => {
                     let contact = self.contact(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
                     let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
@@ -105,8 +114,18 @@ impl Engine {
             Ok(ChannelSender::start_with(&self.core, conversations, key.1.0))
         };
         let mut open = open;
-        open.reachable |= self.core.contacts.is_reachable(open.company, open.channel, open.contact.id);
+        let contact = (open.company, open.contact.id);
+        open.reachable |= self.core.contacts.is_reachable(open.company, open.channel, contact.1);
         let sender = self.core.senders.get_or_start(&key, load).await?;
-        deliver(&sender, OpenAnd { open, then }).await
+        for _ in 0..ATTEMPTS_MAX {
+            let version = self.core.contacts.version(contact);
+            open.contact = self.contact(contact.0, contact.1).await?.ok_or(Refusal::ContactNotFound)?;
+            let what = OpenAnd { open: open.clone(), version, then: then.clone() };
+            match deliver(&self.core.senders, &sender, what).await {
+                Err(Refusal::ContactLeaving(_)) => self.core.contacts.leaving.left(contact).await?,
+                outcome => return outcome,
+            }
+        }
+        Err(restless())
     }
 }

@@ -4,15 +4,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use actix::{Actor, Context as ActorContext, Handler, Message, ResponseFuture};
+use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 
 use super::command::{Command, Context, Decided, apply};
 use super::state::Ticket;
 use crate::Refusal;
 use crate::clock::now;
+use crate::contacts::Listing;
 use crate::conversations::Conversations;
 use crate::engine::Core;
-use crate::registry::{Hot, Life};
+use crate::registry::{Counted, Hot, Life};
 
 /// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
 /// sees, and little enough that a stuck one is felt at the door.
@@ -25,6 +27,8 @@ pub struct TicketActor {
     ticket: Ticket,
     life: Arc<Life>,
     retired: bool,
+    /// Where those who change the contact find this ticket.
+    _listing: Listing,
 }
 
 impl Actor for TicketActor {
@@ -70,12 +74,22 @@ pub struct Retire {
     pub idle_s: u64,
 }
 
+/// The contact has changed: what is shown of it from now on. The ticket itself stays as it is.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct ContactIs(pub(crate) Arc<ContactRef>);
+
+/// The contact is gone, and the ticket with it: nothing is left to be changed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct ContactGone;
+
 /// The only place a ticket changes: reserve, decide, append, and answer when durable.
-impl<C: Command> Handler<Do<C>> for TicketActor {
+impl<C: Command> Handler<Counted<Do<C>>> for TicketActor {
     type Result = ResponseFuture<Result<C::Reply, Refusal>>;
 
-    fn handle(&mut self, what: Do<C>, _: &mut Self::Context) -> Self::Result {
-        let appended = self.run(what);
+    fn handle(&mut self, what: Counted<Do<C>>, _: &mut Self::Context) -> Self::Result {
+        let appended = self.run(what.taken());
         let core = self.core.clone();
         let last_seq = self.life.last_seq();
         Box::pin(async move {
@@ -110,11 +124,30 @@ impl Handler<Retire> for TicketActor {
     }
 }
 
+impl Handler<ContactIs> for TicketActor {
+    type Result = ();
+
+    fn handle(&mut self, ContactIs(contact): ContactIs, _: &mut Self::Context) {
+        if self.ticket.contact.id == contact.id {
+            self.ticket.contact = contact;
+        }
+    }
+}
+
+impl Handler<ContactGone> for TicketActor {
+    type Result = ();
+
+    fn handle(&mut self, _: ContactGone, _: &mut Self::Context) {
+        self.retire();
+    }
+}
+
 impl TicketActor {
     /// Starts an actor for a ticket in this state.
     pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
         let life = Arc::new(Life::default());
-        let actor = Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false };
+        let _listing = core.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
+        let actor = Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
         let arbiter = core.arbiters.of(actor.ticket.row.id.0);
         Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
     }
@@ -142,6 +175,10 @@ impl TicketActor {
     fn carry_out<C: Command>(&mut self, what: Do<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
+        // From the look at the mark to the entry in the log nothing waits: whoever marks a contact lets this end first.
+        if !C::ONLY_LOOKS && self.core.contacts.leaving.is_marked((self.ticket.row.company_id, contact)) {
+            return Err(Refusal::ContactLeaving(contact));
+        }
         let was_open = self.ticket.is_open();
         let opens = !was_open && what.command.opens();
         let outcome = if opens {
@@ -168,7 +205,7 @@ impl TicketActor {
         let mut cx = Context::new(now(), &organization, &self.core.store.ids);
         cx.open_elsewhere = open_elsewhere;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
-        fail::fail_point!("ticket_decided");
+        fail::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
         if let Some(rider) = what.rider {
             changes.extend(rider(&reply));

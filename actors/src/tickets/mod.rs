@@ -5,9 +5,10 @@ pub mod command;
 pub mod commands;
 pub mod state;
 
+pub(crate) use actor::{ContactGone, ContactIs};
 pub use actor::{Do, Retire, Rider, TicketActor};
 pub use command::{Author, Command, Context, Decided, apply};
 pub use commands::{
-    AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show, Transfer,
+    AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Release, Reopen, Send, SetWrapup, Show, Transfer,
 };
 pub use state::{LastMessage, Ticket};

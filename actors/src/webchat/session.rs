@@ -16,7 +16,7 @@ use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 use crate::Refusal;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
-use crate::registry::{Hot, Life};
+use crate::registry::{Counted, Hot, Life};
 use crate::tickets::{Do, Receive, Retire, Rider};
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
@@ -174,10 +174,11 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Say> for VisitorSession {
+impl Handler<Counted<Say>> for VisitorSession {
     type Result = AtomicResponse<Self, Result<MessageRow, Refusal>>;
 
-    fn handle(&mut self, say: Say, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, say: Counted<Say>, _: &mut Self::Context) -> Self::Result {
+        let say = say.taken();
         self.life.used();
         let core = self.core.clone();
         let row = self.row.clone();
@@ -240,11 +241,11 @@ async fn said(
     Ok((message, Some(seen)))
 }
 
-impl Handler<End> for VisitorSession {
+impl Handler<Counted<End>> for VisitorSession {
     type Result = ResponseFuture<Result<SessionRow, Refusal>>;
 
-    fn handle(&mut self, end: End, _: &mut Self::Context) -> Self::Result {
-        let ended = self.end(end);
+    fn handle(&mut self, end: Counted<End>, _: &mut Self::Context) -> Self::Result {
+        let ended = self.end(end.taken());
         let row = self.row.clone();
         let core = self.core.clone();
         let last_seq = self.life.last_seq();
@@ -272,10 +273,11 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Seen> for VisitorSession {
+impl Handler<Counted<Seen>> for VisitorSession {
     type Result = Result<(), Refusal>;
 
-    fn handle(&mut self, _: Seen, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, seen: Counted<Seen>, _: &mut Self::Context) -> Self::Result {
+        let Seen = seen.taken();
         self.life.used();
         let now = now();
         if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= self.seen_step() && !self.retired
@@ -287,10 +289,11 @@ impl Handler<Seen> for VisitorSession {
     }
 }
 
-impl Handler<ShowSession> for VisitorSession {
+impl Handler<Counted<ShowSession>> for VisitorSession {
     type Result = ResponseFuture<Result<SessionRow, Refusal>>;
 
-    fn handle(&mut self, _: ShowSession, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, show: Counted<ShowSession>, _: &mut Self::Context) -> Self::Result {
+        let ShowSession = show.taken();
         self.life.used();
         let core = self.core.clone();
         let seen = if self.retired { Err(Refusal::Gone) } else { Ok((self.row.clone(), self.life.last_seq())) };

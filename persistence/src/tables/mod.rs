@@ -4,22 +4,27 @@ pub mod admins;
 pub mod channels;
 pub mod companies;
 pub mod contacts;
+pub mod custom_fields;
+pub mod global_variables;
 pub mod idempotency_keys;
 pub mod messages;
 pub mod organization;
 pub mod profiles;
 pub mod queues;
+pub mod quick_messages;
 pub mod tags;
 pub mod ticket_events;
 pub mod tickets;
 pub mod tokens;
+pub mod user_metrics;
 pub mod users;
 pub mod webchat_sessions;
+pub mod wrapup_categories;
 pub mod wrapup_types;
 
 /// A text column that holds one of a few words: an enum here, checked by the type and by the table.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, sqlx::Type, utoipa::ToSchema)]
         #[sqlx(type_name = "text")]

@@ -6,6 +6,7 @@ use sqlx::{PgPool, Row};
 
 use super::channels::{self, ChannelRow};
 use super::companies::{self, CompanyRow};
+use super::global_variables;
 use super::queues::QueueRow;
 use super::tokens::{self, TokenRow};
 use crate::error::within;
@@ -21,6 +22,8 @@ pub struct Organization {
     pub queues: HashMap<QueueId, Queue>,
     pub users: HashMap<UserId, User>,
     pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
+    /// The value of every key.
+    pub global_variables: HashMap<String, String>,
 }
 
 /// A queue with its agents.
@@ -80,6 +83,7 @@ pub async fn load(db: &PgPool, id: CompanyId) -> Result<Option<Organization>> {
         queues: queues.into_iter().map(|row| (row.id, Queue { row, users: HashSet::new() })).collect(),
         users: HashMap::new(),
         wrapup_types: HashMap::new(),
+        global_variables: global_variables::all(db, id).await?,
     };
     for (queue, user) in members {
         if let Some(queue) = organization.queues.get_mut(&queue) {

@@ -8,6 +8,8 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::tokens::Permissions;
+use crate::select::{Listed, Page, Select};
+use crate::table::Table;
 use crate::{CompanyId, Error, ProfileId, Result};
 
 /// One profile as stored.
@@ -22,6 +24,34 @@ pub struct ProfileRow {
     pub sees_all_cards: bool,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+impl Table for ProfileRow {
+    const NAME: &'static str = "profiles";
+    const SELECT: &'static str = "select * from profiles";
+    type Id = ProfileId;
+}
+
+/// What the list may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct ProfileFilter {
+    pub search: Option<String>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// A page of profiles.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(db: &PgPool, company: CompanyId, filter: &ProfileFilter, page: Page) -> Result<Listed<ProfileRow>> {
+    Select::new(ProfileRow::SELECT, "company_id", company)
+        .contains("hotline_fold(name)", filter.search.as_deref())
+        .between("created_at", filter.created)
+        .between("updated_at", filter.updated)
+        .page(db, "id", page)
+        .await
 }
 
 /// What a new profile permits.

@@ -184,6 +184,61 @@ pub async fn latest(
     .await
 }
 
+/// The open tickets of a user, the first `limit` after one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn open_of_user(
+    db: &PgPool,
+    company: CompanyId,
+    user: UserId,
+    after: TicketId,
+    limit: i64,
+) -> Result<Vec<TicketId>> {
+    within(
+        sqlx::query_scalar(
+            "select id from tickets where company_id = $1 and user_id = $2 and status = 'open' and id > $3
+             order by id limit $4",
+        )
+        .bind(company)
+        .bind(user)
+        .bind(after)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// Whether a queue has open tickets.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn are_open_in(db: &PgPool, company: CompanyId, queue: QueueId) -> Result<bool> {
+    within(
+        sqlx::query_scalar(
+            "select exists (select from tickets where company_id = $1 and queue_id = $2 and status = 'open')",
+        )
+        .bind(company)
+        .bind(queue)
+        .fetch_one(db),
+    )
+    .await
+}
+
+/// Whether any ticket was closed with a wrap-up type, and says so still.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn use_wrapup_type(db: &PgPool, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<bool> {
+    within(
+        sqlx::query_scalar("select exists (select from tickets where company_id = $1 and wrapup_type_id = $2)")
+            .bind(company)
+            .bind(wrapup_type)
+            .fetch_one(db),
+    )
+    .await
+}
+
 /// What the API's list may ask for.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]

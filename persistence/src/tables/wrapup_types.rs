@@ -1,38 +1,156 @@
 //! Wrap-up types: what a conversation came to, recorded when it closes. Plain.
 
-use sqlx::PgPool;
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgExecutor, PgPool};
 
-use crate::{CompanyId, QueueId, Result, WrapupTypeId};
+use crate::error::within;
+use crate::select::{Listed, Page, Select};
+use crate::table::{Named, Table, explain};
+use crate::{CompanyId, Error, QueueId, Result, WrapupCategoryId, WrapupTypeId};
 
-/// Creates a wrap-up type linked to queues, in a category that is made when it is missing.
+/// One wrap-up type with the queues it is linked to.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct WrapupTypeRow {
+    pub id: WrapupTypeId,
+    pub name: String,
+    pub active: bool,
+    pub category_id: WrapupCategoryId,
+    pub queues: Json<Vec<Named<QueueId>>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+impl Table for WrapupTypeRow {
+    const NAME: &'static str = "wrapup_types";
+    const SELECT: &'static str = "select wrapup_types.*,
+            coalesce((select jsonb_agg(jsonb_build_object('id', q.id, 'name', q.name) order by q.id)
+                from wrapup_type_queues l join queues q on q.company_id = l.company_id and q.id = l.queue_id
+                where l.company_id = wrapup_types.company_id and l.wrapup_type_id = wrapup_types.id), '[]') as queues
+        from wrapup_types";
+    type Id = WrapupTypeId;
+}
+
+const UNIQUE: &[(&str, &str)] = &[("wrapup_types_company_id_name_key", "name")];
+
+/// What the list may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct WrapupTypeFilter {
+    pub search: Option<String>,
+    pub active: Option<bool>,
+    pub category_id: Option<WrapupCategoryId>,
+    pub queue_id: Option<QueueId>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// A page of wrap-up types.
 ///
 /// # Errors
-/// When the database cannot answer or the name is taken.
-pub async fn insert(
+/// When the database cannot answer.
+pub async fn list(
     db: &PgPool,
     company: CompanyId,
-    category: &str,
+    filter: &WrapupTypeFilter,
+    page: Page,
+) -> Result<Listed<WrapupTypeRow>> {
+    Select::new(WrapupTypeRow::SELECT, "wrapup_types.company_id", company)
+        .contains("hotline_fold(wrapup_types.name)", filter.search.as_deref())
+        .equals("wrapup_types.active", filter.active)
+        .equals("wrapup_types.category_id", filter.category_id)
+        .related(
+            "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
+             and l.wrapup_type_id = wrapup_types.id and l.queue_id",
+            filter.queue_id,
+        )
+        .between("wrapup_types.created_at", filter.created)
+        .between("wrapup_types.updated_at", filter.updated)
+        .page(db, "wrapup_types.id", page)
+        .await
+}
+
+/// Creates a wrap-up type, linked to no queue yet.
+///
+/// # Errors
+/// [`Error::Taken`] when the name is; [`Error::NotFound`] when the company has no such category.
+pub async fn insert(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    category: WrapupCategoryId,
     name: &str,
-    queues: &[QueueId],
+    active: bool,
 ) -> Result<WrapupTypeId> {
-    let mut transaction = db.begin().await?;
-    let id: WrapupTypeId = sqlx::query_scalar(
-        "with category as (
-             insert into wrapup_categories (company_id, name) values ($1, $2)
-             on conflict (company_id, name) do update set name = excluded.name returning id)
-         insert into wrapup_types (company_id, category_id, name) select $1, id, $3 from category returning id",
+    within(
+        sqlx::query_scalar(
+            "insert into wrapup_types (company_id, category_id, name, active) values ($1, $2, $3, $4) returning id",
+        )
+        .bind(company)
+        .bind(category)
+        .bind(name)
+        .bind(active)
+        .fetch_one(db),
     )
-    .bind(company)
-    .bind(category)
-    .bind(name)
-    .fetch_one(&mut *transaction)
-    .await?;
-    sqlx::query("insert into wrapup_type_queues (company_id, wrapup_type_id, queue_id) select $1, $2, unnest($3)")
+    .await
+    .map_err(explain(UNIQUE))
+}
+
+/// Changes what is given.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such wrap-up type or category; [`Error::Taken`] when the name is.
+pub async fn update(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    id: WrapupTypeId,
+    category: Option<WrapupCategoryId>,
+    name: Option<&str>,
+    active: Option<bool>,
+) -> Result<()> {
+    let updated = within(
+        sqlx::query(
+            "update wrapup_types set category_id = coalesce($3, category_id), name = coalesce($4, name),
+                 active = coalesce($5, active), updated_at = now()
+             where company_id = $1 and id = $2",
+        )
         .bind(company)
         .bind(id)
+        .bind(category)
+        .bind(name)
+        .bind(active)
+        .execute(db),
+    )
+    .await
+    .map_err(explain(UNIQUE))?;
+    if updated.rows_affected() == 0 { Err(Error::NotFound("wrap-up type")) } else { Ok(()) }
+}
+
+/// Makes these the queues a wrap-up type is linked to.
+///
+/// # Errors
+/// [`Error::NotFound`] when one of them, or the type, is not the company's.
+pub async fn set_queues(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    wrapup_type: WrapupTypeId,
+    queues: &[QueueId],
+) -> Result<()> {
+    within(
+        sqlx::query(
+            "with gone as (
+                 delete from wrapup_type_queues
+                 where company_id = $1 and wrapup_type_id = $2 and queue_id <> all($3))
+             insert into wrapup_type_queues (company_id, wrapup_type_id, queue_id)
+             select $1, $2, queue_id from (select distinct unnest($3) as queue_id order by queue_id) wanted
+             on conflict do nothing",
+        )
+        .bind(company)
+        .bind(wrapup_type)
         .bind(queues)
-        .execute(&mut *transaction)
-        .await?;
-    transaction.commit().await?;
-    Ok(id)
+        .execute(db),
+    )
+    .await
+    .map_err(explain(&[]))?;
+    Ok(())
 }

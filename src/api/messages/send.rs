@@ -68,7 +68,7 @@ impl Input for NewMessage {
     }
 }
 
-/// A job as it is answered at once.
+/// A message that was accepted and will be sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -88,19 +88,24 @@ impl QueuedJob {
 pub async fn send(caller: Caller, app: Data<App>, body: Body<NewMessage>, once: Once) -> Answer<Accepted<QueuedJob>> {
     let new = body.0;
     let recipient = find_recipient(&caller, &app, &new).await?;
+    let name = new.contact_name;
     let send =
         Send { body: new.body.0, reopen: new.reopen_ticket, reachable: false, after: new.after, author: Author::API };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
-    once.live(show, |rider| hand_over(&caller, &app, recipient, send, rider)).await
+    once.live(show, |rider| hand_over(&caller, &app, recipient, name, send, rider)).await
 }
 
 /// Where a message goes.
 enum Destination {
     Ticket(TicketId),
     Contact(ChannelId, ContactId),
+    Number(ChannelId, Number),
 }
 
-/// Whom the message is for; a number makes a contact when there is none.
+/// How often a number's contact is looked for anew because it was deleted meanwhile.
+const NUMBER_ATTEMPTS_MAX: usize = 8;
+
+/// Whom the message is for.
 async fn find_recipient(caller: &Caller, app: &App, new: &NewMessage) -> Answer<Destination> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
     // Before a number makes a contact: what is refused leaves nothing behind.
@@ -122,13 +127,7 @@ async fn find_recipient(caller: &Caller, app: &App, new: &NewMessage) -> Answer<
         (Some(Recipient::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
             Err(ApiError::contact_not_identified("number is not valid on a channel without phone"))
         }
-        (Some(Recipient::Number(number)), Some(channel)) => {
-            let name = new.contact_name.as_ref().map(|name| name.0.as_str());
-            let country = number.country();
-            let numbered = Numbered { number: &number.0, name, country: country.as_deref() };
-            let contact = app.engine.contact_with_number(caller.company, numbered).await?;
-            Ok(Destination::Contact(channel.id, contact.id))
-        }
+        (Some(Recipient::Number(number)), Some(channel)) => Ok(Destination::Number(channel.id, number.clone())),
     }
 }
 
@@ -151,6 +150,7 @@ async fn hand_over(
     caller: &Caller,
     app: &App,
     destination: Destination,
+    name: Option<Name>,
     send: Send,
     rider: Option<Rider<MessageRow>>,
 ) -> Result<MessageRow, Refusal> {
@@ -159,7 +159,34 @@ async fn hand_over(
         Destination::Contact(channel, contact) => {
             app.engine.send(caller.company, channel, contact, Do { command: send, rider }).await
         }
+        Destination::Number(channel, number) => {
+            let what = Do { command: send, rider };
+            send_to_number(caller, app, channel, &number, name.as_ref(), what).await
+        }
     }
+}
+
+/// A number makes a contact when there is none.
+async fn send_to_number(
+    caller: &Caller,
+    app: &App,
+    channel: ChannelId,
+    number: &Number,
+    name: Option<&Name>,
+    what: Do<Send>,
+) -> Result<MessageRow, Refusal> {
+    let (company, country) = (caller.company, number.country());
+    let name = name.map(|name| name.0.as_str());
+    let numbered = Numbered { number: &number.0, name, country: country.as_deref() };
+    for _ in 0..NUMBER_ATTEMPTS_MAX {
+        let contact = app.engine.contact_with_number(company, numbered).await?;
+        match app.engine.send(company, channel, contact.id, what.clone()).await {
+            // Deleted since it was found: the number has another one now.
+            Err(Refusal::ContactNotFound) => {}
+            outcome => return outcome,
+        }
+    }
+    Err(Refusal::Unavailable("the number's contact is deleted again and again".to_owned()))
 }
 
 async fn send_in_ticket(

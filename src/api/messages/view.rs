@@ -10,12 +10,14 @@ use utoipa::ToSchema;
 use super::JobId;
 use crate::web::values::Timestamp;
 
-/// A message as shown.
+/// Something said in a ticket: by its contact, by the company, or among agents.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Message {
     pub id: MessageId,
+    /// The send that made it; none for what a contact said.
+    #[schema(example = "job_7")]
     pub job_id: Option<String>,
     pub ticket_id: TicketId,
     pub contact_id: ContactId,
@@ -23,14 +25,25 @@ pub struct Message {
     pub direction: Direction,
     #[serde(rename = "type")]
     pub kind: MessageType,
+    #[schema(example = "Yes, it is on its way.")]
     pub body: Option<String>,
+    /// The file: with `type: media`.
+    #[schema(value_type = Option<Object>)]
     pub media: Option<Value>,
+    /// The approved template it was made of: with `type: template`.
+    #[schema(value_type = Option<Object>)]
     pub template: Option<Value>,
+    /// Buttons or a list to choose from: with `type: interactive`.
+    #[schema(value_type = Option<Object>)]
     pub interactive: Option<Value>,
+    /// The message this one answers.
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
+    /// Why it failed: `{code, message}`.
+    #[schema(value_type = Option<Object>)]
     pub error: Option<Value>,
     pub user: Option<MessageUser>,
+    /// Who caused it.
     pub source: Source,
     pub created_at: Timestamp,
     pub sent_at: Option<Timestamp>,
@@ -43,6 +56,7 @@ pub struct Message {
 #[allow(missing_docs)]
 pub struct MessageUser {
     pub id: UserId,
+    #[schema(example = "Ana Souza")]
     pub name: Option<String>,
 }
 
@@ -73,15 +87,18 @@ impl From<MessageRow> for Message {
     }
 }
 
-/// The state of a send.
+/// A send, and how far its message has come.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Job {
+    #[schema(example = "job_7")]
     pub job_id: String,
     pub status: MessageStatus,
     pub message_id: MessageId,
     pub ticket_id: TicketId,
+    /// Why it failed: `{code, message}`.
+    #[schema(value_type = Option<Object>)]
     pub error: Option<Value>,
 }
 

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::api::named::{self, Named, NamedChannel};
 use crate::web::values::Timestamp;
 
-/// A ticket as shown.
+/// A conversation with one contact on one channel.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -24,13 +24,20 @@ pub struct Ticket {
     pub contact: Contact,
     pub queue: Option<Named<QueueId>>,
     pub assigned_to: Option<Named<UserId>>,
+    /// Who caused it to open.
     pub creation_source: Source,
+    /// The contact's messages that nobody has read.
+    #[schema(example = 2)]
     pub unread_count: i32,
     pub last_message: Option<LastMessage>,
     pub wrapup_type: Option<Named<WrapupTypeId>>,
+    #[schema(example = "Sent a new one.")]
     pub wrapup_note: Option<String>,
+    #[schema(example = 0)]
     pub reopen_count: i32,
+    /// When it was last opened.
     pub opened_at: Timestamp,
+    /// The company's first message since it was opened.
     pub first_response_at: Option<Timestamp>,
     pub closed_at: Option<Timestamp>,
     pub created_at: Timestamp,
@@ -43,7 +50,9 @@ pub struct Ticket {
 #[allow(missing_docs)]
 pub struct Contact {
     pub id: ContactId,
+    #[schema(example = "Maria Lima")]
     pub name: String,
+    #[schema(example = "5511987654321")]
     pub number: Option<String>,
 }
 
@@ -53,6 +62,7 @@ pub struct Contact {
 #[allow(missing_docs)]
 pub struct LastMessage {
     pub id: MessageId,
+    #[schema(example = "Hello, where is my order?")]
     pub body: Option<String>,
     pub direction: Direction,
     pub created_at: Timestamp,
@@ -93,7 +103,7 @@ impl Ticket {
     }
 }
 
-/// An event as shown.
+/// A change of a ticket: what it was, what it became, and who did it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -101,7 +111,11 @@ pub struct Event {
     pub id: EventId,
     #[serde(rename = "type")]
     pub kind: EventType,
+    /// What changed, as it was before: `{"queue": null, "assignedTo": null}` of a transfer.
+    #[schema(value_type = Option<Object>)]
     pub from: Option<Value>,
+    /// The same, as it was after: `{"queue": {"id": 7, "name": "Support"}, "assignedTo": null}`.
+    #[schema(value_type = Option<Object>)]
     pub to: Option<Value>,
     pub user: Option<EventUser>,
     pub source: Source,
@@ -113,6 +127,7 @@ pub struct Event {
 #[allow(missing_docs)]
 pub struct EventUser {
     pub id: UserId,
+    #[schema(example = "Ana Souza")]
     pub name: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! `POST /webchat/sessions`: finds or creates the visitor's contact, and begins a session.
 
+use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
@@ -8,12 +9,16 @@ use hotline_persistence::tables::contacts::{self, ContactRow, Visitor};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, ContactId, SessionId, key};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::web::values::{Email, Name, Number, Text};
 use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once};
+
+/// How often a visitor's contact is looked for anew because it was deleted meanwhile.
+const ATTEMPTS_MAX: usize = 8;
 
 /// The body of `POST /webchat/sessions`.
 pub struct OpenSession {
@@ -71,7 +76,21 @@ pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>, once:
         let reason = "must be a webchat".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
     }
-    let contact = contact_of(&caller, &app, &new).await?;
+    // A visitor is known by what they say of themselves: should their contact be deleted in this very moment, they get
+    // another one. Any other contact is not found then.
+    let is_identified = new.contact_id.is_none() && !new.visitor.is_anonymous();
+    let attempts = if is_identified { ATTEMPTS_MAX } else { 1 };
+    for _ in 1..attempts {
+        match begin(&caller, &app, &new, &once).await {
+            Err(error) if error.status == StatusCode::NOT_FOUND => {}
+            outcome => return outcome,
+        }
+    }
+    begin(&caller, &app, &new, &once).await
+}
+
+async fn begin(caller: &Caller, app: &App, new: &OpenSession, once: &Once) -> Answer<Created<Session>> {
+    let contact = contact_of(caller, app, new, once).await?;
     let token = key::new_key("vt_");
     let now = clock::now();
     let row = SessionRow {
@@ -82,8 +101,8 @@ pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>, once:
         ticket_id: None,
         status: SessionStatus::Active,
         token_hash: key::hash(&token).to_vec(),
-        page: new.page,
-        utm: new.utm,
+        page: new.page.clone(),
+        utm: new.utm.clone(),
         created_at: now,
         last_seen_at: now,
         ended_at: None,
@@ -94,11 +113,18 @@ pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>, once:
     once.live(show, |rider| app.engine.begin_session(NewSession { row, rider })).await
 }
 
-async fn contact_of(caller: &Caller, app: &App, new: &OpenSession) -> Answer<ContactRow> {
+async fn contact_of(caller: &Caller, app: &App, new: &OpenSession, once: &Once) -> Answer<ContactRow> {
     let db = &app.engine.store().db;
+    let (company, visitor) = (caller.company, &new.visitor);
     let id = match new.contact_id {
         Some(id) => id,
-        None => contacts::find_or_create_visitor(db, caller.company, &new.visitor).await?,
+        // Nothing but the key tells a retry that this visitor was here.
+        None if visitor.is_anonymous() => {
+            let create =
+                async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?);
+            once.part(db, "contact", create).await?
+        }
+        None => contacts::find_or_create_visitor(db, company, visitor).await?,
     };
-    contacts::find(db, caller.company, id).await?.ok_or_else(ApiError::not_found)
+    contacts::find(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

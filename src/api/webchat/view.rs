@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::api::contacts::Contact;
 use crate::web::values::Timestamp;
 
-/// A session as shown.
+/// A visitor's stay in a webchat.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -17,6 +17,7 @@ pub struct Session {
     pub id: SessionId,
     pub channel_id: ChannelId,
     pub contact: Contact,
+    /// None until the visitor says something.
     pub ticket_id: Option<TicketId>,
     pub status: SessionStatus,
     pub created_at: Timestamp,
@@ -24,6 +25,7 @@ pub struct Session {
     pub ended_at: Option<Timestamp>,
     /// The visitor's own token, once, in the answer to the opening.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
 }
 

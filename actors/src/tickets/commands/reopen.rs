@@ -2,7 +2,7 @@ use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::tables::tickets::TicketStatus;
 use serde_json::json;
 
-use super::named_wrapup_type;
+use super::{Transfer, named_wrapup_type};
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
@@ -41,6 +41,11 @@ impl Command for Reopen {
         ticket.row.reopen_count += 1;
         cx.touch(ticket);
         cx.event(ticket, EventType::Reopened, &self.author, Some(from), Some(json!({"status": "open"})))?;
+        // Nobody is given a ticket anew who has left meanwhile, or does not work any more.
+        let works = |user| cx.organization.users.get(&user).is_some_and(|user| user.active);
+        if ticket.row.user_id.is_some_and(|user| !works(user)) {
+            Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;
+        }
         Ok(ticket.clone())
     }
 }

@@ -87,6 +87,7 @@ pub fn organization() -> Organization {
             (RETIRED, wrapup_type("Retired", false, &[SUPPORT, SALES, OLD_QUEUE])),
             (UNLINKED, wrapup_type("Unlinked", true, &[])),
         ]),
+        global_variables: HashMap::new(),
     }
 }
 

@@ -120,6 +120,7 @@ fn change_name(change: &Change) -> &'static str {
         Change::Read(_) => "read up to",
         Change::Session(_) => "session",
         Change::ContactChannel(_) => "contact channel",
+        Change::Answer(_) => "answer",
     }
 }
 

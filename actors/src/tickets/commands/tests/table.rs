@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::Refusal;
-use crate::tickets::{AddNote, Author, Close, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show, Transfer};
+use crate::tickets::{
+    AddNote, Author, Close, MarkRead, Open, Receive, Release, Reopen, Send, SetWrapup, Show, Transfer,
+};
 
 fn to_queue(queue: QueueId) -> Transfer {
     Transfer { queue: Some(queue), user: None, author: ana() }
@@ -335,6 +337,50 @@ fn a_ticket_is_not_reopened_while_another_one_of_the_contact_is_open() {
     desk.open_elsewhere = None;
     desk.does(reopen());
     assert!(desk.ticket.is_open());
+}
+
+#[test]
+fn a_reopened_ticket_is_not_given_to_who_does_not_work_any_more() {
+    for leave in [
+        |desk: &mut Desk| drop(desk.organization.users.remove(&BEN)),
+        |desk: &mut Desk| {
+            desk.organization.users.get_mut(&BEN).expect("Ben").active = false;
+        },
+    ] {
+        let mut desk = in_queue(SUPPORT);
+        desk.does(to_user(BEN));
+        desk.does(close(None));
+        assert_eq!(desk.does(reopen()).reply.row.user_id, Some(BEN), "who works keeps it");
+        desk.does(close(None));
+        leave(&mut desk);
+        let done = desk.does(reopen());
+        assert_eq!((done.reply.row.user_id, done.reply.row.queue_id), (None, Some(SUPPORT)));
+        let kinds: Vec<EventType> = done.events().iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [EventType::Reopened, EventType::Transferred]);
+        assert_eq!(done.events()[1].to, Some(json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": null})));
+    }
+}
+
+// Release.
+
+#[test]
+fn who_leaves_is_released_from_what_is_open_and_theirs() {
+    let release = |user| Release { user, author: Author::API };
+    let mut desk = in_queue(SUPPORT);
+    assert_eq!(desk.does(release(BEN)).changes, [], "nobody's");
+    desk.does(to_user(BEN));
+    assert_eq!(desk.does(release(ANA)).changes, [], "somebody else's");
+    let done = desk.does(release(BEN));
+    assert_eq!((desk.ticket.row.user_id, desk.ticket.row.queue_id), (None, Some(SUPPORT)));
+    assert_eq!(done.changes.len(), 2);
+    let queue = json!({"id": 1, "name": "Support"});
+    let event = done.event();
+    assert_eq!((event.kind, event.source), (EventType::Transferred, Source::Api));
+    assert_eq!(event.from, Some(json!({"queue": queue, "assignedTo": {"id": 2, "name": "Ben"}})));
+    assert_eq!(event.to, Some(json!({"queue": queue, "assignedTo": null})));
+    desk.does(to_user(BEN));
+    desk.does(close(None));
+    assert_eq!(desk.does(release(BEN)).changes, [], "closed");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, id, listed, sent, sql};
 use crate::support::TestApp;
 
-async fn contact(app: &TestApp, name: &str, number: Option<&str>, email: Option<&str>, code: Option<&str>) -> i64 {
+async fn inserted(app: &TestApp, name: &str, number: Option<&str>, email: Option<&str>, code: Option<&str>) -> i64 {
     sqlx::query_scalar(
         "insert into contacts (company_id, name, number, email, code) values ($1, $2, $3, $4, $5) returning id",
     )
@@ -41,7 +41,7 @@ async fn tag(app: &TestApp, contact: i64, name: &str) -> i64 {
 #[actix_web::test]
 async fn a_contact_shows_all_its_fields() {
     let app = TestApp::start().await;
-    let ana = contact(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
+    let ana = inserted(&app, "Ana", Some("5511900000001"), Some("ana@example.com"), Some("C-1")).await;
     sql(
         &app,
         "update contacts set number_country = 'BR', origin = 'import', is_group = true, gclid = 'g' where id = $1",
@@ -88,7 +88,7 @@ async fn a_contact_shows_all_its_fields() {
     );
     assert_eq!(app.api.all("/contacts").await, std::slice::from_ref(shown));
 
-    let bare = contact(&app, "Bare", None, None, None).await;
+    let bare = inserted(&app, "Bare", None, None, None).await;
     let bare = app.api.get(&format!("/contacts/{bare}")).await;
     let bare = bare.data(200);
     assert_eq!((&bare["tags"], &bare["customFields"], &bare["lastChannel"]), (&json!([]), &json!([]), &Value::Null));
@@ -101,10 +101,10 @@ async fn every_filter_finds_its_contacts_and_no_others() {
     let (other, other_api) = app.another_company().await;
     sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"})).await;
 
-    let ana = contact(&app, "Ana", Some("5511900000001"), Some("Ana@Example.com"), Some("C-1")).await;
-    let ben = contact(&app, "Ben", Some("5511900000002"), None, None).await;
-    let group = contact(&app, "Group", None, Some("group@example.com"), None).await;
-    let eva = contact(&app, "Eva", None, None, None).await;
+    let ana = inserted(&app, "Ana", Some("5511900000001"), Some("Ana@Example.com"), Some("C-1")).await;
+    let ben = inserted(&app, "Ben", Some("5511900000002"), None, None).await;
+    let group = inserted(&app, "Group", None, Some("group@example.com"), None).await;
+    let eva = inserted(&app, "Eva", None, None, None).await;
     sql(&app, "update contacts set is_group = true where id = $1", group).await;
     sql(&app, "update contacts set origin = 'import' where id = $1", eva).await;
     let customer = tag(&app, ben, "Customer").await;
@@ -135,9 +135,9 @@ async fn every_filter_finds_its_contacts_and_no_others() {
 #[actix_web::test]
 async fn a_search_looks_at_name_number_email_and_code() {
     let app = TestApp::start().await;
-    let jose = contact(&app, "José Ção", Some("5511900000001"), Some("zeze@example.com"), Some("X_1%")).await;
-    let ana = contact(&app, "Ana", Some("5511900000002"), None, Some("x-2")).await;
-    let strasse = contact(&app, "Straße Øre", None, Some("ÉVA@example.com"), None).await;
+    let jose = inserted(&app, "José Ção", Some("5511900000001"), Some("zeze@example.com"), Some("X_1%")).await;
+    let ana = inserted(&app, "Ana", Some("5511900000002"), None, Some("x-2")).await;
+    let strasse = inserted(&app, "Straße Øre", None, Some("ÉVA@example.com"), None).await;
     let find = async |text: &str| {
         let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
         listed(&app.api, &format!("/contacts?search={encoded}")).await

@@ -1,0 +1,71 @@
+//! Which hot tickets are whose.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use hotline_persistence::TicketId;
+
+use super::Key;
+
+/// The tickets of each contact that have an actor.
+#[derive(Default)]
+pub(crate) struct HotTickets(DashMap<Key, Vec<TicketId>>);
+
+/// An actor's place in the list, for as long as it lives.
+pub(crate) struct Listing {
+    hot: Arc<HotTickets>,
+    key: Key,
+    ticket: TicketId,
+}
+
+impl HotTickets {
+    /// Lists the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
+    pub(crate) fn list(self: &Arc<Self>, key: Key, ticket: TicketId) -> Listing {
+        self.0.entry(key).or_default().push(ticket);
+        Listing { hot: self.clone(), key, ticket }
+    }
+
+    /// The tickets of a contact.
+    pub(crate) fn of(&self, key: Key) -> Vec<TicketId> {
+        self.0.get(&key).map(|tickets| tickets.clone()).unwrap_or_default()
+    }
+
+    /// Whether a contact has any.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.0.contains_key(&key)
+    }
+}
+
+impl Drop for Listing {
+    fn drop(&mut self) {
+        self.hot.0.remove_if_mut(&self.key, |_, tickets| {
+            if let Some(index) = tickets.iter().position(|ticket| *ticket == self.ticket) {
+                tickets.swap_remove(index);
+            }
+            tickets.is_empty()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::{CompanyId, ContactId};
+
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_listed_as_long_as_one_of_its_actors_lives() {
+        let hot = Arc::new(HotTickets::default());
+        let key = (CompanyId(1), ContactId(2));
+        let first = hot.list(key, TicketId(7));
+        let other = hot.list(key, TicketId(8));
+        let successor = hot.list(key, TicketId(7));
+        drop(first);
+        assert_eq!(hot.of(key).len(), 2);
+        assert!(hot.of(key).contains(&TicketId(7)));
+        drop(successor);
+        assert_eq!(hot.of(key), [TicketId(8)]);
+        drop(other);
+        assert!(!hot.has(key), "nothing is left behind");
+    }
+}

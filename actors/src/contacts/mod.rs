@@ -1,0 +1,146 @@
+//! What conversations know of contacts, kept near: a message to a number must find its contact while the
+//! database is away.
+//!
+//! Contacts are plain: they change and go by SQL, behind the actors' backs. What is kept here stays true all the same:
+//!
+//! - Whoever reads a contact from the tables, to keep it, holds [`Contacts::looking`] until it is kept: in the cache, or
+//!   in a ticket's actor that can be found. Whoever has changed one holds [`Contacts::changing`] while it is read anew
+//!   and told to all that keep it. So nobody keeps what was read before a change.
+//! - What an opening was told of its contact has a [`Contacts::version`]; an opening under another one looks again.
+//! - A contact about to be deleted is marked ([`leaving`]): nothing live begins or changes for it until it is known
+//!   what became of it.
+
+mod hot;
+mod leaving;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::{ChannelId, CompanyId, ContactId};
+use moka::sync::Cache;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+use hot::HotTickets;
+pub(crate) use hot::Listing;
+use leaving::Leaving;
+pub(crate) use leaving::Mark;
+
+/// Contacts remembered at most: some 300 bytes each.
+const CONTACTS_MAX: u64 = 100_000;
+
+/// How long a contact is remembered: as long as an outage should be survived, and a change that was made beside this
+/// process may take to be seen.
+const CONTACT_AGE_MAX: Duration = Duration::from_secs(3600);
+
+/// Versions of contacts; those that share one look again a little more often.
+const VERSIONS: usize = 4096;
+
+/// A contact of a company.
+pub(crate) type Key = (CompanyId, ContactId);
+
+/// Contacts lately talked to.
+pub struct Contacts {
+    by_id: Cache<Key, Arc<ContactRef>>,
+    /// Only a hint: what `by_id` says of the contact counts.
+    by_number: Cache<(CompanyId, String), ContactId>,
+    reachable: Cache<(CompanyId, ChannelId, ContactId), ()>,
+    versions: Vec<AtomicU64>,
+    turns: DashMap<CompanyId, Arc<RwLock<()>>>,
+    /// The tickets whose actors keep a contact.
+    pub(crate) hot: Arc<HotTickets>,
+    /// The contacts that are being deleted.
+    pub(crate) leaving: Arc<Leaving>,
+}
+
+impl Default for Contacts {
+    fn default() -> Self {
+        Self {
+            by_id: cache(),
+            by_number: cache(),
+            reachable: cache(),
+            versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
+            turns: DashMap::new(),
+            hot: Arc::default(),
+            leaving: Arc::default(),
+        }
+    }
+}
+
+fn cache<K: Hash + Eq + Send + Sync + 'static, V: Clone + Send + Sync + 'static>() -> Cache<K, V> {
+    Cache::builder().max_capacity(CONTACTS_MAX).time_to_live(CONTACT_AGE_MAX).build()
+}
+
+impl Contacts {
+    /// Remembers a contact that was just read.
+    pub fn remember(&self, company: CompanyId, contact: &Arc<ContactRef>) {
+        self.by_id.insert((company, contact.id), contact.clone());
+        if let Some(number) = &contact.number {
+            self.by_number.insert((company, number.clone()), contact.id);
+        }
+    }
+
+    /// Forgets a contact.
+    pub(crate) fn forget(&self, company: CompanyId, id: ContactId) {
+        self.by_id.invalidate(&(company, id));
+    }
+
+    /// A contact by id, if it is remembered.
+    pub fn get(&self, company: CompanyId, id: ContactId) -> Option<Arc<ContactRef>> {
+        self.by_id.get(&(company, id))
+    }
+
+    /// A contact by number, if it is remembered.
+    pub fn with_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
+        let id = self.by_number.get(&(company, number.to_owned()))?;
+        self.get(company, id).filter(|contact| contact.number.as_deref() == Some(number))
+    }
+
+    /// Held from before a contact is read until it is kept. Never take it twice: who changes may stand in between.
+    pub(crate) async fn looking(&self, company: CompanyId) -> OwnedRwLockReadGuard<()> {
+        let turns = self.turns(company);
+        turns.read_owned().await
+    }
+
+    /// Held while those who keep contacts are told of a change.
+    pub(crate) async fn changing(&self, company: CompanyId) -> OwnedRwLockWriteGuard<()> {
+        let turns = self.turns(company);
+        turns.write_owned().await
+    }
+
+    fn turns(&self, company: CompanyId) -> Arc<RwLock<()>> {
+        if let Some(turns) = self.turns.get(&company) {
+            return turns.clone();
+        }
+        self.turns.entry(company).or_default().clone()
+    }
+
+    /// The version of what is known of a contact: to be asked for before the contact itself.
+    pub(crate) fn version(&self, key: Key) -> u64 {
+        self.version_of(key).load(Ordering::Acquire)
+    }
+
+    /// From here on what was known of a contact before is out of date.
+    pub(crate) fn outdate(&self, key: Key) {
+        self.version_of(key).fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn version_of(&self, key: Key) -> &AtomicU64 {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        &self.versions[usize::try_from(hasher.finish() % VERSIONS as u64).unwrap_or(0)]
+    }
+
+    /// Remembers that a channel without phone reaches a contact. It never stops doing so.
+    pub fn remember_reachable(&self, company: CompanyId, channel: ChannelId, contact: ContactId) {
+        self.reachable.insert((company, channel, contact), ());
+    }
+
+    /// Whether it is remembered that a channel without phone reaches a contact.
+    pub fn is_reachable(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> bool {
+        self.reachable.contains_key(&(company, channel, contact))
+    }
+}

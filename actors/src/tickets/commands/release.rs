@@ -1,0 +1,25 @@
+use hotline_persistence::UserId;
+
+use super::Transfer;
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// Takes an open ticket from a user who leaves. A ticket that is not theirs any more is left alone.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// Who leaves.
+    pub user: UserId,
+    /// Who says so.
+    pub author: Author,
+}
+
+impl Command for Release {
+    type Reply = ();
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        if ticket.is_open() && ticket.row.user_id == Some(self.user) {
+            Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;
+        }
+        Ok(())
+    }
+}

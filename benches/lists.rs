@@ -1,0 +1,208 @@
+//! Question: does a list over a million contacts answer as fast as over a thousand, and what does the service add to
+//! the SQL behind it?
+//!
+//! `cargo bench --bench lists`
+//!
+//! A hundred companies; one has 1,000,000 contacts (`HOTLINE_BENCH_CONTACTS`), each other one 1,000. Every list is
+//! asked of the largest and of a small one, in turn: the statement alone, through the same pool and into the same
+//! rows, and the whole request in this process (token, filters, statement, JSON) without a socket. Medians, and their
+//! ratios. Aims: the service adds at most 30 % to the statement; a million rows take at most 3 times as long as a
+//! thousand, for indexed filters.
+
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use actix_web::App as Routes;
+use actix_web::body::{MessageBody, to_bytes};
+use actix_web::dev::{Service as _, ServiceResponse};
+use actix_web::http::header::AUTHORIZATION;
+use actix_web::middleware::from_fn;
+use actix_web::test::{TestRequest, init_service};
+use actix_web::web::Data;
+use hotline::app::{Service, Settings};
+use hotline::cli::everything;
+use hotline::openapi::Document;
+use hotline::routes;
+use hotline_actors::EngineOptions;
+use hotline_persistence::select::Page;
+use hotline_persistence::tables::companies;
+use hotline_persistence::tables::contacts::{self, ContactFilter};
+use hotline_persistence::tables::tokens::{self, NewToken};
+use hotline_persistence::{CompanyId, Durability, PgPool, journal, pool};
+
+mod support;
+
+/// Companies in the tables, and contacts of each but the largest.
+const COMPANIES: usize = 100;
+const CONTACTS_FEW: usize = 1_000;
+
+/// Times each list is asked for: enough for a steady median, few enough for deep pages.
+const ROUNDS: usize = 60;
+
+/// Asked for before it counts: connections, caches and plans.
+const WARM_UP: usize = 10;
+
+/// A list: its name, its query, and the same as the statement takes it.
+struct Case {
+    name: &'static str,
+    query: String,
+    filter: ContactFilter,
+    page: Page,
+    /// Whether an index finds its rows, so that it must not grow with the table.
+    is_indexed: bool,
+}
+
+fn cases(rows: usize) -> Vec<Case> {
+    let page = |number: i64| Page { number, size: 100, descending: false };
+    // A page in the middle of what there is, or the thousandth.
+    let deep = i64::try_from((rows / 100 / 2).clamp(1, 1_000)).expect("a page");
+    let number = format!("55119{:08}", rows / 2);
+    vec![
+        Case {
+            name: "page 1",
+            query: String::new(),
+            filter: ContactFilter::default(),
+            page: page(1),
+            is_indexed: true,
+        },
+        Case {
+            name: "deep page",
+            query: format!("page={deep}"),
+            filter: ContactFilter::default(),
+            page: page(deep),
+            is_indexed: false,
+        },
+        Case {
+            name: "name fragment",
+            query: "search=zquix".to_owned(),
+            filter: ContactFilter { search: Some("zquix".to_owned()), ..ContactFilter::default() },
+            page: page(1),
+            is_indexed: true,
+        },
+        Case {
+            name: "number",
+            query: format!("number={number}"),
+            filter: ContactFilter { number: Some(number), ..ContactFilter::default() },
+            page: page(1),
+            is_indexed: true,
+        },
+    ]
+}
+
+fn main() {
+    if !support::is_bench() {
+        return;
+    }
+    actix_rt::System::new().block_on(run());
+}
+
+async fn run() {
+    let rows = support::size("HOTLINE_BENCH_CONTACTS", 1_000_000);
+    let postgres = support::Postgres::start().await;
+    let database = postgres.database("lists").await;
+    let db = pool::connect(database.clone());
+    pool::migrate(&db).await.expect("migrate");
+    let started = Instant::now();
+    let (many, few) = seed(&db, rows).await;
+    println!("seeded {rows} and {} x {CONTACTS_FEW} contacts in {:?}", COMPANIES - 1, started.elapsed());
+
+    let service = Service::start(settings(&postgres, database)).await.expect("the service starts");
+    let document = Data::new(Document::make());
+    let http = init_service(
+        Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(service.app.clone(), document)),
+    )
+    .await;
+    println!("{:<14} {:>9} {:>11} {:>11} {:>7}", "list", "contacts", "SQL", "service", "ratio");
+    for (large, small) in cases(rows).into_iter().zip(cases(CONTACTS_FEW)) {
+        let mut sql_medians = Vec::new();
+        for (case, owner, count) in [(&large, &many, rows), (&small, &few, CONTACTS_FEW)] {
+            let (mut sql, mut whole) = (Vec::new(), Vec::new());
+            for round in 0..WARM_UP + ROUNDS {
+                let started = Instant::now();
+                contacts::list(&db, owner.0, &case.filter, case.page).await.expect("the statement");
+                let alone = started.elapsed();
+                let request = request(&owner.1, &case.query).to_request();
+                let started = Instant::now();
+                let response = http.call(request).await.expect("an answer");
+                read(response).await;
+                if round >= WARM_UP {
+                    sql.push(alone);
+                    whole.push(started.elapsed());
+                }
+            }
+            let (sql, whole) = (median(sql), median(whole));
+            let ratio = whole.as_secs_f64() / sql.as_secs_f64();
+            println!("{:<14} {count:>9} {sql:>11.1?} {whole:>11.1?} {ratio:>7.2}", case.name);
+            sql_medians.push(whole);
+        }
+        let growth = sql_medians[0].as_secs_f64() / sql_medians[1].as_secs_f64();
+        let aim = if large.is_indexed { "aim: at most 3" } else { "not indexed" };
+        println!("{:<14} growth {growth:.2} ({aim})", large.name);
+    }
+    db.close().await;
+    service.stop().await.expect("the service stops");
+}
+
+fn request(key: &str, query: &str) -> TestRequest {
+    let peer = ([127, 0, 0, 1], 4711).into();
+    let uri = format!("/api/v1/contacts?{query}");
+    TestRequest::get().uri(&uri).peer_addr(peer).insert_header((AUTHORIZATION, format!("Bearer {key}")))
+}
+
+async fn read<B: MessageBody>(response: ServiceResponse<B>) {
+    assert_eq!(response.status(), 200);
+    let Ok(body) = to_bytes(response.into_body()).await else { panic!("the body cannot be read") };
+    assert!(body.len() > 50);
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// The company with many contacts and one with few, with their tokens.
+async fn seed(db: &PgPool, rows: usize) -> ((CompanyId, String), (CompanyId, String)) {
+    let mut owners = Vec::new();
+    for number in 0..COMPANIES {
+        let company = companies::insert(db, &format!("Company {number}")).await.expect("company").id;
+        let count = if number == COMPANIES / 2 { rows } else { CONTACTS_FEW };
+        // One contact in a thousand has the rare name, at least one of each company.
+        sqlx::query(
+            "insert into contacts (company_id, name, number, number_country, email, code)
+             select $1, case when n % 1000 = 500 then 'Zquixote ' else 'Maria ' end || md5(n::text),
+                 '55119' || lpad(n::text, 8, '0'), 'BR', md5(n::text) || '@example.com', 'C' || n
+             from generate_series(1, $2) n",
+        )
+        .bind(company)
+        .bind(i32::try_from(count).expect("count"))
+        .execute(db)
+        .await
+        .expect("contacts");
+        if number == COMPANIES / 2 || number == 0 {
+            let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
+            owners.push((company, tokens::insert(db, company, new).await.expect("token").1));
+        }
+    }
+    sqlx::query("vacuum analyze contacts").execute(db).await.expect("analyze");
+    let many = owners.pop().expect("the largest");
+    (many, owners.pop().expect("a small one"))
+}
+
+fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOptions) -> Settings {
+    Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        data_dir: postgres.journal_dir("lists"),
+        database: Some(database),
+        pg_bin: None,
+        durability: Durability::Journal,
+        on_premise: false,
+        journal: journal::Options::default(),
+        engine: EngineOptions::default(),
+        workers: 1,
+        trusted_proxies: Vec::new(),
+        rate_per_minute: 0,
+        per_page_max: 100,
+        metrics_listen: None,
+    }
+}

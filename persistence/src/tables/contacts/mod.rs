@@ -1,0 +1,224 @@
+//! Contacts: the people and groups a company talks to. Plain.
+
+pub mod import;
+mod made;
+mod remove;
+mod write;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
+
+pub use made::{Numbered, Visitor, find_or_create_by_number, find_or_create_visitor};
+pub use remove::{Tie, remove, tie};
+pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
+
+use super::channels::ChannelType;
+use crate::change::ContactChannel;
+use crate::error::within;
+use crate::select::{Listed, Page, Select};
+use crate::{ChannelId, CompanyId, ContactId, Result, TagId};
+
+/// One contact with what is shown beside it.
+#[derive(Clone, Debug, Serialize, FromRow)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ContactRow {
+    pub id: ContactId,
+    pub name: String,
+    pub number: Option<String>,
+    pub number_country: Option<String>,
+    pub email: Option<String>,
+    pub code: Option<String>,
+    pub cpf_cnpj: Option<String>,
+    pub origin: Option<String>,
+    pub profile_pic_url: Option<String>,
+    pub is_group: bool,
+    pub social_username: Option<String>,
+    pub lid: Option<String>,
+    pub source_url: Option<String>,
+    pub source_id: Option<String>,
+    pub headline: Option<String>,
+    pub media_type: Option<String>,
+    pub media_url: Option<String>,
+    pub utm_source: Option<String>,
+    pub utm_medium: Option<String>,
+    pub utm_campaign: Option<String>,
+    pub utm_id: Option<String>,
+    pub fbclid: Option<String>,
+    pub gclid: Option<String>,
+    pub ctwa_clid: Option<String>,
+    pub tags: Json<Vec<ContactTag>>,
+    pub custom_fields: Json<Vec<CustomFieldValue>>,
+    pub last_channel: Option<Json<LastChannel>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A tag on a contact.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[allow(missing_docs)]
+pub struct ContactTag {
+    pub id: TagId,
+    #[schema(example = "VIP")]
+    pub name: String,
+    #[schema(example = "#64748b")]
+    pub color: String,
+}
+
+/// A custom field's value.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct CustomFieldValue {
+    #[schema(example = "size")]
+    pub key: Option<String>,
+    #[schema(example = "42")]
+    pub value: String,
+    #[schema(example = 7)]
+    pub custom_field_id: i64,
+    #[schema(example = "Shoe size")]
+    pub name: Option<String>,
+    #[serde(rename = "type")]
+    #[schema(example = "number")]
+    pub kind: Option<String>,
+}
+
+/// The channel a contact was last talked to on.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[allow(missing_docs)]
+pub struct LastChannel {
+    pub id: ChannelId,
+    #[schema(example = "Website")]
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: ChannelType,
+}
+
+/// Columns of [`ContactRow`]: what belongs to a contact comes with it, without a statement a row.
+const SHOWN: &str = include_str!("select.sql");
+
+/// What a conversation needs to know of its contact.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+#[allow(missing_docs)]
+pub struct ContactRef {
+    pub id: ContactId,
+    pub name: String,
+    pub number: Option<String>,
+}
+
+/// What the API's list may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct ContactFilter {
+    pub search: Option<String>,
+    pub number: Option<String>,
+    pub email: Option<String>,
+    pub tag_id: Option<TagId>,
+    pub channel_id: Option<ChannelId>,
+    pub origin: Option<String>,
+    pub is_group: Option<bool>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// A page of a company's contacts.
+///
+/// The page's ids are found first: what is shown beside a contact is looked up for those of the page only, however
+/// many lie before it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(db: &PgPool, company: CompanyId, filter: &ContactFilter, page: Page) -> Result<Listed<ContactRow>> {
+    Select::new("with page as (select c.id from contacts c", "c.company_id", company)
+        .contains("c.search", filter.search.as_deref())
+        .equals("c.number", filter.number.as_deref())
+        .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
+        .equals("c.last_channel_id", filter.channel_id)
+        .equals("c.origin", filter.origin.as_deref())
+        .equals("c.is_group", filter.is_group)
+        .related(
+            "select from contact_tags x where x.company_id = c.company_id and x.contact_id = c.id and x.tag_id",
+            filter.tag_id,
+        )
+        .between("c.created_at", filter.created)
+        .between("c.updated_at", filter.updated)
+        // The company is the first value the list binds.
+        .page_then(db, "c.id", page, &format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1"))
+        .await
+}
+
+/// One contact, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRow>> {
+    let sql = AssertSqlSafe(format!("{SHOWN} where c.company_id = $1 and c.id = $2"));
+    within(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
+}
+
+/// What a conversation needs to know of a contact, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_ref(db: &PgPool, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
+    within(
+        sqlx::query_as("select id, name, number from contacts where company_id = $1 and id = $2")
+            .bind(company)
+            .bind(id)
+            .fetch_optional(db),
+    )
+    .await
+}
+
+/// The same of several: those there are. `settled` waits for changes whose outcome is not known yet, a commit on a
+/// connection that broke for one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_refs(db: &PgPool, company: CompanyId, ids: &[ContactId], settled: bool) -> Result<Vec<ContactRef>> {
+    let held = if settled { " for share" } else { "" };
+    let sql = format!("select id, name, number from contacts where company_id = $1 and id = any ($2){held}");
+    within(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
+}
+
+/// Notes where contacts were last talked to. A contact that is gone stays gone.
+pub(crate) async fn set_last_channel(
+    db: &mut PgConnection,
+    changes: &[&ContactChannel],
+) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query(
+        // Rows are locked in one order by all: an import changes many as well.
+        "with held as (
+             select c.company_id, c.id, x.channel, x.at
+             from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
+                 as x (company, contact, channel, at)
+             join contacts c on c.company_id = x.company and c.id = x.contact
+             order by c.company_id, c.id for no key update of c
+         )
+         update contacts c set last_channel_id = held.channel, updated_at = greatest(c.updated_at, held.at)
+         from held where c.company_id = held.company_id and c.id = held.id",
+    )
+    .bind(changes.iter().map(|change| change.company_id).collect::<Vec<_>>())
+    .bind(changes.iter().map(|change| change.contact_id).collect::<Vec<_>>())
+    .bind(changes.iter().map(|change| change.channel_id).collect::<Vec<_>>())
+    .bind(changes.iter().map(|change| change.at).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Whether the company has this tag.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn tag_exists(db: &PgPool, company: CompanyId, tag: TagId) -> Result<bool> {
+    within(
+        sqlx::query_scalar("select exists (select from tags where company_id = $1 and id = $2)")
+            .bind(company)
+            .bind(tag)
+            .fetch_one(db),
+    )
+    .await
+}

@@ -1,0 +1,71 @@
+//! A contact goes, with everything that is theirs.
+
+use sqlx::{PgExecutor, PgPool};
+
+use crate::error::within;
+use crate::{CompanyId, ContactId, Error, Result, SessionId};
+
+/// What keeps a contact from being deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// A ticket of theirs is open.
+    OpenTicket,
+    /// A visitor session of theirs is active.
+    ActiveSession,
+}
+
+/// What keeps this contact, as far as the tables know.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such contact.
+pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
+    let ties: Option<(bool, bool)> = within(
+        sqlx::query_as(
+            "select exists (select from tickets t
+                     where t.company_id = c.company_id and t.contact_id = c.id and t.status = 'open'),
+                 exists (select from webchat_sessions s
+                     where s.company_id = c.company_id and s.contact_id = c.id and s.status = 'active')
+             from contacts c where c.company_id = $1 and c.id = $2",
+        )
+        .bind(company)
+        .bind(id)
+        .fetch_optional(db),
+    )
+    .await?;
+    match ties.ok_or(Error::NotFound("contact"))? {
+        (true, _) => Ok(Some(Tie::OpenTicket)),
+        (false, true) => Ok(Some(Tie::ActiveSession)),
+        (false, false) => Ok(None),
+    }
+}
+
+/// Deletes a contact with its tickets, messages, events and sessions, unless a [`Tie`] keeps it. Answers the sessions
+/// that went. Whoever calls sees to it that no live row of this contact is on its way.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such contact.
+pub async fn remove(
+    db: &PgPool,
+    company: CompanyId,
+    id: ContactId,
+) -> Result<std::result::Result<Vec<SessionId>, Tie>> {
+    let mut transaction = within(db.begin()).await?;
+    // Who writes values or tags of this contact comes before, or finds it gone.
+    let held = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
+    within(held.bind(company).bind(id).fetch_optional(&mut *transaction)).await?.ok_or(Error::NotFound("contact"))?;
+    if let Some(tie) = tie(&mut *transaction, company, id).await? {
+        return Ok(Err(tie));
+    }
+    let sessions = within(
+        sqlx::query_scalar("delete from webchat_sessions where company_id = $1 and contact_id = $2 returning id")
+            .bind(company)
+            .bind(id)
+            .fetch_all(&mut *transaction),
+    )
+    .await?;
+    let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
+    within(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
+    fail::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
+    within(transaction.commit()).await?;
+    Ok(Ok(sessions))
+}

@@ -1,0 +1,211 @@
+//! Contacts are created and changed.
+
+use serde_json::{Map, Value};
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use crate::error::within;
+use crate::table::explain;
+use crate::{CompanyId, ContactId, CustomFieldId, Error, Result, TagId};
+
+/// The columns a caller writes, in any order they are the same everywhere.
+pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf_cnpj, origin, profile_pic_url, \
+    is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
+    utm_campaign, utm_id, fbclid, gclid, ctwa_clid";
+
+/// What a violated constraint means.
+pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
+
+/// What is written of a contact: columns that are not named stay as they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContactColumns(Map<String, Value>);
+
+impl ContactColumns {
+    /// Writes a text, or clears it.
+    pub fn set(&mut self, column: &'static str, text: Option<String>) {
+        debug_assert!(COLUMNS.split(", ").any(|known| known == column), "{column} is no column");
+        self.0.insert(column.to_owned(), text.map_or(Value::Null, Value::String));
+    }
+
+    /// Writes whether the contact is a group.
+    pub fn set_is_group(&mut self, is_group: bool) {
+        self.0.insert("is_group".to_owned(), Value::Bool(is_group));
+    }
+
+    /// The text that is written into a column; none as well when it is left alone or cleared.
+    pub fn text(&self, column: &str) -> Option<&str> {
+        self.0.get(column)?.as_str()
+    }
+
+    /// Whether the column is written, be it with nothing.
+    pub fn has(&self, column: &str) -> bool {
+        self.0.contains_key(column)
+    }
+
+    /// Writes what `later` writes, as if it came after.
+    pub fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As the statements take it.
+    pub(super) fn to_value(&self) -> Value {
+        Value::Object(self.0.clone())
+    }
+}
+
+/// Creates a contact.
+///
+/// # Errors
+/// [`Error::Taken`] when the number is.
+pub async fn insert(db: &mut PgConnection, company: CompanyId, columns: &ContactColumns) -> Result<ContactId> {
+    let sql = format!(
+        "insert into contacts (company_id, {COLUMNS}) select $1, {COLUMNS}
+         from jsonb_populate_record(null::contacts, '{{\"is_group\": false}}' || $2) returning id"
+    );
+    within(sqlx::query_scalar(AssertSqlSafe(sql)).bind(company).bind(columns.to_value()).fetch_one(db))
+        .await
+        .map_err(explain(UNIQUE))
+}
+
+/// Changes what is given.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such contact; [`Error::Taken`] when the number is.
+pub async fn update(db: &mut PgConnection, company: CompanyId, id: ContactId, columns: &ContactColumns) -> Result<()> {
+    let sql = format!(
+        "update contacts c set updated_at = now(), ({COLUMNS}) = (select {COLUMNS} from jsonb_populate_record(c, $3))
+         where c.company_id = $1 and c.id = $2"
+    );
+    let updated = within(sqlx::query(AssertSqlSafe(sql)).bind(company).bind(id).bind(columns.to_value()).execute(db))
+        .await
+        .map_err(explain(UNIQUE))?;
+    if updated.rows_affected() == 0 { Err(Error::NotFound("contact")) } else { Ok(()) }
+}
+
+/// Gives contacts these tags and no others: `tagged` is each contact, with each of its tags.
+///
+/// # Errors
+/// [`Error::NotFound`] when a tag does not exist.
+pub async fn set_tags(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contacts: &[ContactId],
+    tagged: &[(ContactId, TagId)],
+) -> Result<()> {
+    let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
+    within(async {
+        sqlx::query(
+            "delete from contact_tags x where x.company_id = $1 and x.contact_id = any ($2) and not exists (
+                 select from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag)
+                 where kept.contact = x.contact_id and kept.tag = x.tag_id)",
+        )
+        .bind(company)
+        .bind(contacts)
+        .bind(&ids)
+        .bind(&tags)
+        .execute(&mut *db)
+        .await?;
+        // In one order by all, as the links hold their tags.
+        sqlx::query(
+            "insert into contact_tags (company_id, contact_id, tag_id)
+             select $1, contact, tag from unnest($2::bigint[], $3::bigint[]) as x (contact, tag)
+             order by contact, tag on conflict do nothing",
+        )
+        .bind(company)
+        .bind(&ids)
+        .bind(&tags)
+        .execute(db)
+        .await
+    })
+    .await
+    .map_err(explain(&[]))?;
+    Ok(())
+}
+
+/// Writes values of custom fields, and clears those that are none; all others stay.
+///
+/// # Errors
+/// [`Error::NotFound`] when a custom field does not exist.
+pub async fn set_custom_values(
+    db: &mut PgConnection,
+    company: CompanyId,
+    values: &[(ContactId, CustomFieldId, Option<String>)],
+) -> Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let (written, cleared): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
+    within(async {
+        sqlx::query(
+            "delete from contact_custom_field_values v using unnest($2::bigint[], $3::bigint[]) as x (contact, field)
+             where v.company_id = $1 and v.contact_id = x.contact and v.custom_field_id = x.field",
+        )
+        .bind(company)
+        .bind(cleared.iter().map(|(contact, ..)| *contact).collect::<Vec<_>>())
+        .bind(cleared.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+        .execute(&mut *db)
+        .await?;
+        sqlx::query(
+            "insert into contact_custom_field_values (company_id, contact_id, custom_field_id, value)
+             select $1, contact, field, value from unnest($2::bigint[], $3::bigint[], $4::text[])
+                 as x (contact, field, value) order by contact, field
+             on conflict (company_id, contact_id, custom_field_id) do update set value = excluded.value",
+        )
+        .bind(company)
+        .bind(written.iter().map(|(contact, ..)| *contact).collect::<Vec<_>>())
+        .bind(written.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+        .bind(written.iter().map(|(.., value)| value.as_deref()).collect::<Vec<_>>())
+        .execute(db)
+        .await
+    })
+    .await
+    .map_err(explain(&[]))?;
+    Ok(())
+}
+
+/// Puts a tag on a contact; one that is there already stays.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such contact or tag.
+pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
+    let linked = sqlx::query(
+        "insert into contact_tags (company_id, contact_id, tag_id) values ($1, $2, $3) on conflict do nothing",
+    );
+    let linked = within(linked.bind(company).bind(contact).bind(tag).execute(&mut *db)).await.map_err(explain(&[]))?;
+    if linked.rows_affected() == 0 { Ok(()) } else { touch(db, company, contact).await }
+}
+
+/// Takes a tag off a contact; that it was not there is no error.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such contact or tag.
+pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
+    let unlinked = sqlx::query("delete from contact_tags where company_id = $1 and contact_id = $2 and tag_id = $3");
+    let unlinked = within(unlinked.bind(company).bind(contact).bind(tag).execute(&mut *db)).await?;
+    if unlinked.rows_affected() > 0 {
+        return touch(db, company, contact).await;
+    }
+    let both_exist: bool = within(
+        sqlx::query_scalar(
+            "select exists (select from contacts where company_id = $1 and id = $2)
+                and exists (select from tags where company_id = $1 and id = $3)",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(tag)
+        .fetch_one(db),
+    )
+    .await?;
+    if both_exist { Ok(()) } else { Err(Error::NotFound("record")) }
+}
+
+/// Its tags belong to a contact: with them it has changed.
+async fn touch(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
+    let touched = sqlx::query("update contacts set updated_at = now() where company_id = $1 and id = $2");
+    within(touched.bind(company).bind(contact).execute(db)).await?;
+    Ok(())
+}

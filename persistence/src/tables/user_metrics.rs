@@ -1,0 +1,74 @@
+//! How many conversations each user has: counted when it is asked for.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
+
+use crate::select::{Listed, Page, Select};
+use crate::{CompanyId, QueueId, Result, UserId};
+
+/// The figures of one user.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct UserMetricsRow {
+    pub user_id: UserId,
+    pub user_name: String,
+    /// Empty when they have none.
+    pub user_profile: String,
+    /// Ids, comma-separated.
+    pub queues: String,
+    pub count_tickets: i64,
+}
+
+/// Whom and what is counted.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct UserMetricsFilter {
+    /// Tickets opened then.
+    pub opened: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    /// The agents of this queue, and its tickets.
+    pub queue_id: Option<QueueId>,
+    pub user_id: Option<UserId>,
+}
+
+/// A page of users, each with the number of tickets assigned to them.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: &PgPool,
+    company: CompanyId,
+    filter: &UserMetricsFilter,
+    page: Page,
+) -> Result<Listed<UserMetricsRow>> {
+    Select::begun(counted(filter), "users.company_id", company)
+        .equals("users.id", filter.user_id)
+        .related(
+            "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
+            filter.queue_id,
+        )
+        .page(db, "users.id", page)
+        .await
+}
+
+fn counted(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new(
+        "select users.id as user_id, users.name as user_name,
+            coalesce((select p.name from profiles p
+                where p.company_id = users.company_id and p.id = users.profile_id), '') as user_profile,
+            coalesce((select string_agg(m.queue_id::text, ',' order by m.queue_id) from queue_users m
+                where m.company_id = users.company_id and m.user_id = users.id), '') as queues,
+            (select count(*) from tickets t where t.company_id = users.company_id and t.user_id = users.id",
+    );
+    let (from, to) = filter.opened;
+    if let Some(from) = from {
+        query.push(" and t.opened_at >= ").push_bind(from);
+    }
+    if let Some(to) = to {
+        query.push(" and t.opened_at <= ").push_bind(to);
+    }
+    if let Some(queue) = filter.queue_id {
+        query.push(" and t.queue_id = ").push_bind(queue);
+    }
+    query.push(") as count_tickets from users");
+    query
+}

@@ -1,0 +1,344 @@
+//! `POST /contacts/import`: many contacts in one transaction, as if each row came alone, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use actix_web::web::Data;
+use hotline_actors::FieldError;
+use hotline_persistence::tables::contacts::import::{self as table, Candidate};
+use hotline_persistence::tables::contacts::{self, ContactColumns};
+use hotline_persistence::tables::custom_fields::{self, Application, CustomFieldRow};
+use hotline_persistence::{CompanyId, ContactId, CustomFieldId, Error, TagId};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+use utoipa::ToSchema;
+
+use super::write::WrittenContact;
+use crate::api::custom_values;
+use crate::app::App;
+use crate::web::values::Accepted;
+use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, Once, Shown};
+
+/// Rows of one import.
+const ROWS_MAX: usize = 1000;
+
+/// How often the rows are matched anew because a number was taken meanwhile. Each time somebody else has created a
+/// contact in the very moment, so this many in a row is no race.
+const ATTEMPTS_MAX: usize = 8;
+
+/// What happens to a row whose contact exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum OnConflict {
+    #[default]
+    Update,
+    Skip,
+}
+
+impl Accepted for OnConflict {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        match value.as_str().map(str::trim) {
+            Some("update") => Ok(Self::Update),
+            Some("skip") => Ok(Self::Skip),
+            _ => Err("must be one of update, skip".to_owned()),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "enum": ["update", "skip"],
+            "default": "update",
+            "description": "What happens to a row whose contact exists, found by number, then e-mail, then code",
+        })
+    }
+}
+
+/// The body of `POST /contacts/import`.
+pub struct Import {
+    rows: Vec<Result<WrittenContact, Vec<FieldError>>>,
+    on_conflict: OnConflict,
+}
+
+impl Input for Import {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let rows = fields.rows("contacts", ROWS_MAX, |fields| Some(WrittenContact::read_row(fields)));
+        let on_conflict = fields.optional("onConflict").unwrap_or_default();
+        Some(Self { rows: rows?, on_conflict })
+    }
+}
+
+/// What became of the rows of an import.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ImportReport {
+    #[schema(example = 2)]
+    pub created: usize,
+    #[schema(example = 1)]
+    pub updated: usize,
+    /// Rows whose contact exists, with `skip`.
+    #[schema(example = 0)]
+    pub skipped: usize,
+    /// What was wrong with rows; nothing of such a row is stored, and all of the others.
+    pub errors: Vec<ImportError>,
+}
+
+/// What was wrong with one row.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ImportError {
+    /// Of the row, from 0.
+    #[schema(example = 3)]
+    pub index: usize,
+    /// Its path in the row.
+    #[schema(example = "email")]
+    pub field: String,
+    #[schema(example = "must be an e-mail address")]
+    pub reason: String,
+}
+
+/// `POST /contacts/import`.
+pub async fn import(caller: Caller, app: Data<App>, body: Body<Import>, once: Once) -> Answer<Shown<ImportReport>> {
+    let (company, import) = (caller.company, body.0);
+    let changes = app.engine.contact_changes(company);
+    let report = once
+        .plain(&app.engine.store().db, async |db| {
+            table::take_turn(db, company).await?;
+            for _ in 0..ATTEMPTS_MAX {
+                let mut attempt = hotline_persistence::error::within(db.begin()).await?;
+                let plan = plan(&mut attempt, company, &import).await?;
+                changes.note(plan.contacts.iter().filter_map(|contact| contact.id));
+                match store(&mut attempt, company, &plan.contacts).await {
+                    Ok(()) => {
+                        hotline_persistence::error::within(attempt.commit()).await?;
+                        return Ok(Shown::of(plan.report));
+                    }
+                    // Somebody else's contact since we looked: it is updated then, or skipped.
+                    Err(Error::Taken(_)) => hotline_persistence::error::within(attempt.rollback()).await?,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(ApiError::unavailable())
+        })
+        .await?;
+    changes.settle().await;
+    Ok(report)
+}
+
+/// What is to be stored, and what is answered.
+struct Plan {
+    contacts: Vec<Planned>,
+    report: ImportReport,
+}
+
+/// A contact that rows create or change.
+#[derive(Default)]
+struct Planned {
+    /// None: it is created.
+    id: Option<ContactId>,
+    /// As it is stored.
+    number: Option<String>,
+    columns: ContactColumns,
+    tags: Option<Vec<TagId>>,
+    values: BTreeMap<CustomFieldId, Option<String>>,
+}
+
+async fn plan(db: &mut PgConnection, company: CompanyId, import: &Import) -> Answer<Plan> {
+    let rows = || import.rows.iter().flatten();
+    let texts = |column| rows().filter_map(move |row| row.columns.text(column));
+    let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
+    let (numbers, codes): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("code").collect());
+    let candidates = table::candidates(db, company, &numbers, &emails, &codes).await?;
+    let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
+    let tags = table::known_tags(db, company, &tags).await?.into_iter().collect();
+    let fields = custom_fields::held_of_application(db, company, Application::Contact).await?;
+    let mut planner = Planner { known: Known::of(candidates), tags, fields, on_conflict: import.on_conflict };
+    Ok(planner.plan(&import.rows))
+}
+
+/// The contacts that rows may mean, as they are after the rows so far.
+#[derive(Default)]
+struct Known {
+    contacts: Vec<Planned>,
+    /// Contacts of which anything is to be stored.
+    touched: BTreeSet<usize>,
+    now: Vec<Identity>,
+    by_number: HashMap<String, usize>,
+    /// Of several, the oldest is meant; they are in the order of their ids.
+    by_email: HashMap<String, BTreeSet<usize>>,
+    by_code: HashMap<String, BTreeSet<usize>>,
+}
+
+/// What a contact is found by.
+#[derive(Clone, Default)]
+struct Identity {
+    number: Option<String>,
+    /// In lower case.
+    email: Option<String>,
+    code: Option<String>,
+}
+
+impl Identity {
+    fn after(&self, columns: &ContactColumns) -> Self {
+        let text = |column, now: &Option<String>| {
+            if columns.has(column) { columns.text(column).map(str::to_owned) } else { now.clone() }
+        };
+        Self {
+            number: text("number", &self.number),
+            email: text("email", &self.email).map(|email| email.to_lowercase()),
+            code: text("code", &self.code),
+        }
+    }
+}
+
+impl Known {
+    fn of(candidates: Vec<Candidate>) -> Self {
+        let mut known = Self::default();
+        for candidate in candidates {
+            let number = candidate.number.clone();
+            let index = known.add(Planned { id: Some(candidate.id), number, ..Planned::default() });
+            let email = candidate.email.map(|email| email.to_lowercase());
+            known.identify(index, Identity { number: candidate.number, email, code: candidate.code });
+        }
+        known
+    }
+
+    fn add(&mut self, contact: Planned) -> usize {
+        self.contacts.push(contact);
+        self.now.push(Identity::default());
+        self.contacts.len() - 1
+    }
+
+    /// From here on the contact is found by these.
+    fn identify(&mut self, index: usize, next: Identity) {
+        let before = std::mem::replace(&mut self.now[index], next.clone());
+        if let Some(number) = before.number {
+            self.by_number.remove(&number);
+        }
+        if let Some(number) = next.number {
+            self.by_number.insert(number, index);
+        }
+        for (found_by, before, next) in
+            [(&mut self.by_email, before.email, next.email), (&mut self.by_code, before.code, next.code)]
+        {
+            if let Some(contacts) = before.and_then(|text| found_by.get_mut(&text)) {
+                contacts.remove(&index);
+            }
+            if let Some(text) = next {
+                found_by.entry(text).or_default().insert(index);
+            }
+        }
+    }
+
+    fn find(&self, columns: &ContactColumns) -> Option<usize> {
+        let oldest =
+            |found_by: &HashMap<String, BTreeSet<usize>>, text: Option<String>| found_by.get(&text?)?.first().copied();
+        let by_number = columns.text("number").and_then(|number| self.by_number.get(number).copied());
+        by_number
+            .or_else(|| oldest(&self.by_email, columns.text("email").map(str::to_lowercase)))
+            .or_else(|| oldest(&self.by_code, columns.text("code").map(str::to_owned)))
+    }
+}
+
+struct Planner {
+    known: Known,
+    tags: BTreeSet<TagId>,
+    fields: Vec<CustomFieldRow>,
+    on_conflict: OnConflict,
+}
+
+impl Planner {
+    fn plan(&mut self, rows: &[Result<WrittenContact, Vec<FieldError>>]) -> Plan {
+        let mut report = ImportReport::default();
+        for (index, row) in rows.iter().enumerate() {
+            let outcome = row.clone().and_then(|row| self.take(row));
+            match outcome {
+                Ok(count) => *count(&mut report) += 1,
+                Err(errors) => report.errors.extend(errors.into_iter().map(|error| ImportError {
+                    index,
+                    field: error.field,
+                    reason: error.reason,
+                })),
+            }
+        }
+        let known = std::mem::take(&mut self.known);
+        let touched = |(index, contact)| known.touched.contains(&index).then_some(contact);
+        Plan { contacts: known.contacts.into_iter().enumerate().filter_map(touched).collect(), report }
+    }
+
+    /// Takes one row, and answers where it counts.
+    fn take(&mut self, row: WrittenContact) -> Result<fn(&mut ImportReport) -> &mut usize, Vec<FieldError>> {
+        let found = self.known.find(&row.columns);
+        if found.is_some() && self.on_conflict == OnConflict::Skip {
+            return Ok(|report| &mut report.skipped);
+        }
+        let mut row = row;
+        let mut errors = Vec::new();
+        if found.is_none() && !row.name_by_number() {
+            let reason = "is required without number".to_owned();
+            errors.push(FieldError { field: "name".to_owned(), reason });
+        }
+        for (index, tag) in row.tags.iter().flatten().enumerate() {
+            if !self.tags.contains(tag) {
+                let reason = "names no tag of the company".to_owned();
+                errors.push(FieldError { field: format!("tagIds[{index}]"), reason });
+            }
+        }
+        let values = custom_values::check_all(&self.fields, &row.values, found.is_none());
+        let values = match values {
+            Ok(values) if errors.is_empty() => values,
+            Ok(_) => return Err(errors),
+            Err(wrong) => {
+                errors.extend(wrong);
+                return Err(errors);
+            }
+        };
+        let index = found.unwrap_or_else(|| self.known.add(Planned::default()));
+        self.known.touched.insert(index);
+        self.known.identify(index, self.known.now[index].after(&row.columns));
+        let contact = &mut self.known.contacts[index];
+        contact.columns.merge(row.columns);
+        contact.tags = row.tags.or(contact.tags.take());
+        contact.values.extend(values);
+        Ok(if found.is_some() { |report| &mut report.updated } else { |report| &mut report.created })
+    }
+}
+
+/// Writes what was planned, in a handful of statements.
+async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) -> Result<(), Error> {
+    let new = contacts.iter().filter(|contact| contact.id.is_none()).count();
+    let mut new_ids = table::take_ids(db, new).await?.into_iter();
+    let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::new());
+    let (mut with_tags, mut tagged, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for contact in contacts {
+        let id = match contact.id {
+            Some(id) => {
+                updated.push((id, contact.columns.clone()));
+                id
+            }
+            None => {
+                let id = new_ids.next().ok_or_else(|| Error::Unavailable("ids are missing".to_owned()))?;
+                inserted.push((id, contact.columns.clone()));
+                id
+            }
+        };
+        if let Some(tags) = &contact.tags {
+            with_tags.push(id);
+            tagged.extend(tags.iter().map(|tag| (id, *tag)));
+        }
+        values.extend(contact.values.iter().map(|(field, value)| (id, *field, value.clone())));
+    }
+    // First who gives a number up, then who may take it.
+    let gives_up = |contact: &&Planned| {
+        contact.number.is_some()
+            && contact.columns.has("number")
+            && contact.columns.text("number") != contact.number.as_deref()
+    };
+    let given_up: Vec<ContactId> = contacts.iter().filter(gives_up).filter_map(|contact| contact.id).collect();
+    table::clear_numbers(db, company, &given_up).await?;
+    table::update_all(db, company, &updated).await?;
+    table::insert_all(db, company, &inserted).await?;
+    if !with_tags.is_empty() {
+        contacts::set_tags(db, company, &with_tags, &tagged).await?;
+    }
+    contacts::set_custom_values(db, company, &values).await
+}

@@ -1,0 +1,74 @@
+//! Contacts: the people and groups a company talks to. Plain; sends and visitor sessions create them as well.
+
+mod import;
+mod tags;
+mod tax_number;
+mod view;
+mod write;
+
+use actix_web::web::Data;
+use hotline_persistence::tables::channels;
+use hotline_persistence::tables::contacts::{self, ContactFilter};
+use hotline_persistence::{ChannelId, ContactId};
+
+pub use import::import;
+pub use tags::{add_tag, remove_tag};
+pub use view::Contact;
+pub use write::{create, update};
+
+use crate::app::App;
+use crate::web::values::{Email, Name, Number, Search};
+use crate::web::{Answer, ApiError, Caller, Done, Filter, Listed, Params, PathId, Query, Shown};
+
+/// Filters of the list: `search` looks into name, number, e-mail and code; `channelId` is the last channel.
+pub struct Filters(ContactFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(ContactFilter {
+            search: query.filter::<Search>("search").map(|text| text.0),
+            number: query.filter::<Number>("number").map(|number| number.0),
+            email: query.filter::<Email>("email").map(|email| email.0),
+            tag_id: query.filter("tagId"),
+            channel_id: query.filter("channelId"),
+            origin: query.filter::<Name>("origin").map(|origin| origin.0),
+            is_group: query.filter("isGroup"),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// `GET /contacts`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Contact>> {
+    let filter = query.filter.0;
+    if let Some(channel) = filter.channel_id {
+        check_channel(&caller, channel)?;
+    }
+    let db = app.engine.reads().tables(caller.company).await?;
+    if let Some(tag) = filter.tag_id
+        && !contacts::tag_exists(db, caller.company, tag).await?
+    {
+        return Err(ApiError::not_found());
+    }
+    let rows = contacts::list(db, caller.company, &filter, query.page).await?;
+    Ok(Listed::of(query.page, rows, Contact::from))
+}
+
+/// `GET /contacts/{contactId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Shown<Contact>> {
+    let db = app.engine.reads().tables(caller.company).await?;
+    let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Shown::of(Contact::from(row)))
+}
+
+/// `DELETE /contacts/{contactId}`: with closed tickets, messages and sessions. What is open or active keeps a contact.
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Done> {
+    app.engine.remove_contact(caller.company, id.0).await?;
+    Ok(Done)
+}
+
+/// The channel is one of the company's.
+pub(super) fn check_channel(caller: &Caller, id: ChannelId) -> Answer<&channels::ChannelRow> {
+    caller.organization.channels.get(&id).ok_or_else(ApiError::not_found)
+}

@@ -1,0 +1,27 @@
+//! Tags are put on contacts and taken off. A tag belongs to the contact, and stays on it whatever its tickets do.
+
+use actix_web::web::Data;
+use hotline_persistence::tables::contacts;
+use hotline_persistence::{ContactId, TagId};
+
+use crate::app::App;
+use crate::web::{Answer, Caller, Done, Once, PathId};
+
+/// `PUT /contacts/{contactId}/tags/{tagId}`. Applying a tag the contact has already changes nothing.
+pub async fn add_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>, once: Once) -> Answer<Done> {
+    let (contact, tag) = ids.0;
+    once.plain(&app.engine.store().db, async |db| {
+        contacts::link_tag(db, caller.company, contact, tag).await?;
+        Ok(Done)
+    })
+    .await
+}
+
+/// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
+pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> Answer<Done> {
+    let (contact, tag) = ids.0;
+    let mut transaction = hotline_persistence::error::within(app.engine.store().db.begin()).await?;
+    contacts::unlink_tag(&mut transaction, caller.company, contact, tag).await?;
+    hotline_persistence::error::within(transaction.commit()).await?;
+    Ok(Done)
+}

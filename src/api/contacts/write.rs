@@ -1,0 +1,185 @@
+//! Contacts are created and changed.
+
+use actix_web::web::Data;
+use hotline_actors::Refusal;
+use hotline_persistence::tables::contacts::{self, ContactColumns};
+use hotline_persistence::tables::custom_fields::{self, Application};
+use hotline_persistence::{CompanyId, ContactId, TagId};
+use sqlx::PgConnection;
+
+use super::Contact;
+use super::tax_number::TaxNumber;
+use crate::api::custom_values::{self, GivenValue};
+use crate::app::App;
+use crate::web::values::{Email, FilledText, Name, Number};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, PathId, Shown};
+
+/// Tags given at once.
+const TAGS_MAX: usize = 100;
+
+/// What is written of a contact: only what was given.
+#[derive(Clone, Debug, Default)]
+pub struct WrittenContact {
+    pub(super) columns: ContactColumns,
+    /// All tags the contact is to have.
+    pub(super) tags: Option<Vec<TagId>>,
+    pub(super) values: Vec<GivenValue>,
+}
+
+macro_rules! texts {
+    ($fields:ident, $columns:ident; $($name:literal $column:literal $kind:ty),+ $(,)?) => {$(
+        if let Some(text) = $fields.patch::<$kind>($name).into_option() {
+            $columns.set($column, text.map(|text| text.0));
+        }
+    )+};
+}
+
+impl WrittenContact {
+    /// Reads every field but those that cannot be cleared, which creations and changes read differently.
+    fn read(fields: &mut Fields<'_>, name: Option<Name>, is_group: Option<bool>) -> Self {
+        let mut columns = ContactColumns::default();
+        if let Some(name) = name {
+            columns.set("name", Some(name.0));
+        }
+        if let Some(is_group) = is_group {
+            columns.set_is_group(is_group);
+        }
+        if let Some(number) = fields.patch::<Number>("number").into_option() {
+            columns.set("number_country", number.as_ref().and_then(Number::country));
+            columns.set("number", number.map(|number| number.0));
+        }
+        texts! { fields, columns;
+            "email" "email" Email,
+            "code" "code" Name,
+            "cpfCnpj" "cpf_cnpj" TaxNumber,
+            "origin" "origin" Name,
+            "profilePicUrl" "profile_pic_url" FilledText,
+            "socialUsername" "social_username" Name,
+            "lid" "lid" Name,
+            "sourceUrl" "source_url" FilledText,
+            "sourceId" "source_id" Name,
+            "headline" "headline" FilledText,
+            "mediaType" "media_type" Name,
+            "mediaUrl" "media_url" FilledText,
+            "utmSource" "utm_source" Name,
+            "utmMedium" "utm_medium" Name,
+            "utmCampaign" "utm_campaign" Name,
+            "utmId" "utm_id" Name,
+            "fbclid" "fbclid" FilledText,
+            "gclid" "gclid" FilledText,
+            "ctwaClid" "ctwa_clid" FilledText,
+        }
+        let values = custom_values::read(fields);
+        Self { columns, tags: None, values }
+    }
+
+    /// A contact without a name is called by its number. False when it has neither.
+    pub(super) fn name_by_number(&mut self) -> bool {
+        if self.columns.text("name").is_none() {
+            let Some(number) = self.columns.text("number").map(str::to_owned) else { return false };
+            self.columns.set("name", Some(number));
+        }
+        true
+    }
+
+    /// A row of an import: what it is not to change may be `null` as well.
+    pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
+        let name = fields.optional("name");
+        let is_group = fields.optional("isGroup");
+        let tags = fields.list("tagIds", TAGS_MAX);
+        Self { tags, ..Self::read(fields, name, is_group) }
+    }
+}
+
+/// The body of `POST /contacts`.
+pub struct NewContact(WrittenContact);
+
+impl Input for NewContact {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut written = WrittenContact::read_row(fields);
+        // A name or number that is not accepted has been refused already.
+        if !written.name_by_number() && !fields.has("name") && !fields.has("number") {
+            fields.refuse("name", "is required without number");
+        }
+        Some(Self(written))
+    }
+}
+
+/// `POST /contacts`. Numbers are unique within a company.
+pub async fn create(caller: Caller, app: Data<App>, body: Body<NewContact>, once: Once) -> Answer<Created<Contact>> {
+    let (company, NewContact(new)) = (caller.company, body.0);
+    once.plain(&app.engine.store().db, async |db| {
+        let values = check_values(db, company, &new.values, true).await?;
+        let id = contacts::insert(db, company, &new.columns).await?;
+        set_links(db, company, id, new.tags.as_deref(), values).await?;
+        Ok(Created::of(find(db, company, id).await?))
+    })
+    .await
+}
+
+/// The body of `PUT /contacts/{contactId}`.
+pub struct ChangedContact(WrittenContact);
+
+impl Input for ChangedContact {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.changed("name");
+        let is_group = fields.changed("isGroup");
+        let tags = fields.changed_list("tagIds", TAGS_MAX);
+        Some(Self(WrittenContact { tags, ..WrittenContact::read(fields, name, is_group) }))
+    }
+}
+
+/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Conversations show the
+/// contact as it now is from the answer on.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<ContactId>,
+    body: Body<ChangedContact>,
+    once: Once,
+) -> Answer<Shown<Contact>> {
+    let (company, id, ChangedContact(change)) = (caller.company, id.0, body.0);
+    let changes = app.engine.contact_changes(company);
+    let db = app.engine.reads().tables(company).await?;
+    let shown = once
+        .plain(db, async |db| {
+            changes.note([id]);
+            contacts::update(db, company, id, &change.columns).await?;
+            let values = check_values(db, company, &change.values, false).await?;
+            set_links(db, company, id, change.tags.as_deref(), values).await?;
+            Ok(Shown::of(find(db, company, id).await?))
+        })
+        .await?;
+    changes.settle().await;
+    Ok(shown)
+}
+
+type Values = Vec<(hotline_persistence::CustomFieldId, Option<String>)>;
+
+/// Values as they are stored, once they are found good by the fields there are.
+async fn check_values(db: &mut PgConnection, company: CompanyId, given: &[GivenValue], is_new: bool) -> Answer<Values> {
+    if given.is_empty() && !is_new {
+        return Ok(Vec::new());
+    }
+    let known = custom_fields::held_of_application(db, company, Application::Contact).await?;
+    custom_values::check_all(&known, given, is_new).map_err(|errors| Refusal::Invalid(errors).into())
+}
+
+async fn set_links(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: ContactId,
+    tags: Option<&[TagId]>,
+    values: Values,
+) -> Answer<()> {
+    if let Some(tags) = tags {
+        let tagged: Vec<(ContactId, TagId)> = tags.iter().map(|tag| (id, *tag)).collect();
+        contacts::set_tags(db, company, &[id], &tagged).await?;
+    }
+    let values: Vec<_> = values.into_iter().map(|(field, value)| (id, field, value)).collect();
+    Ok(contacts::set_custom_values(db, company, &values).await?)
+}
+
+async fn find(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Answer<contacts::ContactRow> {
+    contacts::find(db, company, id).await?.ok_or_else(ApiError::not_found)
+}

@@ -1,0 +1,263 @@
+//! Values of custom fields, as contacts and cards are given them: read, and checked against their fields.
+
+use chrono::{DateTime, NaiveDate};
+use hotline_actors::FieldError;
+use hotline_persistence::CustomFieldId;
+use hotline_persistence::tables::custom_fields::{CustomFieldRow, CustomFieldType};
+use url::Url;
+
+use crate::web::values::{Accepted, Email, Name, Number, Text};
+use crate::web::{Fields, Patch};
+
+/// Values written at once.
+pub const VALUES_MAX: usize = 200;
+
+/// Characters of a number; more digits than anybody counts with.
+const NUMBER_CHARACTERS_MAX: usize = 30;
+
+/// One value of a body: the field's key, and what it is set to; none clears it.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct GivenValue {
+    pub key: String,
+    pub value: Option<String>,
+}
+
+/// Reads `customFields`: `[{key, value}]`.
+pub fn read(fields: &mut Fields<'_>) -> Vec<GivenValue> {
+    let given = fields.objects("customFields", VALUES_MAX, |fields| {
+        let key = fields.required::<Name>("key");
+        let value = match fields.patch::<Text>("value") {
+            Patch::Value(text) => Some(Some(text.0)),
+            Patch::Null => Some(None),
+            Patch::Absent => {
+                if !fields.has("value") {
+                    fields.refuse("value", "is required, or null to clear it");
+                }
+                None
+            }
+        };
+        Some(GivenValue { key: key?.0, value: value? })
+    });
+    given.unwrap_or_default()
+}
+
+/// Checks values against the fields there are, all of one application. Answers what is to be written, each field once:
+/// the last value counts. With `is_new` every required field must be there; an existing record may lack it, but not
+/// lose it.
+///
+/// # Errors
+/// Everything that is wrong, each with the field's key.
+pub fn check_all(
+    known: &[CustomFieldRow],
+    given: &[GivenValue],
+    is_new: bool,
+) -> Result<Vec<(CustomFieldId, Option<String>)>, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    let mut checked: Vec<(CustomFieldId, Option<String>)> = Vec::with_capacity(given.len());
+    for (index, GivenValue { key, value }) in given.iter().enumerate() {
+        let mut refuse = |part: &str, reason: String| {
+            errors.push(FieldError { field: format!("customFields[{index}].{part}"), reason });
+        };
+        let Some(field) = known.iter().find(|field| field.key == *key) else {
+            refuse("key", format!("`{key}` is no custom field"));
+            continue;
+        };
+        let value = match value {
+            None if field.required => Err("is required".to_owned()),
+            None => Ok(None),
+            Some(value) => check(field.kind, &field.options, value).map(Some),
+        };
+        match value {
+            Ok(value) => {
+                checked.retain(|(id, _)| *id != field.id);
+                checked.push((field.id, value));
+            }
+            Err(reason) => refuse("value", format!("of `{key}` {reason}")),
+        }
+    }
+    if is_new {
+        let is_given = |field: &CustomFieldRow| given.iter().any(|value| value.key == field.key);
+        for field in known.iter().filter(|field| field.required && !is_given(field)) {
+            let reason = format!("must have a value of `{}`", field.key);
+            errors.push(FieldError { field: "customFields".to_owned(), reason });
+        }
+    }
+    if errors.is_empty() { Ok(checked) } else { Err(errors) }
+}
+
+/// Checks one value by its field's type and options. Answers it as it is stored.
+///
+/// # Errors
+/// What is wrong, as a phrase that follows the field's key.
+pub fn check(kind: CustomFieldType, options: &[String], value: &str) -> Result<String, String> {
+    let value = value.trim();
+    if value.is_empty() {
+        return Err("must not be blank".to_owned());
+    }
+    let is_accepted = match kind {
+        CustomFieldType::Text if value.contains(['\n', '\r']) => return Err("must be one line".to_owned()),
+        CustomFieldType::Text | CustomFieldType::Textarea => true,
+        CustomFieldType::Number => is_number(value),
+        CustomFieldType::Boolean => matches!(value, "true" | "false"),
+        CustomFieldType::Date => is_date(value),
+        CustomFieldType::Datetime => DateTime::parse_from_rfc3339(value).is_ok(),
+        CustomFieldType::Email => return Email::from_text(value).map(|email| email.0),
+        CustomFieldType::Url => is_url(value),
+        CustomFieldType::Phone => return Number::from_text(value).map(|number| number.0),
+        CustomFieldType::Select => options.iter().any(|option| option == value),
+        CustomFieldType::Multiselect => return chosen(options, value),
+    };
+    if is_accepted { Ok(value.to_owned()) } else { Err(expected(kind, options)) }
+}
+
+fn expected(kind: CustomFieldType, options: &[String]) -> String {
+    match kind {
+        CustomFieldType::Number => "must be a number like 12.5".to_owned(),
+        CustomFieldType::Boolean => "must be true or false".to_owned(),
+        CustomFieldType::Date => "must be a date like 2026-01-31".to_owned(),
+        CustomFieldType::Datetime => "must be an RFC 3339 date-time".to_owned(),
+        CustomFieldType::Url => "must be an http or https address".to_owned(),
+        _ => format!("must be one of {}", options.join(", ")),
+    }
+}
+
+/// As JSON writes it, but without an exponent.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let whole = whole.strip_prefix('-').unwrap_or(whole);
+    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+    text.len() <= NUMBER_CHARACTERS_MAX && digits(whole) && !has_leading_zero && digits(fraction)
+}
+
+fn is_date(text: &str) -> bool {
+    // The length keeps out what chrono also reads: years of other lengths, days of one digit.
+    text.len() == "2026-01-31".len() && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+}
+
+fn is_url(text: &str) -> bool {
+    !text.contains(char::is_whitespace)
+        && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// Options as a JSON array, each once.
+fn chosen(options: &[String], text: &str) -> Result<String, String> {
+    let expected = || format!("must be a JSON array of {}", options.join(", "));
+    let chosen: Vec<String> = serde_json::from_str(text).map_err(|_| expected())?;
+    let is_once = |(index, option): (usize, &String)| options.contains(option) && !chosen[..index].contains(option);
+    if chosen.iter().enumerate().all(is_once) {
+        serde_json::to_string(&chosen).map_err(|_| expected())
+    } else {
+        Err(expected())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+    use hotline_persistence::tables::custom_fields::Application;
+    use sqlx::types::Json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_accepted_by_its_fields_type() {
+        let options = ["Blue".to_owned(), "Dark red".to_owned()];
+        let long = "9".repeat(31);
+        let table: &[(CustomFieldType, &[(&str, &str)], &[&str])] = &[
+            (CustomFieldType::Text, &[("  a b ", "a b"), ("12", "12")], &["a\nb", " ", ""]),
+            (CustomFieldType::Textarea, &[("a\nb", "a\nb")], &["", "\n"]),
+            (
+                CustomFieldType::Number,
+                &[("12.5", "12.5"), ("-0.05", "-0.05"), ("0", "0"), ("1000000", "1000000")],
+                &["12,5", "1e3", "+1", ".5", "5.", "007", "-", "0x1", "NaN", "١", "1 000", long.as_str()],
+            ),
+            (CustomFieldType::Boolean, &[("true", "true"), ("false", "false")], &["True", "1", "yes"]),
+            (
+                CustomFieldType::Date,
+                &[("2026-01-31", "2026-01-31"), ("2024-02-29", "2024-02-29"), ("1950-12-01", "1950-12-01")],
+                &["2026-02-30", "31/01/2026", "2026-1-31", "2026-01-31T00:00:00Z", "+2026-1-31", "tomorrow"],
+            ),
+            (
+                CustomFieldType::Datetime,
+                &[
+                    ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z"),
+                    ("2026-01-31T12:00:00.5-03:00", "2026-01-31T12:00:00.5-03:00"),
+                ],
+                &["2026-01-31", "2026-01-31T12:00:00", "1767225600"],
+            ),
+            (CustomFieldType::Email, &[("a@b.example", "a@b.example")], &["a", "a b@c", "@"]),
+            (
+                CustomFieldType::Url,
+                &[
+                    ("https://example.com/a?b=c", "https://example.com/a?b=c"),
+                    ("http://localhost:8080", "http://localhost:8080"),
+                ],
+                &["example.com", "ftp://example.com", "javascript:alert(1)", "https://", "https://a b"],
+            ),
+            (CustomFieldType::Phone, &[("+55 (11) 98765-4321", "5511987654321")], &["123", "abc"]),
+            (CustomFieldType::Select, &[("Blue", "Blue"), (" Dark red ", "Dark red")], &["blue", "Red", "[\"Blue\"]"]),
+            (
+                CustomFieldType::Multiselect,
+                &[("[\"Dark red\", \"Blue\"]", "[\"Dark red\",\"Blue\"]"), ("[]", "[]")],
+                &["Blue", "[\"Red\"]", "[\"Blue\",\"Blue\"]", "[1]", "{}", "[\"Blue\""],
+            ),
+        ];
+        assert_eq!(table.len(), CustomFieldType::ALL.len(), "a type is missing");
+        for (kind, good, bad) in table {
+            for (given, stored) in *good {
+                assert_eq!(check(*kind, &options, given).as_deref(), Ok(*stored), "{kind:?} {given}");
+            }
+            for given in *bad {
+                assert!(check(*kind, &options, given).is_err(), "{kind:?} {given}");
+            }
+        }
+    }
+
+    fn field(id: i64, key: &str, kind: CustomFieldType, required: bool) -> CustomFieldRow {
+        CustomFieldRow {
+            id: CustomFieldId(id),
+            key: key.to_owned(),
+            name: key.to_owned(),
+            application: Application::Contact,
+            kind,
+            options: Json(Vec::new()),
+            required,
+            position: 1,
+            created_at: Utc::now(),
+            updated_at: Utc::now(),
+        }
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_named_with_its_key() {
+        let known = [
+            field(1, "size", CustomFieldType::Number, true),
+            field(2, "note", CustomFieldType::Text, false),
+            field(3, "born", CustomFieldType::Date, true),
+        ];
+        let given = |values: &[(&str, Option<&str>)]| -> Vec<GivenValue> {
+            let value = |(key, value): &(&str, Option<&str>)| GivenValue {
+                key: (*key).to_owned(),
+                value: value.map(str::to_owned),
+            };
+            values.iter().map(value).collect()
+        };
+        let refused =
+            check_all(&known, &given(&[("size", Some("x")), ("shoe", Some("1"))]), true).expect_err("refused");
+        let named: Vec<(&str, bool)> = refused
+            .iter()
+            .map(|error| {
+                (error.field.as_str(), ["`size`", "`shoe`", "`born`"].iter().any(|key| error.reason.contains(key)))
+            })
+            .collect();
+        assert_eq!(named, [("customFields[0].value", true), ("customFields[1].key", true), ("customFields", true)]);
+        assert!(check_all(&known, &given(&[("size", None)]), false).is_err(), "a required field is not cleared");
+        assert_eq!(
+            check_all(&known, &given(&[("note", Some("a")), ("note", None), ("size", Some("1"))]), false),
+            Ok(vec![(CustomFieldId(2), None), (CustomFieldId(1), Some("1".to_owned()))]),
+            "the last value of a field counts"
+        );
+    }
+}

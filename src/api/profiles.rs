@@ -1,0 +1,69 @@
+//! Permission profiles: what a user may do. Plain; to read. They are made on the command line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use actix_web::web::Data;
+use hotline_persistence::tables::profiles::{self, ProfileFilter, ProfileRow};
+use hotline_persistence::{ProfileId, table};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::web::values::{Search, Timestamp};
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
+
+/// What users may do.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Profile {
+    pub id: ProfileId,
+    #[schema(example = "Agent")]
+    pub name: String,
+    /// Methods, by module.
+    #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
+    pub permissions: BTreeMap<String, BTreeSet<String>>,
+    /// Whether they see the cards of others.
+    #[schema(example = false)]
+    pub sees_all_cards: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl From<ProfileRow> for Profile {
+    fn from(row: ProfileRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            permissions: row.permissions.0,
+            sees_all_cards: row.sees_all_cards,
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
+        }
+    }
+}
+
+/// Filters of the list: `search` looks into the name.
+pub struct Filters(ProfileFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(ProfileFilter {
+            search: query.filter::<Search>("search").map(|text| text.0),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// `GET /profiles`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Profile>> {
+    let rows = profiles::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    Ok(Listed::of(query.page, rows, Profile::from))
+}
+
+/// `GET /profiles/{profileId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ProfileId>) -> Answer<Shown<Profile>> {
+    let row: Option<ProfileRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
+}

@@ -1,0 +1,123 @@
+//! Users are made and changed.
+
+use actix_web::web::Data;
+use hotline_persistence::password::Password;
+use hotline_persistence::tables::users::{self, UserFields, UserRow};
+use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId, table};
+use sqlx::PgConnection;
+use tokio::sync::Semaphore;
+
+use super::User;
+use crate::api::directory::changed;
+use crate::api::named::LINKS_MAX;
+use crate::app::App;
+use crate::web::values::{Email, Name};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, Patch, PathId, Shown};
+
+/// Passwords that are hashed at once: each takes 19 MiB and a core for tens of milliseconds, and conversations need
+/// the cores more.
+static HASHING: Semaphore = Semaphore::const_new(2);
+
+/// What is stored of a password.
+async fn hashed(password: Patch<Password>) -> Answer<Option<Option<String>>> {
+    let password = match password {
+        Patch::Absent => return Ok(None),
+        Patch::Null => return Ok(Some(None)),
+        Patch::Value(password) => password,
+    };
+    let _turn = HASHING.acquire().await.map_err(ApiError::internal)?;
+    let hash = tokio::task::spawn_blocking(move || password.hash()).await.map_err(ApiError::internal)?;
+    Ok(Some(Some(hash.map_err(ApiError::internal)?)))
+}
+
+/// The body of `POST /users`.
+pub struct NewUser {
+    name: Name,
+    email: Email,
+    password: Patch<Password>,
+    profile: Option<ProfileId>,
+    queues: Vec<QueueId>,
+    active: Option<bool>,
+}
+
+impl Input for NewUser {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required("name");
+        let email = fields.required("email");
+        let password = fields.patch("password");
+        let profile = fields.optional("profileId");
+        let queues = fields.list("queueIds", LINKS_MAX).unwrap_or_default();
+        let active = fields.optional("active");
+        Some(Self { name: name?, email: email?, password, profile, queues, active })
+    }
+}
+
+/// `POST /users`. E-mails are unique within a company, whatever their case.
+pub async fn create(caller: Caller, app: Data<App>, body: Body<NewUser>, once: Once) -> Answer<Created<User>> {
+    let NewUser { name, email, password, profile, queues, active } = body.0;
+    let company = caller.company;
+    let hash = hashed(password).await?;
+    let insert = once.plain(&app.engine.store().db, async |db| {
+        let fields =
+            UserFields { password_hash: hash.as_ref().map(Option::as_deref), profile_id: Some(profile), active };
+        let id = users::insert(&mut *db, company, &name.0, &email.0, fields).await?;
+        users::set_queues(&mut *db, company, id, &queues).await?;
+        Ok(Created::of(find(db, company, id).await?))
+    });
+    changed(&app, company, insert).await
+}
+
+/// The body of `PUT /users/{userId}`.
+pub struct ChangedUser {
+    name: Option<Name>,
+    email: Option<Email>,
+    password: Patch<Password>,
+    profile: Patch<ProfileId>,
+    queues: Option<Vec<QueueId>>,
+    active: Option<bool>,
+}
+
+impl Input for ChangedUser {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self {
+            name: fields.changed("name"),
+            email: fields.changed("email"),
+            password: fields.patch("password"),
+            profile: fields.patch("profileId"),
+            queues: fields.changed_list("queueIds", LINKS_MAX),
+            active: fields.changed("active"),
+        })
+    }
+}
+
+/// `PUT /users/{userId}`. Without a password nobody can sign in as this user.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<UserId>,
+    body: Body<ChangedUser>,
+    once: Once,
+) -> Answer<Shown<User>> {
+    let ChangedUser { name, email, password, profile, queues, active } = body.0;
+    let company = caller.company;
+    let hash = hashed(password).await?;
+    let update = once.plain(&app.engine.store().db, async |db| {
+        let fields = UserFields {
+            password_hash: hash.as_ref().map(Option::as_deref),
+            profile_id: profile.into_option(),
+            active,
+        };
+        let name = name.as_ref().map(|name| name.0.as_str());
+        let email = email.as_ref().map(|email| email.0.as_str());
+        users::update(&mut *db, company, id.0, name, email, fields).await?;
+        if let Some(queues) = &queues {
+            users::set_queues(&mut *db, company, id.0, queues).await?;
+        }
+        Ok(Shown::of(find(db, company, id.0).await?))
+    });
+    changed(&app, company, update).await
+}
+
+async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> Answer<UserRow> {
+    table::find(db, company, id).await?.ok_or_else(ApiError::not_found)
+}

@@ -1,0 +1,103 @@
+//! Contacts change while conversations with them are hot.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::{changed, contact, shown};
+use crate::steps::{close, id, sent, ticket};
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
+    let app = TestApp::start().await;
+    let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let open = json!({"channelId": app.company.phone, "contactId": ana});
+    // A closed one that is hot, an open one, and one on another channel.
+    let first = id(app.api.post("/tickets", open.clone()).await.data(201));
+    close(&app.api, first).await;
+    let second = id(app.api.post("/tickets", open).await.data(201));
+    let webchat = json!({"channelId": app.company.webchat, "contactId": ana});
+    let third = id(app.api.post("/tickets", webchat).await.data(201));
+    let hot = app.service.app.engine.hot();
+    for round in 0..30 {
+        let name = format!("Ana {round}");
+        let number = format!("55119000{round:05}");
+        let change = match round % 3 {
+            0 => json!({"name": name, "number": number}),
+            1 => json!({"name": name}),
+            _ => json!({"name": name, "number": null}),
+        };
+        let now = changed(&app.api, ana, change).await;
+        let expected = json!({"id": ana, "name": name, "number": now["number"]});
+        for id in [first, second, third] {
+            assert_eq!(ticket(&app.api, id).await["contact"], expected);
+        }
+        for listed in app.api.all(&format!("/tickets?contactId={ana}")).await {
+            assert_eq!(listed["contact"], expected);
+        }
+    }
+    assert_eq!(app.service.app.engine.hot(), hot, "nobody went to fetch it");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_send_goes_by_the_number_a_contact_has_now() {
+    let app = TestApp::start().await;
+    let send = |number: &str| json!({"channelId": app.company.phone, "number": number, "type": "text", "body": "x"});
+    let first = sent(&app.api, send("5511900000001")).await;
+    let ana = first["contactId"].as_i64().expect("contact");
+    changed(&app.api, ana, json!({"name": "Ana", "number": "5511900000002"})).await;
+    let again = sent(&app.api, send("5511900000002")).await;
+    assert_eq!((&again["contactId"], &again["ticketId"]), (&first["contactId"], &first["ticketId"]));
+    let other = sent(&app.api, send("5511900000001")).await;
+    assert_ne!(other["contactId"], first["contactId"], "the number is nobody's any more");
+    // Without a number nobody is reached by phone, in the hot ticket as little as in a new one.
+    changed(&app.api, ana, json!({"number": null})).await;
+    let to_contact = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
+    app.api.post("/messages", to_contact.clone()).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
+    let in_ticket = json!({"ticketId": first["ticketId"], "type": "text", "body": "x"});
+    app.api.post("/messages", in_ticket).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
+    changed(&app.api, ana, json!({"number": "5511900000003"})).await;
+    app.api.post("/messages", to_contact).await.data(202);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_import_is_seen_by_conversations_as_well() {
+    let app = TestApp::start().await;
+    let open = app.ticket("5511900000001").await.0;
+    let rows = json!([{"number": "5511900000001", "name": "Imported"}]);
+    app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200);
+    assert_eq!(ticket(&app.api, open).await["contact"]["name"], "Imported");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_changes_last_is_what_everybody_sees() {
+    let app = TestApp::start().await;
+    let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let ticket_of = |reply: &Value| reply["ticketId"].as_i64().expect("ticket");
+    for round in 0..12 {
+        // Openings, closings and many changes at once.
+        let renames =
+            (0..8).map(async |index| drop(changed(&app.api, ana, json!({"name": format!("{round}/{index}")})).await));
+        let sends = (0..8).map(async |_| {
+            let body = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x", "closeTicket": false});
+            let message = sent(&app.api, body).await;
+            app.api.post(&format!("/tickets/{}/close", ticket_of(&message)), json!({})).await;
+        });
+        tokio::join!(join_all(renames), join_all(sends));
+        let name = shown(&app.api, ana).await["name"].clone();
+        for listed in app.api.all(&format!("/tickets?contactId={ana}")).await {
+            assert_eq!(listed["contact"]["name"], name);
+            assert_eq!(ticket(&app.api, id(&listed)).await["contact"]["name"], name, "round {round}");
+        }
+        let open = json!({"channelId": app.company.phone, "contactId": ana});
+        let opened = app.api.post("/tickets", open).await;
+        if opened.status == 201 {
+            assert_eq!(opened.data(201)["contact"]["name"], name);
+            close(&app.api, id(opened.data(201))).await;
+        }
+    }
+    app.stop().await;
+}

@@ -1,0 +1,255 @@
+//! Contacts go, with everything that is theirs, and never while somebody talks with them.
+
+use futures_util::future::{join, join_all};
+use serde_json::{Value, json};
+
+use super::{PATH, contact, field, rows_of, tag};
+use crate::plain::deleted;
+use crate::steps::{NOBODY, close, id, listed, restarted, sent};
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn a_contact_goes_with_everything_that_is_theirs() {
+    let app = TestApp::start().await;
+    let vip = tag(&app.api, "VIP").await;
+    field(&app.api, "Size", "number", &json!({})).await;
+    let body =
+        |number: &str| json!({"number": number, "tagIds": [vip], "customFields": [{"key": "size", "value": "1"}]});
+    let ana = contact(&app.api, body("5511900000001")).await;
+    let ben = contact(&app.api, body("5511900000002")).await;
+    let send = |contact: i64, channel| json!({"channelId": channel, "contactId": contact, "type": "text", "body": "x"});
+    let mut tickets = Vec::new();
+    let mut messages = Vec::new();
+    for contact in [ana, ben, ana] {
+        let message = sent(&app.api, send(contact, app.company.phone)).await;
+        let ticket = message["ticketId"].as_i64().expect("ticket");
+        app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "a note"})).await.data(201);
+        close(&app.api, ticket).await;
+        tickets.push(ticket);
+        messages.push(id(&message));
+    }
+    let session = app.api.post("/webchat/sessions", json!({"channelId": app.company.webchat, "contactId": ana})).await;
+    let session = session.data(201)["id"].as_str().expect("id").to_owned();
+    app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
+
+    let job = app.api.get(&format!("/messages/{}", messages[0])).await.data(200)["jobId"].clone();
+    deleted(&app.api, &format!("{PATH}/{ana}")).await;
+    let gone = [
+        format!("{PATH}/{ana}"),
+        format!("/tickets/{}", tickets[0]),
+        format!("/tickets/{}/messages", tickets[0]),
+        format!("/tickets/{}/events", tickets[2]),
+        format!("/messages/{}", messages[2]),
+        format!("/messages/jobs/{}", job.as_str().expect("job")),
+        format!("/tickets?contactId={ana}"),
+        format!("/messages?contactId={ana}"),
+        format!("/webchat/sessions/{session}"),
+        format!("/webchat/sessions/{session}/messages"),
+    ];
+    for path in &gone {
+        app.api.get(path).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    for (path, body) in [
+        (format!("/tickets/{}/reopen", tickets[2]), json!({})),
+        (format!("/tickets/{}/read", tickets[2]), json!({})),
+        (format!("/tickets/{}/close", tickets[0]), json!({})),
+        ("/tickets".to_owned(), json!({"channelId": app.company.phone, "contactId": ana})),
+        ("/webchat/sessions".to_owned(), json!({"channelId": app.company.webchat, "contactId": ana})),
+        (format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})),
+        (format!("/webchat/sessions/{session}/end"), json!({})),
+    ] {
+        app.api.post(&path, body).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    let wrapup = json!({"wrapupTypeId": app.company.sold});
+    app.api.put(&format!("/tickets/{}/wrapup", tickets[2]), wrapup).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.put(&format!("{PATH}/{ana}"), json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.put(&format!("{PATH}/{ana}/tags/{vip}"), json!({})).await.error(404, "ERR_API_NOT_FOUND");
+    for channel in [app.company.phone, app.company.webchat] {
+        app.api.post("/messages", send(ana, channel)).await.error(404, "ERR_API_CONTACT_NOT_FOUND");
+    }
+    for absent in [ana, NOBODY, 0] {
+        app.api.delete(&format!("{PATH}/{absent}")).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    for table in ["tickets", "messages", "webchat_sessions", "contact_tags", "contact_custom_field_values"] {
+        assert_eq!(rows_of(&app, table, ana).await, 0, "{table}");
+    }
+    assert_eq!((rows_of(&app, "tickets", ben).await, rows_of(&app, "messages", ben).await), (1, 2));
+    assert_eq!(listed(&app.api, PATH).await, [ben]);
+
+    // The number is free: whoever has it is somebody else, also after a restart.
+    let next = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": "x"});
+    let next = sent(&app.api, next).await;
+    assert_ne!(next["contactId"], ana);
+    let app = restarted(app).await;
+    assert_eq!(listed(&app.api, PATH).await, [ben, next["contactId"].as_i64().expect("contact")]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_is_talked_with_stays() {
+    let app = TestApp::start().await;
+    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let path = format!("{PATH}/{ana}");
+    let refused = async |state: &str| {
+        let reply = app.api.delete(&path).await;
+        assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &json!({"state": state}));
+    };
+    let open = json!({"channelId": app.company.phone, "contactId": ana});
+    let ticket = id(app.api.post("/tickets", open).await.data(201));
+    // Opened in memory and in the journal, whether or not the tables know it yet.
+    refused("the contact has an open ticket").await;
+    close(&app.api, ticket).await;
+    app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
+    refused("the contact has an open ticket").await;
+    let begin = json!({"channelId": app.company.webchat, "contactId": ana});
+    let session = app.api.post("/webchat/sessions", begin).await;
+    let session = session.data(201)["id"].as_str().expect("id").to_owned();
+    refused("the contact has an open ticket").await;
+    close(&app.api, ticket).await;
+    refused("the contact has an active visitor session").await;
+    // Refused, it is as it was: the conversation goes on.
+    app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await.data(201);
+    refused("the contact has an open ticket").await;
+    let open = app.api.all(&format!("/tickets?contactId={ana}&status=open")).await;
+    let solved = json!({"wrapupTypeId": app.company.solved});
+    app.api.post(&format!("/tickets/{}/close", id(&open[0])), solved).await.data(200);
+    refused("the contact has an active visitor session").await;
+    app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
+    deleted(&app.api, &path).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
+    let app = TestApp::start().await;
+    let (phone, webchat) = (app.company.phone, app.company.webchat);
+    let (mut kept, mut gone) = (0, 0);
+    for round in 0..40_usize {
+        let ana = contact(&app.api, json!({"number": format!("551190000{round:04}")})).await;
+        // Half of them have talked before, so that there is a hot closed ticket.
+        let before = if round % 2 == 0 {
+            let message =
+                sent(&app.api, json!({"channelId": phone, "contactId": ana, "type": "text", "body": "x"})).await;
+            let ticket = message["ticketId"].as_i64().expect("ticket");
+            close(&app.api, ticket).await;
+            Some(ticket)
+        } else {
+            None
+        };
+        let (path, body) = match (round % 5, before) {
+            (0, Some(ticket)) => (format!("/tickets/{ticket}/reopen"), json!({})),
+            (0 | 1, _) => ("/tickets".to_owned(), json!({"channelId": phone, "contactId": ana})),
+            (2, _) => ("/webchat/sessions".to_owned(), json!({"channelId": webchat, "contactId": ana})),
+            (3, _) => {
+                ("/messages".to_owned(), json!({"channelId": phone, "contactId": ana, "type": "text", "body": "x"}))
+            }
+            _ => (
+                "/messages".to_owned(),
+                json!({"channelId": phone, "contactId": ana, "type": "text", "body": "x", "reopenTicket": true}),
+            ),
+        };
+        let contact_path = format!("{PATH}/{ana}");
+        let deletion = async {
+            for _ in 0..round % 7 {
+                tokio::task::yield_now().await;
+            }
+            app.api.delete(&contact_path).await
+        };
+        let (opened, removed) = join(app.api.post(&path, body), deletion).await;
+        let (opened, removed) = (opened.status.as_u16(), removed.status.as_u16());
+        match removed {
+            204 => {
+                assert_eq!(opened, 404, "round {round}: {path} on a contact that is gone");
+                app.api.get(&contact_path).await.error(404, "ERR_API_NOT_FOUND");
+                gone += 1;
+            }
+            409 => {
+                assert!([200, 201, 202].contains(&opened), "round {round}: neither won: {path} {opened}");
+                app.api.get(&contact_path).await.data(200);
+                kept += 1;
+            }
+            other => panic!("round {round}: {other}"),
+        }
+    }
+    println!("{kept} kept, {gone} gone");
+    // No row was refused: `stop` looks.
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_message_to_a_number_always_finds_or_makes_its_contact() {
+    let app = TestApp::start().await;
+    const NUMBER: &str = "5511900000001";
+    let send = || json!({"channelId": app.company.phone, "number": NUMBER, "type": "text", "body": "x"});
+    for _ in 0..6 {
+        let sends = join_all((0..6).map(async |_| {
+            app.api.post("/messages", send()).await.data(202);
+            for ticket in app.api.all("/tickets?status=open").await {
+                let closed = app.api.post(&format!("/tickets/{}/close", id(&ticket)), json!({})).await;
+                assert!([200, 404, 409].contains(&closed.status.as_u16()), "{}", closed.body);
+            }
+        }));
+        let deletions = join_all((0..6).map(async |_| {
+            for contact in listed(&app.api, PATH).await {
+                let reply = app.api.delete(&format!("{PATH}/{contact}")).await;
+                assert!([204, 404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
+            }
+        }));
+        join(sends, deletions).await;
+    }
+    let visitor = || json!({"channelId": app.company.webchat, "visitor": {"externalId": "v", "number": NUMBER}});
+    let visits = join_all((0..6).map(async |_| {
+        let session = app.api.post("/webchat/sessions", visitor()).await;
+        let session = session.data(201)["id"].as_str().expect("id").to_owned();
+        let ended = app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await;
+        assert!([200, 404].contains(&ended.status.as_u16()), "{}", ended.body);
+    }));
+    let deletions = join_all((0..12).map(async |_| {
+        for contact in listed(&app.api, PATH).await {
+            let reply = app.api.delete(&format!("{PATH}/{contact}")).await;
+            assert!([204, 404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
+        }
+    }));
+    join(visits, deletions).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn changes_of_a_closed_ticket_meet_a_deletion() {
+    let app = TestApp::start().await;
+    let wrapup = json!({"wrapupTypeId": app.company.sold});
+    for round in 0..15_usize {
+        let ticket = app.ticket(&format!("551190000{round:04}")).await.0;
+        let contact = app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]["id"].as_i64();
+        let contact = contact.expect("contact");
+        close(&app.api, ticket).await;
+        let path = format!("/tickets/{ticket}/wrapup");
+        let changes = join_all((0..6).map(|_| app.api.put(&path, wrapup.clone())));
+        let contact_path = format!("{PATH}/{contact}");
+        let renames = join_all((0..3).map(|_| app.api.put(&contact_path, json!({"name": "x"}))));
+        let (changes, (renames, removed)) = join(changes, join(renames, app.api.delete(&contact_path))).await;
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        for reply in changes.iter().chain(&renames) {
+            assert!([200, 404].contains(&reply.status.as_u16()), "{}", reply.body);
+        }
+        app.api.put(&path, wrapup.clone()).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    let hot = app.service.app.engine.hot();
+    assert_eq!(hot.0, 0, "no ticket of a contact that is gone is kept");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn two_deletions_at_once_are_one() {
+    let app = TestApp::start().await;
+    for _ in 0..5 {
+        let ana = contact(&app.api, json!({"name": "Ana"})).await;
+        let path = format!("{PATH}/{ana}");
+        let mut statuses: Vec<u16> =
+            join_all((0..8).map(|_| app.api.delete(&path))).await.iter().map(|reply| reply.status.as_u16()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [[204].as_slice(), &[404; 7]].concat());
+    }
+    assert_eq!(app.api.all(PATH).await, [Value::Null; 0]);
+    app.stop().await;
+}

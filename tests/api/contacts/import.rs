@@ -1,0 +1,278 @@
+//! Many contacts at once.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{PATH, contact, field, shown, tag, with};
+use crate::steps::{NOBODY, id, listed};
+use crate::support::{Api, Reply, TestApp};
+
+const IMPORT: &str = "/contacts/import";
+
+async fn import(api: &Api, rows: Value, more: &Value) -> Value {
+    api.post(IMPORT, with(json!({"contacts": rows}), more)).await.data(200).clone()
+}
+
+fn counts(created: usize, updated: usize, skipped: usize) -> Value {
+    json!({"created": created, "updated": updated, "skipped": skipped, "errors": []})
+}
+
+/// Number, e-mail, code and name of every contact.
+async fn identities(app: &TestApp) -> Vec<Value> {
+    let all = app.api.all(PATH).await;
+    all.iter().map(|row| json!([row["number"], row["email"], row["code"], row["name"]])).collect()
+}
+
+#[actix_web::test]
+async fn rows_are_found_by_number_then_email_then_code() {
+    let app = TestApp::start().await;
+    let (_, other) = app.another_company().await;
+    contact(&other, json!({"number": "5511900000009", "email": "z@b.example", "code": "Z"})).await;
+    let a = json!({"name": "A", "number": "5511900000001", "email": "a@b.example", "code": "A"});
+    let b = json!({"name": "B", "number": "5511900000002", "email": "b@b.example", "code": "B"});
+    contact(&app.api, a).await;
+    contact(&app.api, b).await;
+    let rows = json!([
+        // By number, whatever else is said.
+        {"number": "+55 11 90000-0001", "email": "A2@b.example", "code": "B", "name": "A by number"},
+        // By e-mail, in any case, as it is after the row before; the number is not anybody's.
+        {"number": "5511900000003", "email": "B@B.example", "name": "B by e-mail"},
+        // By code: two have it now, and the older one is meant.
+        {"code": "B", "name": "A by code", "email": null},
+        // What nobody has is new, and what another company has is nobody's.
+        {"number": "5511900000009", "email": "z@b.example", "code": "Z"},
+        {"name": "Only a name"},
+        {"name": "Only a name"},
+    ]);
+    assert_eq!(import(&app.api, rows, &json!({})).await, counts(3, 3, 0));
+    assert_eq!(
+        identities(&app).await,
+        [
+            json!(["5511900000001", null, "B", "A by code"]),
+            json!(["5511900000003", "B@B.example", "B", "B by e-mail"]),
+            json!(["5511900000009", "z@b.example", "Z", "5511900000009"]),
+            json!([null, null, null, "Only a name"]),
+            json!([null, null, null, "Only a name"]),
+        ]
+    );
+    assert_eq!(other.all(PATH).await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
+    let app = TestApp::start().await;
+    let (vip, new) = (tag(&app.api, "VIP").await, tag(&app.api, "New").await);
+    field(&app.api, "Size", "number", &json!({})).await;
+    field(&app.api, "Note", "text", &json!({})).await;
+    contact(&app.api, json!({"name": "Old", "number": "5511900000008", "code": "old"})).await;
+    let size = |value: Value| json!([{"key": "size", "value": value}]);
+    let rows = json!([
+        {"number": "5511900000001", "email": "a@b.example", "tagIds": [vip], "customFields": size(json!("1"))},
+        {"email": "A@b.example", "name": "Ana", "origin": "fair", "customFields": [{"key": "note", "value": "x"}]},
+        {"number": "5511900000001", "code": "C-1", "tagIds": [new], "customFields": size(json!(null))},
+        {"code": "C-1", "origin": null, "number": "5511900000002"},
+        // Its number is free again; and so is that of a contact that was there.
+        {"number": "5511900000001", "name": "Ben"},
+        {"code": "old", "number": null},
+        {"number": "5511900000008", "name": "Heir"},
+        {"email": "heir@b.example", "name": "Eva"},
+        {"number": "5511900000008", "email": "heir@b.example"},
+    ]);
+    assert_eq!(import(&app.api, rows, &json!({"onConflict": "update"})).await, counts(4, 5, 0));
+    let all = app.api.all(PATH).await;
+    assert_eq!(
+        identities(&app).await,
+        [
+            json!([null, null, "old", "Old"]),
+            json!(["5511900000002", "A@b.example", "C-1", "Ana"]),
+            json!(["5511900000001", null, null, "Ben"]),
+            json!(["5511900000008", "heir@b.example", null, "Heir"]),
+            json!([null, "heir@b.example", null, "Eva"]),
+        ]
+    );
+    let ana = &all[1];
+    assert_eq!((&ana["origin"], &ana["tags"][0]["id"], ana["tags"][1].is_null()), (&Value::Null, &json!(new), true));
+    assert_eq!(ana["customFields"].as_array().map(Vec::len), Some(1));
+    assert_eq!(ana["customFields"][0]["key"], "note");
+
+    // Two contacts change numbers crosswise, in one request.
+    let rows = json!([
+        {"code": "C-1", "number": null}, {"number": "5511900000001", "code": "ben"},
+        {"code": "ben", "number": "5511900000002"}, {"code": "C-1", "number": "5511900000001"},
+    ]);
+    assert_eq!(import(&app.api, rows, &json!({})).await, counts(0, 4, 0));
+    let now = identities(&app).await;
+    assert_eq!((&now[1][0], &now[2][0]), (&json!("5511900000001"), &json!("5511900000002")));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn with_skip_what_exists_stays_as_it_is() {
+    let app = TestApp::start().await;
+    let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
+    let before = shown(&app.api, ana).await;
+    let rows = json!([
+        {"number": "5511900000001", "name": "Else", "tagIds": [NOBODY]},
+        {"number": "5511900000002", "name": "Ben"},
+        {"number": "5511900000002", "name": "Else"},
+    ]);
+    assert_eq!(import(&app.api, rows, &json!({"onConflict": "skip"})).await, counts(1, 0, 2));
+    let all = app.api.all(PATH).await;
+    assert_eq!((all.len(), &all[0], &all[1]["name"]), (2, &before, &json!("Ben")));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn good_rows_are_stored_although_others_fail() {
+    let app = TestApp::start().await;
+    let (_, other) = app.another_company().await;
+    let foreign = tag(&other, "VIP").await;
+    let vip = tag(&app.api, "VIP").await;
+    field(&app.api, "Size", "number", &json!({"required": true})).await;
+    let size = json!([{"key": "size", "value": "42"}]);
+    let good = |number: &str| json!({"number": number, "customFields": size, "tagIds": [vip]});
+    let rows = json!([
+        good("5511900000001"),
+        {"email": "no", "number": "1", "isGroup": "x", "customFields": [{"key": 7}]},
+        7,
+        {"email": "a@b.example", "customFields": size},
+        {"number": "5511900000002"},
+        with(good("5511900000003"), &json!({"tagIds": [vip, foreign, NOBODY]})),
+        with(good("5511900000004"), &json!({"customFields": [{"key": "size", "value": "big"}, {"key": "x", "value": ""}]})),
+        good("5511900000005"),
+        // What failed left nothing behind that this could be found by.
+        with(good("5511900000003"), &json!({"name": "Late"})),
+        {},
+    ]);
+    let report = import(&app.api, rows, &json!({})).await;
+    assert_eq!((&report["created"], &report["updated"], &report["skipped"]), (&json!(3), &json!(0), &json!(0)));
+    let mut errors: Vec<(i64, &str)> = Vec::new();
+    for error in report["errors"].as_array().expect("errors") {
+        assert!(error["reason"].is_string() && error.as_object().is_some_and(|error| error.len() == 3), "{error}");
+        errors.push((error["index"].as_i64().expect("index"), error["field"].as_str().expect("field")));
+    }
+    assert_eq!(
+        errors,
+        [
+            (1, "isGroup"),
+            (1, "number"),
+            (1, "email"),
+            (1, "customFields[0].key"),
+            (1, "customFields[0].value"),
+            (2, "contacts[2]"),
+            (3, "name"),
+            (4, "customFields"),
+            (5, "tagIds[1]"),
+            (5, "tagIds[2]"),
+            (6, "customFields[0].value"),
+            (6, "customFields[1].key"),
+            (9, "name"),
+            (9, "customFields"),
+        ]
+    );
+    let all = app.api.all(PATH).await;
+    let numbers: Vec<&str> = all.iter().filter_map(|row| row["number"].as_str()).collect();
+    assert_eq!(numbers, ["5511900000001", "5511900000005", "5511900000003"]);
+    assert!(all.iter().all(|row| row["customFields"][0]["value"] == "42" && row["tags"][0]["id"] == vip), "{all:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_import_itself_must_be_well_formed() {
+    let app = TestApp::start().await;
+    let many = vec![json!({"name": "x"}); 1001];
+    for (body, fields) in [
+        (json!({}), vec!["contacts"]),
+        (json!({"contacts": null, "onConflict": "replace"}), vec!["contacts", "onConflict"]),
+        (json!({"contacts": {}}), vec!["contacts"]),
+        (json!({"contacts": many}), vec!["contacts"]),
+        (json!({"contacts": [], "onConflict": 7}), vec!["onConflict"]),
+    ] {
+        assert_eq!(app.api.post(IMPORT, body).await.invalid_fields(), fields);
+    }
+    assert_eq!(import(&app.api, json!([]), &json!({"onConflict": null})).await, counts(0, 0, 0));
+    app.api.get(IMPORT).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_import_under_a_key_happens_once() {
+    let app = TestApp::start().await;
+    let body = json!({"contacts": [{"name": "Ana"}, {"name": "Ben"}, {"email": "x"}]}).to_string();
+    let replies =
+        join_all((0..10).map(|_| Reply::of(app.api.keyed(Method::POST, IMPORT, "import", body.clone())))).await;
+    for reply in &replies {
+        assert_eq!(reply.data(200)["created"], 2);
+        assert_eq!(reply.bytes, replies[0].bytes);
+    }
+    assert_eq!(replies.iter().filter(|reply| !reply.is_replay()).count(), 1);
+    assert_eq!(app.api.all(PATH).await.len(), 2);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
+    let app = TestApp::start().await;
+    const NUMBERS: usize = 60;
+    let number = |index: usize| format!("55119{index:08}");
+    let imports = (0..6).map(async |client: usize| {
+        let mut rows: Vec<Value> =
+            (0..NUMBERS).map(|index| json!({"number": number(index), "name": format!("import {client}")})).collect();
+        rows.rotate_left(client * 10);
+        let report = import(&app.api, json!(rows), &json!({})).await;
+        assert_eq!(report["errors"], json!([]));
+        assert_eq!(report["created"].as_u64().zip(report["updated"].as_u64()).map(|(new, old)| new + old), Some(60));
+    });
+    let creations = (0..NUMBERS).rev().map(async |index| {
+        let reply = app.api.post(PATH, json!({"number": number(index), "name": "created"})).await;
+        assert!([201, 409].contains(&reply.status.as_u16()), "{}", reply.body);
+    });
+    let sends = (0..NUMBERS).map(async |index| {
+        let body = json!({"channelId": app.company.phone, "number": number(index), "type": "text", "body": "x"});
+        app.api.post("/messages", body).await.data(202);
+    });
+    tokio::join!(join_all(imports), join_all(creations), join_all(sends));
+    let all = app.api.all(PATH).await;
+    assert_eq!(all.len(), NUMBERS);
+    for contact in &all {
+        // Whoever came last named it; the ticket shows that name.
+        let ticket = app.api.all(&format!("/tickets?contactId={}", id(contact))).await;
+        let hot = app.api.get(&format!("/tickets/{}", ticket[0]["id"])).await;
+        assert_eq!(hot.data(200)["contact"]["name"], contact["name"]);
+        assert_eq!(ticket[0]["contact"]["name"], contact["name"]);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_thousand_rows_take_a_moment() {
+    let app = TestApp::start().await;
+    let vip = tag(&app.api, "VIP").await;
+    field(&app.api, "Size", "number", &json!({})).await;
+    let rows = |name: &str| -> Value {
+        let row = |index: usize| {
+            json!({
+                "name": format!("{name} {index}"), "number": format!("55119{index:08}"), "origin": "import",
+                "email": format!("{index}@example.com"), "code": format!("C-{index}"), "tagIds": [vip],
+                "customFields": [{"key": "size", "value": format!("{index}")}],
+            })
+        };
+        (0..1000).map(row).collect()
+    };
+    for (name, expected) in [("new", counts(1000, 0, 0)), ("again", counts(0, 1000, 0))] {
+        let rows = rows(name);
+        let begun = Instant::now();
+        assert_eq!(import(&app.api, rows, &json!({})).await, expected);
+        let taken = begun.elapsed();
+        println!("1,000 rows, {name}: {} ms", taken.as_millis());
+        // A second is what was promised of a release build on a machine that has nothing else to do.
+        assert!(taken < Duration::from_secs(5), "{name}: {taken:?}");
+    }
+    assert_eq!(listed(&app.api, "/contacts?search=again%20999").await.len(), 1);
+    assert_eq!(listed(&app.api, &format!("/contacts?tagId={vip}")).await.len(), 1000);
+    app.stop().await;
+}

@@ -1,0 +1,85 @@
+//! Contacts.
+
+mod conversations;
+mod delete;
+mod import;
+mod shown;
+mod tags;
+mod values;
+mod write;
+
+use serde_json::{Value, json};
+
+use crate::plain::created;
+use crate::support::{Api, TestApp};
+
+const PATH: &str = "/contacts";
+
+/// A contact that has nothing but a name, as it is shown.
+fn bare(shown: &Value, name: &str) -> Value {
+    let mut bare = json!({
+        "id": shown["id"], "name": name, "isGroup": false, "tags": [], "customFields": [], "lastChannel": null,
+        "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
+    });
+    for field in [
+        "number",
+        "numberCountry",
+        "email",
+        "code",
+        "cpfCnpj",
+        "origin",
+        "profilePicUrl",
+        "socialUsername",
+        "lid",
+        "sourceUrl",
+        "sourceId",
+        "headline",
+        "mediaType",
+        "mediaUrl",
+        "utmSource",
+        "utmMedium",
+        "utmCampaign",
+        "utmId",
+        "fbclid",
+        "gclid",
+        "ctwaClid",
+    ] {
+        bare[field] = Value::Null;
+    }
+    bare
+}
+
+/// `bare` with these fields instead.
+fn with(mut contact: Value, fields: &Value) -> Value {
+    for (field, value) in fields.as_object().expect("an object") {
+        contact[field] = value.clone();
+    }
+    contact
+}
+
+async fn contact(api: &Api, body: Value) -> i64 {
+    created(api, PATH, body).await
+}
+
+async fn shown(api: &Api, id: i64) -> Value {
+    api.get(&format!("{PATH}/{id}")).await.data(200).clone()
+}
+
+async fn changed(api: &Api, id: i64, body: Value) -> Value {
+    api.put(&format!("{PATH}/{id}"), body).await.data(200).clone()
+}
+
+async fn tag(api: &Api, name: &str) -> i64 {
+    created(api, "/tags", json!({"name": name})).await
+}
+
+async fn field(api: &Api, name: &str, kind: &str, more: &Value) -> i64 {
+    let body = with(json!({"name": name, "application": "contact", "type": kind}), more);
+    created(api, "/custom-fields", body).await
+}
+
+/// How many rows of a table are a contact's.
+async fn rows_of(app: &TestApp, table: &str, contact: i64) -> i64 {
+    let statement = format!("select count(*) from {table} where contact_id = $1");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(contact).fetch_one(&app.database.db).await.expect("a count")
+}

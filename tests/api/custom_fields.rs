@@ -1,0 +1,509 @@
+//! Definitions of custom fields.
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::future::join_all;
+use hotline_persistence::tables::custom_fields::{self, Application};
+use hotline_persistence::{ContactId, CustomFieldId};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::check_list::check_list;
+use crate::plain::{check_created_once, check_foreign, check_refused, check_searches, created, deleted};
+use crate::steps::{NOBODY, assert_timestamp, id, ids, listed};
+use crate::support::{Api, TestApp, eventually};
+
+const PATH: &str = "/custom-fields";
+
+const TYPES: [&str; 11] =
+    ["text", "textarea", "number", "boolean", "date", "datetime", "email", "url", "phone", "select", "multiselect"];
+
+async fn field(api: &Api, name: &str, application: &str) -> i64 {
+    created(api, PATH, json!({"name": name, "application": application, "type": "text"})).await
+}
+
+async fn choice(api: &Api, kind: &str, options: &[&str]) -> i64 {
+    let body = json!({"name": "Choice", "application": "contact", "type": kind, "options": options});
+    created(api, PATH, body).await
+}
+
+fn at(field: i64) -> String {
+    format!("{PATH}/{field}")
+}
+
+/// Writes a value as contacts hold it.
+async fn value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
+    sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, $4)")
+        .bind(app.company.id)
+        .bind(contact)
+        .bind(field)
+        .bind(value)
+        .execute(&app.database.db)
+        .await
+        .expect("value");
+}
+
+/// Changes a field and compares it with what it was, but for the fields given.
+async fn changed(api: &Api, field: i64, body: Value, different: Value) {
+    let before = api.get(&at(field)).await;
+    let mut expected = before.data(200).clone();
+    let reply = api.put(&at(field), body.clone()).await;
+    let after = reply.data(200);
+    for (name, value) in different.as_object().expect("an object") {
+        expected[name] = value.clone();
+    }
+    expected["updatedAt"] = after["updatedAt"].clone();
+    assert!(after["updatedAt"].as_str() >= before.data(200)["updatedAt"].as_str());
+    assert_eq!(after, &expected, "{body}");
+    assert_eq!(api.get(&at(field)).await.data(200), after);
+}
+
+#[actix_web::test]
+async fn a_field_is_created_read_changed_and_deleted() {
+    let app = TestApp::start().await;
+    let reply = app.api.post(PATH, json!({"name": " Cor Não-Óbvia ", "application": "contact", "type": "text"})).await;
+    let made = reply.data(201);
+    assert_timestamp(&made["createdAt"]);
+    assert_timestamp(&made["updatedAt"]);
+    let expected = json!({
+        "id": made["id"], "key": "cor_nao_obvia", "name": "Cor Não-Óbvia", "application": "contact", "type": "text",
+        "options": [], "required": false, "position": 1,
+        "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+    });
+    assert_eq!(reply.body, json!({"data": expected}));
+    let first = id(made);
+    assert_eq!(app.api.get(&at(first)).await.data(200), made);
+
+    let whole = json!({
+        "name": "Color", "application": "contact", "type": "select", "options": [" Red ", "Blue"], "required": true,
+        "position": 7, "key": "mine", "id": 1,
+    });
+    let reply = app.api.post(PATH, whole).await;
+    let made = reply.data(201);
+    assert_eq!(
+        made,
+        &json!({
+            "id": made["id"], "key": "color", "name": "Color", "application": "contact", "type": "select",
+            "options": ["Red", "Blue"], "required": true, "position": 7,
+            "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+        })
+    );
+    let last = app.api.post(PATH, json!({"name": "Last", "application": "contact", "type": "date"})).await;
+    assert_eq!(last.data(201)["position"], 8, "at the end by default");
+    let card = app.api.post(PATH, json!({"name": "Color", "application": "card", "type": "date"})).await;
+    assert_eq!((&card.data(201)["key"], &card.data(201)["position"]), (&json!("color"), &json!(1)));
+
+    let api = &app.api;
+    changed(api, first, json!({"name": "Size"}), json!({"name": "Size"})).await;
+    changed(api, first, json!({"required": true}), json!({"required": true})).await;
+    changed(api, first, json!({"position": 0}), json!({"position": 0})).await;
+    changed(api, first, json!({}), json!({})).await;
+    // Fixed, so they are not looked at.
+    changed(api, first, json!({"key": "other", "application": "card"}), json!({})).await;
+    let full = app.api.get(&at(first)).await;
+    changed(api, first, full.data(200).clone(), json!({})).await;
+
+    deleted(api, &at(first)).await;
+    api.get(&at(first)).await.error(404, "ERR_API_NOT_FOUND");
+    api.put(&at(first), json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    api.delete(&at(first)).await.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(listed(api, PATH).await.len(), 3);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn there_are_eleven_types_and_two_of_them_have_options() {
+    let app = TestApp::start().await;
+    for (index, kind) in TYPES.into_iter().enumerate() {
+        let mut body = json!({"name": kind, "application": "card", "type": kind});
+        if kind.ends_with("select") {
+            assert_eq!(app.api.post(PATH, body.clone()).await.invalid_fields(), ["options"]);
+            body["options"] = json!([]);
+            assert_eq!(app.api.post(PATH, body.clone()).await.invalid_fields(), ["options"]);
+            body["options"] = json!(["x"]);
+        } else {
+            body["options"] = json!(["x"]);
+            assert_eq!(app.api.post(PATH, body.clone()).await.invalid_fields(), ["options"]);
+            body["options"] = if index % 2 == 0 { json!([]) } else { Value::Null };
+        }
+        let made = app.api.post(PATH, body).await;
+        assert_eq!(made.data(201)["type"], kind);
+        assert_eq!(listed(&app.api, &format!("{PATH}?type={kind}")).await, [id(made.data(201))]);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_field_cannot_be_is_refused_field_by_field() {
+    let app = TestApp::start().await;
+    let many: Vec<String> = (0..201).map(|number| number.to_string()).collect();
+    let with = |field: &str, value: Value| {
+        let mut body = json!({"name": "x", "application": "contact", "type": "select", "options": ["a"]});
+        body[field] = value;
+        body
+    };
+    let mut bodies = vec![
+        (json!({}), &["name", "application", "type"][..]),
+        (json!({"name": null, "application": null, "type": null}), &["name", "application", "type"]),
+        (
+            json!({"name": " ", "application": "ticket", "type": "json", "options": 7, "required": "yes", "position": -1}),
+            &["name", "application", "type", "options", "required", "position"],
+        ),
+        (with("name", json!("x".repeat(256))), &["name"]),
+        (with("name", json!("a\u{0}")), &["name"]),
+    ];
+    for options in [json!([""]), json!([1]), json!([null]), json!(["a", " a "]), json!(["a\nb"]), json!(many)] {
+        bodies.push((with("options", options), &["options"]));
+    }
+    bodies.push((with("options", json!(["x".repeat(256)])), &["options"]));
+    for position in [json!(1.5), json!("1"), json!(1_000_001), json!(9_223_372_036_854_775_808_u64)] {
+        bodies.push((with("position", position), &["position"]));
+    }
+    check_refused(&app, Method::POST, PATH, bodies).await;
+
+    let size = field(&app.api, "Size", "contact").await;
+    let color = choice(&app.api, "select", &["Red"]).await;
+    let bodies = vec![
+        (
+            json!({"name": null, "type": null, "options": null, "required": null, "position": null}),
+            &["name", "type", "options", "required", "position"][..],
+        ),
+        (json!({"options": ["a"]}), &["options"]),
+        (json!({"type": "select"}), &["options"]),
+        (json!({"type": "multiselect", "options": []}), &["options"]),
+    ];
+    check_refused(&app, Method::PUT, &at(size), bodies).await;
+    let bodies = vec![
+        (json!({"options": []}), &["options"][..]),
+        (json!({"type": "text", "options": ["Red"]}), &["options"]),
+        (json!({"options": ["Red", "Red"]}), &["options"]),
+    ];
+    check_refused(&app, Method::PUT, &at(color), bodies).await;
+    let all = json!(many[..200]);
+    changed(&app.api, color, json!({"options": all}), json!({"options": all})).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_type_changes_with_its_options_while_there_are_no_values() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let size = field(api, "Size", "contact").await;
+    let select = json!({"type": "select", "options": ["S", "M"]});
+    changed(api, size, select.clone(), select).await;
+    changed(api, size, json!({"type": "multiselect"}), json!({"type": "multiselect"})).await;
+    changed(api, size, json!({"options": ["L"]}), json!({"options": ["L"]})).await;
+    changed(api, size, json!({"type": "number"}), json!({"type": "number", "options": []})).await;
+    changed(api, size, json!({"type": "text", "options": []}), json!({"type": "text"})).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let (one, two) = (app.contact("5511900000001").await, app.contact("5511900000002").await);
+    let conflict = async |field: i64, body: Value, state: &str| {
+        let before = api.get(&at(field)).await;
+        let reply = api.put(&at(field), body).await;
+        assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &json!({"state": state}));
+        assert_eq!(api.get(&at(field)).await.data(200), before.data(200));
+    };
+    let type_stays = "the custom field has values, so its type stays";
+    let options_stay = "the custom field has values that are none of these options";
+
+    let size = field(api, "Size", "contact").await;
+    value(&app, one, size, "42").await;
+    conflict(size, json!({"type": "number", "name": "New"}), type_stays).await;
+    conflict(size, json!({"type": "select", "options": ["42"]}), type_stays).await;
+    changed(api, size, json!({"type": "text", "name": "New"}), json!({"name": "New"})).await;
+
+    let color = choice(api, "select", &["Red", "Blue", "Green"]).await;
+    value(&app, one, color, "Red").await;
+    value(&app, two, color, "Blue").await;
+    conflict(color, json!({"options": ["Red", "Green"], "required": true}), options_stay).await;
+    conflict(color, json!({"type": "multiselect"}), type_stays).await;
+    changed(api, color, json!({"options": ["Blue", "New", "Red"]}), json!({"options": ["Blue", "New", "Red"]})).await;
+
+    let many = choice(api, "multiselect", &["Red", "Blue", "Gr\"een"]).await;
+    value(&app, one, many, r#"["Red", "Gr\"een"]"#).await;
+    value(&app, two, many, "[]").await;
+    conflict(many, json!({"options": ["Red", "Blue"]}), options_stay).await;
+    changed(api, many, json!({"options": ["Red", "Gr\"een"]}), json!({"options": ["Red", "Gr\"een"]})).await;
+
+    // Without the values everything may change.
+    sqlx::query("delete from contact_custom_field_values").execute(&app.database.db).await.expect("deleted");
+    changed(api, many, json!({"type": "date"}), json!({"type": "date", "options": []})).await;
+    app.stop().await;
+}
+
+/// Waits until a statement of the service waits for a lock of somebody else's.
+async fn somebody_waits(app: &TestApp) {
+    eventually("a statement waits for a lock", || async {
+        sqlx::query_scalar(
+            "select exists (select from pg_stat_activity
+             where datname = current_database() and wait_event_type = 'Lock')",
+        )
+        .fetch_one(&app.database.db)
+        .await
+        .expect("activity")
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn a_type_never_changes_behind_a_value_that_is_being_written() {
+    let app = TestApp::start().await;
+    let contact = app.contact("5511900000001").await;
+    let size = field(&app.api, "Size", "contact").await;
+    for writes in [false, true] {
+        let mut writer = app.database.db.begin().await.expect("a transaction");
+        let held = custom_fields::held_of_application(&mut writer, app.company.id, Application::Contact).await;
+        assert_eq!(held.expect("fields")[0].id, CustomFieldId(size));
+        let api = app.api.clone();
+        let kind = if writes { "date" } else { "number" };
+        let change = tokio::spawn(async move { api.put(&at(size), json!({"type": kind})).await });
+        somebody_waits(&app).await;
+        if writes {
+            sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42')")
+                .bind(app.company.id)
+                .bind(contact)
+                .bind(size)
+                .execute(&mut *writer)
+                .await
+                .expect("value");
+        }
+        writer.commit().await.expect("committed");
+        let reply = change.await.expect("an answer");
+        assert_eq!(reply.status.as_u16(), if writes { 409 } else { 200 }, "{}", reply.body);
+    }
+    assert_eq!(app.api.get(&at(size)).await.data(200)["type"], "number");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_key_is_made_of_the_name_and_never_changes() {
+    let app = TestApp::start().await;
+    let key = async |name: &str, application: &str| {
+        let body = json!({"name": name, "application": application, "type": "text"});
+        let reply = app.api.post(PATH, body).await;
+        reply.data(201)["key"].as_str().expect("a key").to_owned()
+    };
+    assert_eq!(key("Shoe size", "contact").await, "shoe_size");
+    assert_eq!(key("SHOE  SIZE!", "contact").await, "shoe_size_2");
+    assert_eq!(key("Shoe size", "card").await, "shoe_size");
+    assert_eq!(key("Situação", "contact").await, "situacao");
+    assert_eq!(key("尺寸", "contact").await, "chi_cun");
+    assert_eq!(key("!?", "contact").await, "field");
+    assert_eq!(key(&"é".repeat(255), "contact").await, "e".repeat(60));
+    assert_eq!(key(&"é".repeat(200), "contact").await, format!("{}_2", "e".repeat(58)));
+
+    let first = listed(&app.api, PATH).await[0];
+    changed(&app.api, first, json!({"name": "Other"}), json!({"name": "Other"})).await;
+    assert_eq!(key("Shoe size", "contact").await, "shoe_size_3", "the key is taken, whatever its field is called now");
+    deleted(&app.api, &at(first)).await;
+    assert_eq!(key("Shoe size", "contact").await, "shoe_size");
+    let (_, other) = app.another_company().await;
+    let theirs = other.post(PATH, json!({"name": "Shoe size", "application": "contact", "type": "text"})).await;
+    assert_eq!(theirs.data(201)["key"], "shoe_size");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn fields_of_one_name_that_are_made_at_once_have_keys_and_places_of_their_own() {
+    let app = TestApp::start().await;
+    let body = json!({"name": "Size", "application": "contact", "type": "text"});
+    let replies = join_all((0..20).map(|_| app.api.post(PATH, body.clone()))).await;
+    let keys: HashSet<&str> = replies.iter().filter_map(|reply| reply.data(201)["key"].as_str()).collect();
+    let expected: Vec<String> = (2..=20).map(|number| format!("size_{number}")).collect();
+    assert_eq!(keys, expected.iter().map(String::as_str).chain(["size"]).collect());
+    let mut positions: Vec<i64> = replies.iter().filter_map(|reply| reply.body["data"]["position"].as_i64()).collect();
+    positions.sort_unstable();
+    assert_eq!(positions, (1..=20).collect::<Vec<_>>());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn fields_are_created_once_and_are_nobody_elses() {
+    let app = TestApp::start().await;
+    let size = field(&app.api, "Size", "contact").await;
+    let once = json!({"name": "Once", "application": "contact", "type": "text"});
+    check_created_once(&app, PATH, &once, &json!({"name": "Once", "application": "card", "type": "text"})).await;
+    check_foreign(&app, PATH, size, &json!({"name": "Stolen"})).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn fields_are_listed_by_id_and_found() {
+    let app = TestApp::start().await;
+    let mut named = HashMap::new();
+    for (name, application) in [("Situação", "contact"), ("100% Size", "card"), ("Shoe size", "contact"), ("x", "card")]
+    {
+        named.insert(name, field(&app.api, name, application).await);
+    }
+    let mut all: Vec<i64> = named.values().copied().collect();
+    all.sort_unstable();
+    let backwards: Vec<i64> = [named["Shoe size"], named["Situação"]].into();
+    let order = json!({"application": "contact", "orderedIds": backwards});
+    app.api.put("/custom-fields/order", order).await.data(200);
+    check_list(&app, PATH, &all, &["created", "updated"]).await;
+    check_searches(
+        &app,
+        PATH,
+        &named,
+        &[
+            ("SITUACAO", &["Situação"]),
+            ("ção", &["Situação"]),
+            ("size", &["100% Size", "Shoe size"]),
+            ("%", &["100% Size"]),
+            ("e_s", &["Shoe size"]),
+            ("0_s", &["100% Size"]),
+            ("_", &["100% Size", "Shoe size"]),
+            (r"\", &[]),
+            ("", &["Situação", "100% Size", "Shoe size", "x"]),
+        ],
+    )
+    .await;
+    for (query, expected) in [
+        ("application=contact", vec![named["Situação"], named["Shoe size"]]),
+        ("application=card&search=size", vec![named["100% Size"]]),
+        ("type=text", all.clone()),
+        ("type=number", vec![]),
+    ] {
+        assert_eq!(listed(&app.api, &format!("{PATH}?{query}")).await, expected, "{query}");
+    }
+    let refused = app.api.get(&format!("{PATH}?application=ticket&type=json")).await;
+    assert_eq!(refused.invalid_fields(), ["application", "type"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_order_names_every_field_of_its_application_once() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let (_, other) = app.another_company().await;
+    let theirs = field(&other, "Theirs", "contact").await;
+    let card = field(api, "Card", "card").await;
+    let mut fields = Vec::new();
+    for name in ["a", "b", "c"] {
+        fields.push(field(api, name, "contact").await);
+    }
+    let [a, b, c] = fields[..] else { panic!("three fields") };
+    let order =
+        async |ids: &[i64]| api.put("/custom-fields/order", json!({"application": "contact", "orderedIds": ids})).await;
+    let before = api.all(PATH).await;
+    for bad in
+        [&[a, b][..], &[a, b, c, c], &[a, b, b], &[a, b, c, card], &[a, b, theirs], &[a, b, c, theirs], &[a, b, NOBODY]]
+    {
+        assert_eq!(order(bad).await.invalid_fields(), ["orderedIds"], "{bad:?}");
+    }
+    let bodies = vec![
+        (json!({}), &["application", "orderedIds"][..]),
+        (json!({"application": "ticket", "orderedIds": []}), &["application", "orderedIds"]),
+        (json!({"application": null, "orderedIds": null}), &["application", "orderedIds"]),
+        (json!({"application": "card", "orderedIds": [card, "x"]}), &["orderedIds"]),
+        (json!({"application": "card", "orderedIds": card}), &["orderedIds"]),
+        (json!({"application": "card", "orderedIds": [a, b, c]}), &["orderedIds"]),
+    ];
+    check_refused(&app, Method::PUT, "/custom-fields/order", bodies).await;
+    assert_eq!(api.all(PATH).await, before);
+    api.get("/custom-fields/order").await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+
+    let reply = order(&[c, a, b]).await;
+    let ordered = reply.data(200).as_array().expect("a list");
+    assert_eq!(reply.body["meta"], json!({"page": 1, "perPage": 100, "hasMore": false}));
+    assert_eq!(ids(ordered), [c, a, b]);
+    let positions: Vec<&Value> = ordered.iter().map(|field| &field["position"]).collect();
+    assert_eq!(positions, [1, 2, 3]);
+    for field in ordered {
+        assert_eq!(api.get(&at(id(field))).await.data(200), field);
+    }
+    assert_eq!(api.get(&at(card)).await.data(200)["position"], 1);
+    assert_eq!(listed(api, &format!("{PATH}?application=contact")).await, [a, b, c], "a list is by id");
+
+    // The order is the one contacts show their values in.
+    let contact = app.contact("5511900000001").await;
+    for field in [a, b, c] {
+        value(&app, contact, field, "x").await;
+    }
+    let shown = api.get(&format!("/contacts/{contact}")).await;
+    let shown: Vec<&Value> =
+        shown.data(200)["customFields"].as_array().expect("a list").iter().map(|value| &value["key"]).collect();
+    assert_eq!(shown, ["c", "a", "b"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
+    let app = TestApp::start().await;
+    let mut fields = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        fields.push(field(&app.api, name, "card").await);
+    }
+    let orders: Vec<Vec<i64>> = (0..4)
+        .map(|turn| {
+            let mut order = fields.clone();
+            order.rotate_left(turn);
+            order
+        })
+        .collect();
+    let replies = join_all(orders.iter().cycle().take(20).map(async |order| {
+        (order, app.api.put("/custom-fields/order", json!({"application": "card", "orderedIds": order})).await)
+    }))
+    .await;
+    for (order, reply) in &replies {
+        assert_eq!(&ids(reply.data(200).as_array().expect("a list")), *order, "the answer is another's order");
+    }
+    let left =
+        custom_fields::of_application(&app.database.db, app.company.id, Application::Card).await.expect("fields");
+    let left: Vec<i64> = left.iter().map(|field| field.id.0).collect();
+    assert!(orders.contains(&left), "{left:?} is nobody's order");
+
+    // A field that comes in between makes an order incomplete; it is refused, and never half done.
+    let new = json!({"name": "New", "application": "card", "type": "text"});
+    let order = json!({"application": "card", "orderedIds": fields});
+    let (made, ordered) = tokio::join!(app.api.post(PATH, new), app.api.put("/custom-fields/order", order));
+    assert_eq!(made.data(201)["position"], 5, "a new field is the last one either way");
+    assert!([200, 422].contains(&ordered.status.as_u16()), "{}", ordered.body);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn more_fields_than_a_page_are_ordered_in_one_answer() {
+    let app = TestApp::start().await;
+    sqlx::query(
+        "insert into custom_fields (company_id, key, name, application, type, position)
+         select $1, 'f' || n, 'f' || n, 'card', 'text', n from generate_series(1, 130) n",
+    )
+    .bind(app.company.id)
+    .execute(&app.database.db)
+    .await
+    .expect("fields");
+    let mut order = listed(&app.api, PATH).await;
+    order.reverse();
+    let reply = app.api.put("/custom-fields/order", json!({"application": "card", "orderedIds": order})).await;
+    assert_eq!(ids(reply.data(200).as_array().expect("a list")), order);
+    assert_eq!(reply.body["meta"], json!({"page": 1, "perPage": 130, "hasMore": false}));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_deleted_field_takes_its_values_with_it_and_no_others() {
+    let app = TestApp::start().await;
+    let contact = app.contact("5511900000001").await;
+    let (size, color) = (field(&app.api, "Size", "contact").await, field(&app.api, "Color", "contact").await);
+    value(&app, contact, size, "42").await;
+    value(&app, contact, color, "red").await;
+    deleted(&app.api, &at(size)).await;
+    let shown = app.api.get(&format!("/contacts/{contact}")).await;
+    assert_eq!(
+        shown.data(200)["customFields"],
+        json!([{"key": "color", "value": "red", "customFieldId": color, "name": "Color", "type": "text"}])
+    );
+    let left: i64 = sqlx::query_scalar("select count(*) from contact_custom_field_values")
+        .fetch_one(&app.database.db)
+        .await
+        .expect("count");
+    assert_eq!(left, 1);
+    app.stop().await;
+}

@@ -1,0 +1,44 @@
+//! Steps the tests of queues, wrap-up types, users and profiles share.
+
+use std::collections::HashMap;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::{Reply, TestApp};
+
+/// The ids of these names, in ascending order.
+pub fn ids_by(ids: &HashMap<&str, i64>, names: &[&str]) -> Vec<i64> {
+    let mut ids: Vec<i64> = names.iter().map(|name| ids[name]).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Opens a ticket on the phone channel, with these fields besides.
+pub async fn opened(app: &TestApp, number: &str, more: Value) -> i64 {
+    let contact = app.contact(number).await;
+    let mut body = json!({"channelId": app.company.phone, "contactId": contact});
+    for (field, value) in more.as_object().expect("an object") {
+        body[field] = value.clone();
+    }
+    id(app.api.post("/tickets", body).await.data(201))
+}
+
+/// Checks that each call is answered the one `404`, which tells nothing.
+pub async fn check_absent(app: &TestApp, calls: Vec<(Method, String, Option<Value>)>) {
+    for (method, path, body) in calls {
+        let request = app.api.request(method.clone(), &path);
+        let request = match &body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        let reply = Reply::of(request).await;
+        assert_eq!(reply.status.as_u16(), 404, "{method} {path}: {}", reply.body);
+        assert_eq!(
+            reply.body,
+            json!({"error": {"code": "ERR_API_NOT_FOUND", "message": "record not found"}}),
+            "{method} {path}"
+        );
+    }
+}

@@ -1,0 +1,330 @@
+//! Queues, and who works in them.
+
+use std::collections::HashMap;
+
+use hotline_persistence::tables::channels::ChannelType;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::check_list::check_list;
+use crate::organization::{check_absent, ids_by, opened};
+use crate::plain::{check_created_once, check_refused, check_searches, check_unique, created, deleted};
+use crate::steps::{NOBODY, assert_timestamp, close, id, listed, ticket};
+use crate::support::{Api, Reply, TestApp, seed};
+
+const PATH: &str = "/queues";
+
+async fn queue(api: &Api, name: &str) -> i64 {
+    created(api, PATH, json!({"name": name})).await
+}
+
+#[actix_web::test]
+async fn a_queue_is_created_read_changed_and_deleted() {
+    let app = TestApp::start().await;
+    let reply = app.api.post(PATH, json!({"name": " Billing ", "id": 1, "companyId": 2})).await;
+    let made = reply.data(201);
+    assert_timestamp(&made["createdAt"]);
+    assert_timestamp(&made["updatedAt"]);
+    let mut expected = json!({
+        "id": made["id"], "name": "Billing", "color": "#64748b", "greeting": null, "distribution": "manual",
+        "wrapupRequired": false, "active": true, "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+    });
+    assert_eq!(reply.body, json!({"data": expected}));
+    let path = format!("{PATH}/{}", id(made));
+    assert_eq!(app.api.get(&path).await.data(200), made);
+
+    for (field, value, shown) in [
+        ("name", json!(" Invoices"), json!("Invoices")),
+        ("color", json!("#FF00aa"), json!("#ff00aa")),
+        ("greeting", json!("Hello,\nwe are with you."), json!("Hello,\nwe are with you.")),
+        ("distribution", json!("round_robin"), json!("round_robin")),
+        ("distribution", json!("least_busy"), json!("least_busy")),
+        ("wrapupRequired", json!(true), json!(true)),
+        ("active", json!(false), json!(false)),
+        ("greeting", Value::Null, Value::Null),
+        ("unknown", json!(1), Value::Null),
+    ] {
+        let reply = app.api.put(&path, json!({field: value})).await;
+        if field != "unknown" {
+            expected[field] = shown;
+        }
+        expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
+        assert_eq!(reply.data(200), &expected, "more than {field} has changed");
+        assert_eq!(app.api.get(&path).await.data(200), &expected);
+    }
+    let whole = json!({
+        "name": "All", "color": "#000000", "greeting": "Hi", "distribution": "manual", "wrapupRequired": true,
+        "active": false,
+    });
+    let made = app.api.post(PATH, whole.clone()).await.data(201).clone();
+    for (field, value) in whole.as_object().expect("an object") {
+        assert_eq!(&made[field], value);
+    }
+
+    deleted(&app.api, &path).await;
+    for reply in [app.api.get(&path).await, app.api.put(&path, json!({})).await, app.api.delete(&path).await] {
+        reply.error(404, "ERR_API_NOT_FOUND");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_queue_cannot_be_is_refused_field_by_field() {
+    let app = TestApp::start().await;
+    let every = &["name", "color", "greeting", "distribution", "wrapupRequired", "active"][..];
+    let wrong = json!({
+        "name": " ", "color": "red", "greeting": 7, "distribution": "random", "wrapupRequired": "yes", "active": 1,
+    });
+    let bodies = vec![
+        (json!({}), &["name"][..]),
+        (wrong.clone(), every),
+        (json!({"name": "x".repeat(256), "greeting": "x".repeat(10_001)}), &["name", "greeting"]),
+        (json!({"name": "a\nb", "greeting": "\u{0}"}), &["name", "greeting"]),
+    ];
+    check_refused(&app, Method::POST, PATH, bodies).await;
+    let path = format!("{PATH}/{}", app.company.sales);
+    let null = json!({
+        "name": null, "color": null, "greeting": null, "distribution": null, "wrapupRequired": null, "active": null,
+    });
+    let bodies = vec![(wrong, every), (null, &["name", "color", "distribution", "wrapupRequired", "active"][..])];
+    check_refused(&app, Method::PUT, &path, bodies).await;
+    // Where a new queue takes the default, null does as well.
+    app.api.post(PATH, json!({"name": "a", "color": null, "active": null, "greeting": null})).await.data(201);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_queues_name_is_unique_within_its_company() {
+    let app = TestApp::start().await;
+    let (_, other) = app.another_company().await;
+    let billing = queue(&app.api, "Billing").await;
+    queue(&app.api, "billing").await;
+    queue(&other, "Billing").await;
+    let taken = json!({"field": "name"});
+    assert_eq!(app.api.post(PATH, json!({"name": "Support"})).await.error(409, "ERR_API_CONFLICT"), &taken);
+    let path = format!("{PATH}/{billing}");
+    let refused = app.api.put(&path, json!({"name": "Support", "active": false})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
+    assert_eq!(app.api.get(&path).await.data(200)["active"], true);
+    app.api.put(&path, json!({"name": "Billing"})).await.data(200);
+    check_unique(&app, PATH, &json!({"name": "Race"}), "name").await;
+    check_created_once(&app, PATH, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn another_companys_queue_is_one_that_nobody_has() {
+    let app = TestApp::start().await;
+    let (theirs, _) = app.another_company().await;
+    let (queue, ana) = (app.company.support, app.company.ana);
+    let mut calls = Vec::new();
+    for absent in [theirs.support.to_string(), NOBODY.to_string(), "x".to_owned(), "0".to_owned()] {
+        let path = format!("{PATH}/{absent}");
+        calls.extend([
+            (Method::GET, path.clone(), None),
+            (Method::PUT, path.clone(), Some(json!({"name": "Stolen"}))),
+            (Method::DELETE, path.clone(), None),
+            (Method::GET, format!("{path}/users"), None),
+            (Method::GET, format!("{path}/wrapup-types"), None),
+            (Method::PUT, format!("{path}/users/{ana}"), None),
+            (Method::DELETE, format!("{path}/users/{ana}"), None),
+        ]);
+    }
+    for absent in [theirs.ben.to_string(), NOBODY.to_string(), "x".to_owned()] {
+        calls.push((Method::PUT, format!("{PATH}/{queue}/users/{absent}"), None));
+        calls.push((Method::DELETE, format!("{PATH}/{queue}/users/{absent}"), None));
+    }
+    check_absent(&app, calls).await;
+    let other = app.api.with_key(&theirs.key);
+    assert_eq!(listed(&other, PATH).await, [theirs.support.0, theirs.sales.0]);
+    assert_eq!(other.get(&format!("{PATH}/{}", theirs.support)).await.data(200)["name"], "Support");
+    assert_eq!(listed(&other, &format!("{PATH}/{}/users", theirs.support)).await, [theirs.ana.0, theirs.ben.0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn queues_are_listed_and_found() {
+    let app = TestApp::start().await;
+    let mut ids = HashMap::from([("Support", app.company.support.0), ("Sales", app.company.sales.0)]);
+    for name in ["Cobrança", "100% paid", "a_b", "axb"] {
+        ids.insert(name, queue(&app.api, name).await);
+    }
+    check_list(
+        &app,
+        PATH,
+        &ids_by(&ids, &["Support", "Sales", "Cobrança", "100% paid", "a_b", "axb"]),
+        &["created", "updated"],
+    )
+    .await;
+    let searches: &[(&str, &[&str])] = &[
+        ("COBRANCA", &["Cobrança"]),
+        ("brança", &["Cobrança"]),
+        ("S", &["Support", "Sales"]),
+        ("%", &["100% paid"]),
+        ("_", &["a_b"]),
+        ("a_b", &["a_b"]),
+        (r"\", &[]),
+        ("", &["Support", "Sales", "Cobrança", "100% paid", "a_b", "axb"]),
+    ];
+    check_searches(&app, PATH, &ids, searches).await;
+    app.api.put(&format!("{PATH}/{}", ids["axb"]), json!({"active": false})).await.data(200);
+    assert_eq!(listed(&app.api, "/queues?active=false").await, [ids["axb"]]);
+    assert_eq!(listed(&app.api, "/queues?active=true&search=a_b").await, [ids["a_b"]]);
+    assert_eq!(app.api.get("/queues?active=1").await.invalid_fields(), ["active"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn agents_come_and_go_as_often_as_is_said() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let new = queue(&app.api, "New").await;
+    let users = format!("{PATH}/{new}/users");
+    let eva = created(&app.api, "/users", json!({"name": "Éva 100%", "email": "eva@example.com"})).await;
+    assert_eq!(listed(&app.api, &users).await, [0; 0]);
+    for user in [company.ana.0, company.ben.0, eva, eva, eva] {
+        let added = Reply::of(app.api.request(Method::PUT, &format!("{users}/{user}"))).await;
+        assert_eq!((added.status.as_u16(), added.bytes.len()), (204, 0));
+    }
+    check_list(&app, &users, &[company.ana.0, company.ben.0, eva], &["created", "updated"]).await;
+    assert_eq!(app.api.all(&users).await[2], *app.api.get(&format!("/users/{eva}")).await.data(200));
+    assert_eq!(
+        app.api.get(&format!("/users/{}", company.ana)).await.data(200)["queues"],
+        json!([{"id": company.support, "name": "Support"}, {"id": new, "name": "New"}])
+    );
+    app.api.put(&format!("/users/{eva}"), json!({"active": false})).await.data(200);
+    for (filter, expected) in [
+        ("search=eva", vec![eva]),
+        ("search=%25", vec![eva]),
+        ("search=EXAMPLE.com", vec![company.ana.0, company.ben.0, eva]),
+        ("active=true", vec![company.ana.0, company.ben.0]),
+        ("active=false", vec![eva]),
+    ] {
+        assert_eq!(listed(&app.api, &format!("{users}?{filter}")).await, expected, "{filter}");
+    }
+    for _ in 0..2 {
+        deleted(&app.api, &format!("{users}/{}", company.ben)).await;
+    }
+    assert_eq!(listed(&app.api, &users).await, [company.ana.0, eva]);
+    assert_eq!(listed(&app.api, &format!("{PATH}/{}/users", company.sales)).await, [company.ben.0]);
+
+    // The same call under one key is the same call.
+    let path = format!("{users}/{}", company.ben);
+    for replay in [false, true] {
+        let added = Reply::of(app.api.keyed(Method::PUT, &path, "add", "")).await;
+        assert_eq!((added.status.as_u16(), added.is_replay()), (204, replay));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_queue_lists_the_wrap_up_types_linked_to_it() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let category = created(&app.api, "/wrapup-categories", json!({"name": "More"})).await;
+    let mut linked = vec![company.solved.0];
+    for (name, queues) in [
+        ("Both", vec![company.support, company.sales]),
+        ("Only", vec![company.support]),
+        ("Elsewhere", vec![company.sales]),
+        ("Nowhere", vec![]),
+    ] {
+        let body = json!({"name": name, "categoryId": category, "queueIds": queues, "active": name != "Only"});
+        let made = created(&app.api, "/wrapup-types", body).await;
+        if queues.contains(&company.support) {
+            linked.push(made);
+        }
+    }
+    let path = format!("{PATH}/{}/wrapup-types", company.support);
+    check_list(&app, &path, &linked, &["created", "updated"]).await;
+    let rows = app.api.all(&path).await;
+    assert_eq!(rows[1], *app.api.get(&format!("/wrapup-types/{}", linked[1])).await.data(200));
+    assert_eq!(listed(&app.api, &format!("{path}?active=false")).await, linked[2..]);
+    assert_eq!(listed(&app.api, &format!("{path}?search=bOTH")).await, linked[1..2]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to_it() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let new = queue(&app.api, "New").await;
+    let path = format!("{PATH}/{new}");
+    let category = created(&app.api, "/wrapup-categories", json!({"name": "More"})).await;
+    let body = json!({"name": "Linked", "categoryId": category, "queueIds": [new]});
+    let linked = created(&app.api, "/wrapup-types", body).await;
+    app.api.put(&format!("{path}/users/{}", company.ana), json!({})).await;
+    let ticket_id = opened(&app, "5511900000001", json!({"queueId": new, "userId": company.ana})).await;
+    // Whatever the tables know by now, the ticket was acknowledged.
+    for _ in 0..3 {
+        let refused = app.api.delete(&path).await;
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"state": "the queue has open tickets"}));
+    }
+    // Refused, it works on as before.
+    app.api.post(&format!("/tickets/{ticket_id}/transfer"), json!({"queueId": new})).await.data(200);
+    close(&app.api, ticket_id).await;
+
+    let db = &app.database.db;
+    let queue_id = Some(hotline_persistence::QueueId(new));
+    let channel = seed::channel(db, company.id, "Points there", ChannelType::Webchat, queue_id).await;
+    let refused = app.api.delete(&path).await;
+    assert!(refused.error(409, "ERR_API_CONFLICT")["state"].is_string());
+    sqlx::query("delete from channels where id = $1").bind(channel).execute(db).await.expect("delete");
+    deleted(&app.api, &path).await;
+
+    // A closed ticket keeps its history, and shows no queue; opened again it is in none.
+    let shown = ticket(&app.api, ticket_id).await;
+    assert_eq!((&shown["queue"], &shown["assignedTo"]["name"]), (&Value::Null, &json!("Ana")));
+    let events = app.api.all(&format!("/tickets/{ticket_id}/events")).await;
+    assert_eq!(events[0]["to"]["queue"], json!({"id": new, "name": "New"}));
+    app.api.get(&format!("/tickets?queueId={new}")).await.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(app.api.get(&format!("/wrapup-types/{linked}")).await.data(200)["queues"], json!([]));
+    assert_eq!(
+        app.api.get(&format!("/users/{}", company.ana)).await.data(200)["queues"],
+        json!([{"id": company.support, "name": "Support"}])
+    );
+    app.api.post(&format!("/tickets/{ticket_id}/reopen"), json!({})).await.data(200);
+    app.api.post(&format!("/tickets/{ticket_id}/transfer"), json!({"userId": company.ben})).await.data(200);
+    close(&app.api, ticket_id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn open_conversations_follow_a_change_of_their_queue_at_once() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let new = queue(&app.api, "New").await;
+    let path = format!("{PATH}/{new}");
+    let agent = format!("{path}/users/{}", company.ana);
+    let change = async |change: Value| app.api.put(&path, change).await.data(200).clone();
+    let open = opened(&app, "5511900000001", json!({"queueId": new})).await;
+    let (transfer, close) = (format!("/tickets/{open}/transfer"), format!("/tickets/{open}/close"));
+    let to_ana = json!({"userId": company.ana});
+    // Often enough that a directory that is only soon right is caught.
+    for _ in 0..20 {
+        change(json!({"wrapupRequired": true})).await;
+        assert_eq!(app.api.post(&close, json!({})).await.invalid_fields(), ["wrapupTypeId"]);
+        change(json!({"wrapupRequired": false})).await;
+        app.api.post(&close, json!({})).await.data(200);
+        app.api.post(&format!("/tickets/{open}/reopen"), json!({})).await.data(200);
+
+        assert_eq!(app.api.post(&transfer, to_ana.clone()).await.invalid_fields(), ["userId"]);
+        assert_eq!(Reply::of(app.api.request(Method::PUT, &agent)).await.status, 204);
+        app.api.post(&transfer, to_ana.clone()).await.data(200);
+        deleted(&app.api, &agent).await;
+        assert_eq!(app.api.post(&transfer, to_ana.clone()).await.invalid_fields(), ["userId"]);
+
+        change(json!({"active": false})).await;
+        assert_eq!(app.api.post(&transfer, json!({"queueId": new})).await.invalid_fields(), ["queueId"]);
+        change(json!({"active": true, "name": "Newer"})).await;
+        let moved = app.api.post(&transfer, json!({"queueId": new})).await;
+        assert_eq!(moved.data(200)["queue"], json!({"id": new, "name": "Newer"}));
+
+        let other = queue(&app.api, "Other").await;
+        app.api.post(&transfer, json!({"queueId": other})).await.data(200);
+        app.api.post(&transfer, json!({"queueId": new})).await.data(200);
+        deleted(&app.api, &format!("{PATH}/{other}")).await;
+        app.api.post(&transfer, json!({"queueId": other})).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    app.stop().await;
+}

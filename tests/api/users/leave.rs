@@ -1,0 +1,166 @@
+//! A user leaves, and nothing stays assigned to them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use hotline_actors::EngineOptions;
+use serde_json::{Value, json};
+
+use crate::organization::opened;
+use crate::plain::{created, deleted};
+use crate::steps::{close, restarted, ticket};
+use crate::support::service::TestOptions;
+use crate::support::{TestApp, eventually};
+
+async fn event_types(app: &TestApp, ticket: i64) -> Vec<String> {
+    let events = app.api.all(&format!("/tickets/{ticket}/events")).await;
+    events.iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
+}
+
+/// Open tickets of a user, as the tables have them once all that was acknowledged is there.
+async fn open_of(app: &TestApp, user: i64) -> i64 {
+    app.api.all("/tickets").await;
+    sqlx::query_scalar("select count(*) from tickets where user_id = $1 and status = 'open'")
+        .bind(user)
+        .fetch_one(&app.database.db)
+        .await
+        .expect("a count")
+}
+
+#[actix_web::test]
+async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let ana = json!({"userId": company.ana, "queueId": company.support});
+    let theirs = opened(&app, "5511900000001", ana.clone()).await;
+    let bens = opened(&app, "5511900000002", json!({"userId": company.ben})).await;
+    let closed = opened(&app, "5511900000003", json!({"userId": company.ana})).await;
+    close(&app.api, closed).await;
+    let before = ticket(&app.api, bens).await;
+    deleted(&app.api, &format!("/users/{}", company.ana)).await;
+
+    let shown = ticket(&app.api, theirs).await;
+    assert_eq!((&shown["assignedTo"], &shown["queue"]["name"]), (&Value::Null, &json!("Support")));
+    let events = app.api.all(&format!("/tickets/{theirs}/events")).await;
+    let queue = json!({"id": company.support, "name": "Support"});
+    let named = json!({"id": company.ana, "name": "Ana"});
+    assert_eq!(events.len(), 2);
+    assert_eq!(events[0]["to"]["assignedTo"], named);
+    let event = &events[1];
+    assert_eq!((&event["type"], &event["source"]), (&json!("transferred"), &json!("api")));
+    assert_eq!(event["from"], json!({"queue": queue, "assignedTo": named}));
+    assert_eq!(event["to"], json!({"queue": queue, "assignedTo": null}));
+    assert_eq!(ticket(&app.api, bens).await, before);
+    let unassigned = app.api.all("/tickets?status=open&unassigned=true").await;
+    assert_eq!(unassigned, std::slice::from_ref(&ticket(&app.api, theirs).await));
+
+    // What is closed was theirs and is left as it was; opened again it is nobody's.
+    assert_eq!(event_types(&app, closed).await, ["opened", "closed"]);
+    assert_eq!(ticket(&app.api, closed).await["assignedTo"], Value::Null);
+    app.api.post(&format!("/tickets/{closed}/reopen"), json!({})).await.data(200);
+    assert_eq!(event_types(&app, closed).await, ["opened", "closed", "reopened", "transferred"]);
+    assert_eq!(open_of(&app, company.ana.0).await, 0);
+
+    app.api.get(&format!("/tickets?userId={}", company.ana)).await.error(404, "ERR_API_NOT_FOUND");
+    let again = json!({"name": "Ana", "email": "ana@example.com"});
+    assert!(created(&app.api, "/users", again).await > company.ben.0, "who comes back is somebody new");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn cold_tickets_lose_a_user_who_leaves_as_well() {
+    let engine = EngineOptions {
+        idle_after: Duration::ZERO,
+        sweep_every: Duration::from_millis(20),
+        ..EngineOptions::default()
+    };
+    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let ana = json!({"userId": app.company.ana});
+    let mut tickets = Vec::new();
+    for number in 0..150 {
+        tickets.push(opened(&app, &format!("55119000{number:05}"), ana.clone()).await);
+    }
+    eventually("every ticket is cold", || async { app.service.app.engine.hot().0 == 0 }).await;
+    deleted(&app.api, &format!("/users/{}", app.company.ana)).await;
+    assert_eq!(open_of(&app, app.company.ana.0).await, 0);
+    for ticket_id in &tickets {
+        assert_eq!(event_types(&app, *ticket_id).await, ["opened", "transferred"], "{ticket_id}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn nothing_is_assigned_to_a_user_while_they_leave() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let mut tickets = Vec::new();
+    for number in 0..12 {
+        tickets.push(opened(&app, &format!("55119000{number:05}"), json!({})).await);
+    }
+    for round in 0..8 {
+        let email = format!("carla{round}@example.com");
+        let carla = created(&app.api, "/users", json!({"name": "Carla", "email": email})).await;
+        let left = AtomicBool::new(false);
+        let assigning = tickets.iter().map(async |open| {
+            let path = format!("/tickets/{open}");
+            let mut assigned = 0;
+            // Once more after they have left, so that each ticket is tried at every moment.
+            let mut last = false;
+            while !last {
+                last = left.load(Ordering::Acquire);
+                let reply = app.api.post(&format!("{path}/transfer"), json!({"userId": carla})).await;
+                match reply.status.as_u16() {
+                    200 => assigned += 1,
+                    404 | 422 => {}
+                    _ => panic!("{}", reply.body),
+                }
+                // Closed and opened again, it comes back to whom it had.
+                app.api.post(&format!("{path}/close"), json!({})).await.data(200);
+                app.api.post(&format!("{path}/reopen"), json!({})).await.data(200);
+            }
+            assigned
+        });
+        let leaving = async {
+            eventually("tickets are being assigned", || async { open_of(&app, carla).await > 0 }).await;
+            let reply = app.api.delete(&format!("/users/{carla}")).await;
+            left.store(true, Ordering::Release);
+            assert_eq!(reply.status, 204, "{}", reply.body);
+        };
+        let ((), assigned) = join(leaving, join_all(assigning)).await;
+        assert!(assigned.iter().sum::<usize>() > 0, "nothing was assigned: the test proves nothing");
+        assert_eq!(open_of(&app, carla).await, 0, "round {round}");
+        for open in &tickets {
+            assert_eq!(ticket(&app.api, *open).await["assignedTo"], Value::Null);
+        }
+    }
+    assert_eq!(open_of(&app, company.ben.0).await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
+    let app = TestApp::start().await;
+    let company = app.company.clone();
+    let open = opened(&app, "5511900000001", json!({"userId": company.ana})).await;
+    let path = format!("/users/{}", company.ana);
+    fail::cfg("user_released", "1*return").expect("failpoint");
+    app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
+    // The user works on as before, and at once.
+    assert_eq!(app.api.get(&path).await.data(200)["active"], true);
+    assert_eq!(ticket(&app.api, open).await["assignedTo"], Value::Null);
+    let transfer = format!("/tickets/{open}/transfer");
+    app.api.post(&transfer, json!({"userId": company.ana})).await.data(200);
+
+    fail::cfg("user_released", "1*return").expect("failpoint");
+    app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
+    let app = restarted(app).await;
+    app.api.post(&transfer, json!({"userId": company.ana})).await.data(200);
+    // Two at once: one of them finds nobody.
+    let both = join(app.api.delete(&path), app.api.delete(&path)).await;
+    let mut statuses = [both.0.status.as_u16(), both.1.status.as_u16()];
+    statuses.sort_unstable();
+    assert!(statuses == [204, 404], "{statuses:?}");
+    assert_eq!(open_of(&app, company.ana.0).await, 0);
+    app.stop().await;
+}

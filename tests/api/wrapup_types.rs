@@ -1,0 +1,284 @@
+//! Wrap-up types and their categories.
+
+use std::collections::HashMap;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::check_list::check_list;
+use crate::organization::{check_absent, ids_by, opened};
+use crate::plain::{check_created_once, check_refused, check_searches, check_unique, created, deleted};
+use crate::steps::{NOBODY, assert_timestamp, close, id, listed, ticket};
+use crate::support::{Api, TestApp};
+
+const PATH: &str = "/wrapup-types";
+const CATEGORIES: &str = "/wrapup-categories";
+
+async fn category(api: &Api, name: &str) -> i64 {
+    created(api, CATEGORIES, json!({"name": name})).await
+}
+
+#[actix_web::test]
+async fn a_wrap_up_type_is_created_read_changed_and_deleted() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let support = json!({"id": company.support, "name": "Support"});
+    let sales = json!({"id": company.sales, "name": "Sales"});
+    let (first, second) = (category(&app.api, "First").await, category(&app.api, "Second").await);
+    // A queue that is named twice is linked once.
+    let body = json!({
+        "name": " Refunded ", "categoryId": first, "queueIds": [company.sales, company.support, company.sales], "id": 1,
+    });
+    let reply = app.api.post(PATH, body).await;
+    let made = reply.data(201);
+    assert_timestamp(&made["createdAt"]);
+    assert_timestamp(&made["updatedAt"]);
+    let mut expected = json!({
+        "id": made["id"], "name": "Refunded", "active": true, "categoryId": first, "queues": [support, sales],
+        "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+    });
+    assert_eq!(reply.body, json!({"data": expected}));
+    let path = format!("{PATH}/{}", id(made));
+    assert_eq!(app.api.get(&path).await.data(200), made);
+    for (body, field, shown) in [
+        (json!({"name": "Paid back"}), "name", json!("Paid back")),
+        (json!({"categoryId": second}), "categoryId", json!(second)),
+        (json!({"active": false}), "active", json!(false)),
+        (json!({"queueIds": [company.sales]}), "queues", json!([sales])),
+        (json!({"queueIds": [company.support, company.sales]}), "queues", json!([support, sales])),
+        (json!({"queueIds": []}), "queues", json!([])),
+        (json!({}), "active", json!(false)),
+    ] {
+        let reply = app.api.put(&path, body.clone()).await;
+        expected[field] = shown;
+        expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
+        assert_eq!(reply.data(200), &expected, "after {body}");
+        assert_eq!(app.api.get(&path).await.data(200), &expected);
+    }
+    deleted(&app.api, &path).await;
+    for reply in [app.api.get(&path).await, app.api.put(&path, json!({})).await, app.api.delete(&path).await] {
+        reply.error(404, "ERR_API_NOT_FOUND");
+    }
+    let bare =
+        app.api.post(PATH, json!({"name": "Bare", "categoryId": first, "active": false})).await.data(201).clone();
+    assert_eq!((&bare["active"], &bare["queues"]), (&json!(false), &json!([])));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_a_wrap_up_type_cannot_be_is_refused_field_by_field() {
+    let app = TestApp::start().await;
+    let (theirs, _) = app.another_company().await;
+    let category = category(&app.api, "More").await;
+    let foreign = id(&app.api.with_key(&theirs.key).all(CATEGORIES).await[0]);
+    let every = &["name", "categoryId", "active", "queueIds"][..];
+    let many: Vec<i64> = (0..1001).collect();
+    let bodies = vec![
+        (json!({}), &["name", "categoryId"][..]),
+        (json!({"name": "", "categoryId": "1", "active": 0, "queueIds": 7}), every),
+        (json!({"name": "a", "categoryId": category, "queueIds": many}), &["queueIds"]),
+        (json!({"name": "a", "categoryId": category, "queueIds": [1, "2", null]}), &["queueIds[1]", "queueIds[2]"]),
+    ];
+    check_refused(&app, Method::POST, PATH, bodies).await;
+    let path = format!("{PATH}/{}", app.company.solved);
+    let null = json!({"name": null, "categoryId": null, "active": null, "queueIds": null});
+    check_refused(&app, Method::PUT, &path, vec![(null, every)]).await;
+
+    let before = app.api.all(PATH).await;
+    let mut calls = Vec::new();
+    for (category, queues) in [
+        (foreign, json!([])),
+        (NOBODY, json!([])),
+        (category, json!([theirs.support])),
+        (category, json!([app.company.support, NOBODY])),
+    ] {
+        let body = json!({"name": "New", "categoryId": category, "queueIds": queues});
+        calls.push((Method::POST, PATH.to_owned(), Some(body.clone())));
+        calls.push((Method::PUT, path.clone(), Some(body)));
+    }
+    check_absent(&app, calls).await;
+    assert_eq!(app.api.all(PATH).await, before, "something of a refused change stands");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn names_are_unique_and_records_nobody_elses() {
+    let app = TestApp::start().await;
+    let (theirs, other) = app.another_company().await;
+    let more = category(&app.api, "More").await;
+    let taken = json!({"field": "name"});
+    let refused = app.api.post(PATH, json!({"name": "Solved", "categoryId": more})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
+    let path = format!("{PATH}/{}", app.company.sold);
+    assert_eq!(app.api.put(&path, json!({"name": "Solved"})).await.error(409, "ERR_API_CONFLICT"), &taken);
+    app.api.put(&path, json!({"name": "Sold"})).await.data(200);
+    check_unique(&app, PATH, &json!({"name": "Race", "categoryId": more}), "name").await;
+    let once = json!({"name": "Once", "categoryId": more});
+    check_created_once(&app, PATH, &once, &json!({"name": "Twice", "categoryId": more})).await;
+
+    assert_eq!(app.api.post(CATEGORIES, json!({"name": "More"})).await.error(409, "ERR_API_CONFLICT"), &taken);
+    let less = category(&app.api, "Less").await;
+    let refused = app.api.put(&format!("{CATEGORIES}/{less}"), json!({"name": "More"})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
+    category(&other, "More").await;
+    check_unique(&app, CATEGORIES, &json!({"name": "Race"}), "name").await;
+
+    let outcome = id(&other.all(CATEGORIES).await[0]);
+    let mut calls = Vec::new();
+    for absent in [theirs.solved.to_string(), NOBODY.to_string(), "x".to_owned()] {
+        calls.push((Method::GET, format!("{PATH}/{absent}"), None));
+        calls.push((Method::PUT, format!("{PATH}/{absent}"), Some(json!({"name": "Stolen"}))));
+        calls.push((Method::DELETE, format!("{PATH}/{absent}"), None));
+    }
+    for absent in [outcome.to_string(), NOBODY.to_string(), "x".to_owned()] {
+        calls.push((Method::PUT, format!("{CATEGORIES}/{absent}"), Some(json!({"name": "Stolen"}))));
+        calls.push((Method::DELETE, format!("{CATEGORIES}/{absent}"), None));
+    }
+    for filter in ["categoryId", "queueId"] {
+        let foreign = if filter == "queueId" { theirs.support.0 } else { outcome };
+        calls.push((Method::GET, format!("{PATH}?{filter}={foreign}"), None));
+        calls.push((Method::GET, format!("{PATH}?{filter}={NOBODY}"), None));
+    }
+    check_absent(&app, calls).await;
+    assert_eq!(listed(&other, PATH).await, [theirs.solved.0, theirs.sold.0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_category_is_created_changed_and_deleted_when_it_is_empty() {
+    let app = TestApp::start().await;
+    let reply = app.api.post(CATEGORIES, json!({"name": " More "})).await;
+    let made = reply.data(201);
+    assert_timestamp(&made["createdAt"]);
+    let mut expected = json!({
+        "id": made["id"], "name": "More", "createdAt": made["createdAt"], "updatedAt": made["createdAt"],
+    });
+    assert_eq!(reply.body, json!({"data": expected}));
+    assert_eq!(app.api.all(CATEGORIES).await.last(), Some(made));
+    let path = format!("{CATEGORIES}/{}", id(made));
+    app.api.get(&path).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+    for (body, name) in [(json!({"name": "Much more"}), "Much more"), (json!({}), "Much more")] {
+        let reply = app.api.put(&path, body).await;
+        expected["name"] = json!(name);
+        expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
+        assert_eq!(reply.data(200), &expected);
+    }
+    let wrong = || vec![(json!({"name": " "}), &["name"][..]), (json!({"name": null}), &["name"])];
+    check_refused(&app, Method::POST, CATEGORIES, [wrong(), vec![(json!({}), &["name"][..])]].concat()).await;
+    check_refused(&app, Method::PUT, &path, wrong()).await;
+
+    let filled = created(&app.api, PATH, json!({"name": "New", "categoryId": made["id"]})).await;
+    assert!(app.api.delete(&path).await.error(409, "ERR_API_CONFLICT")["state"].is_string());
+    deleted(&app.api, &format!("{PATH}/{filled}")).await;
+    deleted(&app.api, &path).await;
+    app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+    check_created_once(&app, CATEGORIES, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn types_and_categories_are_listed_and_found() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let outcome = id(&app.api.all(CATEGORIES).await[0]);
+    let mut categories = HashMap::from([("Outcome", outcome)]);
+    for name in ["Reclamação", "100%", "a_b", "axb"] {
+        categories.insert(name, category(&app.api, name).await);
+    }
+    let names = ["Outcome", "Reclamação", "100%", "a_b", "axb"];
+    check_list(&app, CATEGORIES, &ids_by(&categories, &names), &["created", "updated"]).await;
+    let searches: &[(&str, &[&str])] =
+        &[("RECLAMACAO", &["Reclamação"]), ("%", &["100%"]), ("_", &["a_b"]), (r"\", &[])];
+    check_searches(&app, CATEGORIES, &categories, searches).await;
+
+    let mut types = HashMap::from([("Solved", company.solved.0), ("Sold", company.sold.0)]);
+    for (name, queues) in
+        [("Devolução", json!([company.support, company.sales])), ("50%", json!([])), ("c_d", json!([company.sales]))]
+    {
+        let body = json!({
+            "name": name, "categoryId": categories["a_b"], "queueIds": queues, "active": name != "50%",
+        });
+        types.insert(name, created(&app.api, PATH, body).await);
+    }
+    let names = ["Solved", "Sold", "Devolução", "50%", "c_d"];
+    check_list(&app, PATH, &ids_by(&types, &names), &["created", "updated"]).await;
+    let searches: &[(&str, &[&str])] =
+        &[("DEVOLUCAO", &["Devolução"]), ("sol", &["Solved", "Sold"]), ("%", &["50%"]), ("c_d", &["c_d"])];
+    check_searches(&app, PATH, &types, searches).await;
+    let filters: [(String, &[&str]); 7] = [
+        ("active=false".to_owned(), &["50%"]),
+        ("active=true".to_owned(), &["Solved", "Sold", "Devolução", "c_d"]),
+        (format!("categoryId={outcome}"), &["Solved", "Sold"]),
+        (format!("categoryId={}", categories["axb"]), &[]),
+        (format!("queueId={}", company.support), &["Solved", "Devolução"]),
+        (format!("queueId={}", company.sales), &["Sold", "Devolução", "c_d"]),
+        (format!("queueId={}&categoryId={}&search=d", company.sales, categories["a_b"]), &["Devolução", "c_d"]),
+    ];
+    for (filter, names) in filters {
+        assert_eq!(listed(&app.api, &format!("{PATH}?{filter}")).await, ids_by(&types, names), "{filter}");
+    }
+    let wrong = app.api.get(&format!("{PATH}?active=x&categoryId=x&queueId=1.5")).await;
+    assert_eq!(wrong.invalid_fields(), ["active", "categoryId", "queueId"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_type_that_a_ticket_has_stays_and_one_that_none_has_goes() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let path = format!("{PATH}/{}", company.solved);
+    let open = opened(&app, "5511900000001", json!({"queueId": company.support})).await;
+    let with = json!({"wrapupTypeId": company.solved});
+    // Whatever the tables know by now, the closing was acknowledged.
+    app.api.post(&format!("/tickets/{open}/close"), with.clone()).await.data(200);
+    let refused = app.api.delete(&path).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"state": "tickets have the wrap-up type"}));
+    // Refused, it can be used on.
+    app.api.put(&format!("/tickets/{open}/wrapup"), with).await.data(200);
+    // Reopened, the ticket has it no more; its history does.
+    app.api.post(&format!("/tickets/{open}/reopen"), json!({})).await.data(200);
+    deleted(&app.api, &path).await;
+    let events = app.api.all(&format!("/tickets/{open}/events")).await;
+    assert_eq!(events[1]["to"]["wrapupType"], json!({"id": company.solved, "name": "Solved"}));
+    let gone = app.api.post(&format!("/tickets/{open}/close"), json!({"wrapupTypeId": company.solved})).await;
+    gone.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn conversations_are_closed_by_the_types_as_they_are_now() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let more = category(&app.api, "More").await;
+    let open = opened(&app, "5511900000001", json!({"queueId": company.sales})).await;
+    let transfer =
+        async |queue: i64| app.api.post(&format!("/tickets/{open}/transfer"), json!({"queueId": queue})).await;
+    for round in 0..20 {
+        let new = app.api.post(PATH, json!({"name": format!("New {round}"), "categoryId": more})).await;
+        let new = id(new.data(201));
+        let path = format!("{PATH}/{new}");
+        let close = async || app.api.post(&format!("/tickets/{open}/close"), json!({"wrapupTypeId": new})).await;
+        let change = async |body: Value| app.api.put(&path, body).await.data(200).clone();
+        assert_eq!(close().await.invalid_fields(), ["wrapupTypeId"], "linked to no queue");
+        change(json!({"queueIds": [company.sales], "active": false})).await;
+        assert_eq!(close().await.invalid_fields(), ["wrapupTypeId"], "not active");
+        change(json!({"active": true, "name": format!("Newer {round}")})).await;
+        assert_eq!(
+            close().await.data(200)["wrapupType"],
+            json!({"id": new, "name": format!("Newer {round}")}),
+            "linked and active"
+        );
+        app.api.post(&format!("/tickets/{open}/reopen"), json!({})).await.data(200);
+        change(json!({"queueIds": [company.support]})).await;
+        assert_eq!(close().await.invalid_fields(), ["wrapupTypeId"], "linked elsewhere");
+        transfer(company.support.0).await.data(200);
+        close().await.data(200);
+        app.api.post(&format!("/tickets/{open}/reopen"), json!({})).await.data(200);
+        transfer(company.sales.0).await.data(200);
+        deleted(&app.api, &path).await;
+        close().await.error(404, "ERR_API_NOT_FOUND");
+    }
+    close(&app.api, open).await;
+    assert_eq!(ticket(&app.api, open).await["wrapupType"], Value::Null);
+    app.stop().await;
+}
