@@ -74,9 +74,16 @@ fn cases(rows: usize) -> Vec<Case> {
             is_indexed: false,
         },
         Case {
-            name: "name fragment",
+            name: "rare fragment",
             query: "search=zquix".to_owned(),
             filter: ContactFilter { search: Some("zquix".to_owned()), ..ContactFilter::default() },
+            page: page(1),
+            is_indexed: true,
+        },
+        Case {
+            name: "common fragment",
+            query: "search=aria".to_owned(),
+            filter: ContactFilter { search: Some("aria".to_owned()), ..ContactFilter::default() },
             page: page(1),
             is_indexed: true,
         },
@@ -113,9 +120,9 @@ async fn run() {
         Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(service.app.clone(), document)),
     )
     .await;
-    println!("{:<14} {:>9} {:>11} {:>11} {:>7}", "list", "contacts", "SQL", "service", "ratio");
+    println!("{:<16} {:>9} {:>11} {:>11} {:>7}", "list", "contacts", "SQL", "service", "ratio");
     for (large, small) in cases(rows).into_iter().zip(cases(CONTACTS_FEW)) {
-        let mut sql_medians = Vec::new();
+        let mut medians = Vec::new();
         for (case, owner, count) in [(&large, &many, rows), (&small, &few, CONTACTS_FEW)] {
             let (mut sql, mut whole) = (Vec::new(), Vec::new());
             for round in 0..WARM_UP + ROUNDS {
@@ -133,12 +140,12 @@ async fn run() {
             }
             let (sql, whole) = (median(sql), median(whole));
             let ratio = whole.as_secs_f64() / sql.as_secs_f64();
-            println!("{:<14} {count:>9} {sql:>11.1?} {whole:>11.1?} {ratio:>7.2}", case.name);
-            sql_medians.push(whole);
+            println!("{:<16} {count:>9} {sql:>11.1?} {whole:>11.1?} {ratio:>7.2}", case.name);
+            medians.push(whole);
         }
-        let growth = sql_medians[0].as_secs_f64() / sql_medians[1].as_secs_f64();
+        let growth = medians[0].as_secs_f64() / medians[1].as_secs_f64();
         let aim = if large.is_indexed { "aim: at most 3" } else { "not indexed" };
-        println!("{:<14} growth {growth:.2} ({aim})", large.name);
+        println!("{:<16} growth {growth:.2} ({aim})", large.name);
     }
     db.close().await;
     service.stop().await.expect("the service stops");
@@ -167,10 +174,10 @@ async fn seed(db: &PgPool, rows: usize) -> ((CompanyId, String), (CompanyId, Str
     for number in 0..COMPANIES {
         let company = companies::insert(db, &format!("Company {number}")).await.expect("company").id;
         let count = if number == COMPANIES / 2 { rows } else { CONTACTS_FEW };
-        // One contact in a thousand has the rare name, at least one of each company.
+        // One contact of each company has the rare name: what grows is what is searched, not what is found.
         sqlx::query(
             "insert into contacts (company_id, name, number, number_country, email, code)
-             select $1, case when n % 1000 = 500 then 'Zquixote ' else 'Maria ' end || md5(n::text),
+             select $1, case when n = 500 then 'Zquixote ' else 'Maria ' end || md5(n::text),
                  '55119' || lpad(n::text, 8, '0'), 'BR', md5(n::text) || '@example.com', 'C' || n
              from generate_series(1, $2) n",
         )

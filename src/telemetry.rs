@@ -25,9 +25,13 @@ impl FromStr for LogFormat {
     }
 }
 
-/// Starts logging to standard error: `info` and above, or what `RUST_LOG` says. Once; later calls change nothing.
+/// What is logged when nobody says. The HTTP layer calls every malformed request an error: whoever sends them would
+/// fill the log.
+const USUAL: &str = "info,actix_server=warn,actix_http=off";
+
+/// Starts logging to standard error: `USUAL`, or what `RUST_LOG` says. Once; later calls change nothing.
 pub fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

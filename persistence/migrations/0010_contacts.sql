@@ -5,3 +5,5 @@ create index contacts_origin on contacts (company_id, origin, id);
 create index contacts_is_group on contacts (company_id, id) where is_group;
 create index contacts_created on contacts (company_id, created_at, id);
 create index contacts_updated on contacts (company_id, updated_at, id);
+-- A span of time that most of a company's contacts lie outside of is found without reading them.
+create index contacts_spans on contacts (company_id, id) include (created_at, updated_at);

@@ -132,8 +132,13 @@ fn is_number(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
-    // The length keeps out what chrono also reads: years of other lengths, days of one digit.
-    text.len() == "2026-01-31".len() && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+    // chrono also reads signs, years of other lengths and days of one digit.
+    let has_form = text.len() == "2026-01-31".len()
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() });
+    has_form && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
 fn is_url(text: &str) -> bool {
@@ -165,7 +170,9 @@ mod tests {
     fn a_value_is_accepted_by_its_fields_type() {
         let options = ["Blue".to_owned(), "Dark red".to_owned()];
         let long = "9".repeat(31);
-        let table: &[(CustomFieldType, &[(&str, &str)], &[&str])] = &[
+        /// A type, what is accepted with how it is stored, and what is not.
+        type Row<'a> = (CustomFieldType, &'a [(&'a str, &'a str)], &'a [&'a str]);
+        let table: &[Row<'_>] = &[
             (CustomFieldType::Text, &[("  a b ", "a b"), ("12", "12")], &["a\nb", " ", ""]),
             (CustomFieldType::Textarea, &[("a\nb", "a\nb")], &["", "\n"]),
             (

@@ -169,7 +169,7 @@ fn answer_headers(more: &[&str]) -> Value {
 
 /// Every error of the API, by status.
 pub fn errors() -> BTreeMap<String, Value> {
-    let table: [(u16, &str, &[&str], &str, &str); 11] = [
+    let table: [(u16, &str, &[&str], &str, &str); 12] = [
         (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),
         (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
         (
@@ -179,6 +179,7 @@ pub fn errors() -> BTreeMap<String, Value> {
             "ERR_API_FORBIDDEN_SCOPE",
             "the token has no permission for POST in the module tickets",
         ),
+        (408, "The body comes too slowly.", &[], "ERR_API_BAD_REQUEST", "the body comes too slowly"),
         (404, "It does not exist, or belongs to another company.", &[], "ERR_API_NOT_FOUND", "record not found"),
         (
             409,
@@ -249,7 +250,7 @@ impl Described for Once {
             operation.path
         );
         operation.is_idempotent = true;
-        operation.errors.extend([400, 409, 413]);
+        operation.errors.extend([400, 408, 409, 413]);
     }
 }
 
@@ -274,7 +275,7 @@ impl<T: Input> Described for Body<T> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.body = Some(Fields::describe::<T>());
         operation.body_is_optional = T::MAY_BE_EMPTY;
-        operation.errors.extend([400, 404, 409, 413, 415, 422]);
+        operation.errors.extend([400, 404, 408, 409, 413, 415, 422]);
     }
 }
 

@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
+use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input};
 
 /// Bytes of a JSON body.
@@ -57,15 +58,16 @@ pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
 /// Reads a whole body.
 ///
 /// # Errors
-/// `413` when it is larger than JSON may be, `400` when it breaks off.
+/// `413` when it is larger than JSON may be, `408` when it comes too slowly, `400` when it breaks off.
 pub async fn read(payload: &mut Payload) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     let mut too_large = false;
     // What is too large is read to its end and thrown away: a client that is still writing must be able to read
     // the answer.
     let mut left = JSON_BYTES_MAX * DRAINED_FACTOR;
-    while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| ApiError::bad_request(format!("the body cannot be read: {error}")))?;
+    let mut chunks = Paced::new(payload);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(body_error)?;
         too_large |= bytes.len() + chunk.len() > JSON_BYTES_MAX;
         if too_large {
             left = left.saturating_sub(chunk.len());

@@ -3,11 +3,11 @@
 //!
 //! Contacts are plain: they change and go by SQL, behind the actors' backs. What is kept here stays true all the same:
 //!
-//! - Whoever reads a contact from the tables, to keep it, holds [`Contacts::looking`] until it is kept: in the cache, or
-//!   in a ticket's actor that can be found. Whoever has changed one holds [`Contacts::changing`] while it is read anew
+//! - Whoever reads a contact from the tables, to keep it, holds `Contacts::looking` until it is kept: in the cache, or
+//!   in a ticket's actor that can be found. Whoever has changed one holds `Contacts::changing` while it is read anew
 //!   and told to all that keep it. So nobody keeps what was read before a change.
-//! - What an opening was told of its contact has a [`Contacts::version`]; an opening under another one looks again.
-//! - A contact about to be deleted is marked ([`leaving`]): nothing live begins or changes for it until it is known
+//! - What an opening was told of its contact has a `Contacts::version`; an opening under another one looks again.
+//! - A contact about to be deleted is marked (`leaving.rs`): nothing live begins or changes for it until it is known
 //!   what became of it.
 
 mod hot;

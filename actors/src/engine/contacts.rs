@@ -137,23 +137,24 @@ impl Engine {
         // What was decided before is in the tables by then, and nothing is decided any more.
         self.core.arbiters.pass().await?;
         let db = self.reads().tables(company).await?;
+        let sessions = contacts::sessions(db, company, id).await?;
         match contacts::remove(db, company, id).await {
-            Ok(Ok(sessions)) => {
+            Ok(None) => {
                 self.gone(company, id, sessions, mark).await;
                 Ok(())
             }
-            Ok(Err(tie)) => refuse(Some(tie)),
+            Ok(tie) => refuse(tie),
             Err(Error::NotFound(_)) => Err(Refusal::NotFound),
             Err(error) => {
                 // It may have happened. Until that is known the mark stays.
                 let engine = self.clone();
-                self.core.background.spawn(async move { engine.gone(company, id, Vec::new(), mark).await });
+                self.core.background.spawn(async move { engine.gone(company, id, sessions, mark).await });
                 Err(error.into())
             }
         }
     }
 
-    /// Forgets what was kept of a deleted contact.
+    /// Forgets what was kept of a contact that is deleted, or may be. Its sessions are read anew by who asks for them.
     async fn gone(&self, company: CompanyId, id: ContactId, sessions: Vec<SessionId>, mark: Mark) {
         self.settle_in_time(company, &[id]).await;
         for session in sessions {

@@ -3,7 +3,7 @@
 //!
 //! The framework refuses a malformed head with a bare status, drops the connection over a broken body, and waits
 //! without end for the rest of any head but the first. So it is given its connections in an envelope of ours: a
-//! [`Line`] sees what it is about to say and takes back a bare refusal, [`Progress`] tells a connection that is at
+//! `Line` sees what it is about to say and takes back a bare refusal, `Progress` tells a connection that is at
 //! work from one that only costs memory, and when the framework has let go of a connection, whoever is still owed an
 //! answer gets it here, as JSON like any other error.
 
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use actix_http::body::{BoxBody, MessageBody};
 use actix_http::error::{DispatchError, ParseError};
-use actix_http::{HttpService, Payload, Protocol, Request, Response};
+use actix_http::{HttpService, KeepAlive, Payload, Protocol, Request, Response};
 use actix_service::{IntoServiceFactory, Service, ServiceFactory, apply_fn_factory, map_config};
 use actix_web::dev::{AppConfig, Server};
 use actix_web::http::header::HeaderMap;
@@ -142,8 +142,9 @@ where
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
-            .keep_alive(limits.keep_alive)
-            // Progress watches every head; this would watch the first alone, and refuse it without a body.
+            // Both are watched by Progress: the framework's own timers begin anew whenever the connection is looked
+            // at, leave out those that hold a piece of a request, and all heads but the first.
+            .keep_alive(KeepAlive::Os)
             .client_request_timeout(Duration::ZERO)
             .client_disconnect_timeout(limits.goodbye)
             .local_addr(address)

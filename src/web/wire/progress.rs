@@ -4,17 +4,12 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
 use super::Limits;
-
-/// How much later than the framework an idle connection is closed here: it closes most of them itself, and only
-/// forgets those that hold a piece of a request.
-const IDLE_SLACK: Duration = Duration::from_secs(2);
 
 /// What is known of a connection.
 pub(super) struct Progress {
@@ -121,8 +116,9 @@ impl Progress {
         self.closed.get()
     }
 
+    /// Whether a request has no answer, and no other answer is cut.
     pub(super) fn is_unanswered(&self) -> bool {
-        self.unanswered.get() > 0
+        self.unanswered.get() > 0 && self.stalled_since.get().is_none()
     }
 
     /// Whether the client stopped in the middle of a head.
@@ -157,7 +153,7 @@ impl Progress {
             return None;
         }
         Some(match self.unbegun.get() {
-            Unbegun::Nothing => (self.idle_since.get() + limits.keep_alive + IDLE_SLACK, Overdue::Idle),
+            Unbegun::Nothing => (self.idle_since.get() + limits.keep_alive, Overdue::Idle),
             // Browsers and balancers open connections ahead of need: nothing was asked, so nothing is answered.
             Unbegun::Awaited(since) => (since + limits.head, Overdue::Idle),
             Unbegun::Heard { since, .. } => (since + limits.head, Overdue::Head),

@@ -1,4 +1,4 @@
-//! What is said to somebody whose request never reached a handler.
+//! What is said to somebody whose request no handler answers.
 
 use std::time::SystemTime;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{PATH, contact, field, rows_of, tag};
 use crate::plain::deleted;
 use crate::steps::{NOBODY, close, id, listed, restarted, sent};
-use crate::support::TestApp;
+use crate::support::{TestApp, eventually};
 
 #[actix_web::test]
 async fn a_contact_goes_with_everything_that_is_theirs() {
@@ -251,5 +251,50 @@ async fn two_deletions_at_once_are_one() {
         assert_eq!(statuses, [[204].as_slice(), &[404; 7]].concat());
     }
     assert_eq!(app.api.all(PATH).await, [Value::Null; 0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
+    let app = TestApp::start().await;
+    let ana = contact(&app.api, json!({"number": "5511900000001"})).await;
+    let path = format!("{PATH}/{ana}");
+    let send = || json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
+    let ticket = sent(&app.api, send()).await["ticketId"].as_i64().expect("ticket");
+    close(&app.api, ticket).await;
+    let begin = json!({"channelId": app.company.webchat, "contactId": ana});
+    let session = app.api.post("/webchat/sessions", begin).await;
+    let session = session.data(201)["id"].as_str().expect("id").to_owned();
+    app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
+
+    // It did not happen: the contact is as it was, and whoever wrote meanwhile has waited.
+    fail::cfg("contact_removed", "1*return").expect("failpoint");
+    let (removed, reopened) =
+        join(app.api.delete(&path), app.api.post(&format!("/tickets/{ticket}/reopen"), json!({}))).await;
+    assert!([503, 409].contains(&removed.status.as_u16()), "{}", removed.body);
+    reopened.data(200);
+    fail::remove("contact_removed");
+    close(&app.api, ticket).await;
+
+    // It did happen, and nobody was told: the contact is gone all the same.
+    fail::cfg("contact_removal_lost", "1*return").expect("failpoint");
+    app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
+    app.api.post("/messages", send()).await.error(404, "ERR_API_CONTACT_NOT_FOUND");
+    let wrapup = json!({"wrapupTypeId": app.company.sold});
+    app.api.put(&format!("/tickets/{ticket}/wrapup"), wrapup).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.get(&format!("/webchat/sessions/{session}/messages")).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_update_whose_answer_was_lost_is_seen_by_conversations() {
+    let app = TestApp::start().await;
+    let ticket = app.ticket("5511900000001").await.0;
+    let shown = async || app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"].clone();
+    let path = format!("{PATH}/{}", id(&shown().await));
+    fail::cfg("once_commit_lost", "1*return").expect("failpoint");
+    app.api.put(&path, json!({"name": "Ana"})).await.error(503, "ERR_API_UNAVAILABLE");
+    eventually("the ticket shows the change", || async { shown().await["name"] == "Ana" }).await;
     app.stop().await;
 }

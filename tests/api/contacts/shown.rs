@@ -129,6 +129,7 @@ async fn every_filter_finds_its_contacts_and_no_others() {
     }
     check_list(&app, "/contacts", &[ana, ben, group, eva], &["created", "updated"]).await;
     check_list(&app, "/contacts?isGroup=false", &[ana, ben, eva], &["created", "updated"]).await;
+    check_list(&app, "/contacts?search=%C3%89", &[ana, ben, group, eva], &["created", "updated"]).await;
     app.stop().await;
 }
 

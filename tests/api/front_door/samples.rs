@@ -12,7 +12,7 @@ use super::world::{next, noun};
 const UNIQUE: [&str; 7] = ["name", "key", "shortcut", "label", "sku", "message", "description"];
 
 /// Fields that are called so and name no record of ours.
-const NO_REFERENCES: [&str; 2] = ["externalId", "clientId"];
+const NO_REFERENCES: [&str; 4] = ["externalId", "clientId", "sourceId", "utmId"];
 
 /// A field of a body that holds ids of records.
 #[derive(Clone, Debug, PartialEq)]

@@ -100,6 +100,12 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
                 // They must be all there are: another's are none of them.
                 let id: i64 = two.other.id("customFieldId").parse().expect("a number");
                 ask(json!(id)).await.error(422, "ERR_API_VALIDATION");
+            } else if operation.path == "/contacts/import" {
+                // Rows fail one by one.
+                let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
+                let (foreign, nobodys) = (ask(json!(foreign)).await, ask(json!(999_999_999)).await);
+                assert_eq!(foreign.data(200)["errors"].as_array().map(Vec::len), Some(1), "{what}: {}", foreign.body);
+                assert_eq!(foreign.bytes, nobodys.bytes, "{what}: it is told from an id nobody has");
             } else {
                 let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
                 assert_alike(&ask(json!(foreign)).await, &ask(json!(999_999_999)).await, &what);

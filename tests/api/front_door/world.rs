@@ -215,6 +215,8 @@ impl<'a> World<'a> {
         let called = field.map(|field| field.to_string()).unwrap_or_default();
         let mut set = |name: &str, value: Value| body[name] = value;
         match (operation.method, operation.path.as_str(), called.as_str()) {
+            ("POST", "/contacts", _) => set("name", json!(format!("{} {}", self.mark, next()))),
+            ("POST", "/contacts/import", "contacts.tagIds") => body["contacts"][0]["name"] = json!(self.mark),
             ("POST", "/tickets", _) => {
                 set("channelId", json!(company.phone));
                 set("contactId", json!(self.contact().await));

@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
 
 pub use made::{Numbered, Visitor, find_or_create_by_number, find_or_create_visitor};
-pub use remove::{Tie, remove, tie};
+pub use remove::{Tie, remove, sessions, tie};
 pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
 
 use super::channels::ChannelType;
