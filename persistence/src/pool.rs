@@ -20,8 +20,13 @@ pub fn connect(options: PgConnectOptions) -> PgPool {
     PgPoolOptions::new()
         .max_connections(CONNECTIONS_MAX)
         .acquire_timeout(ACQUIRE_TIME_MAX)
-        .connect_lazy_with(named(options))
+        .connect_lazy_with(named(options).options([PLAN_FOR_THE_VALUES]))
 }
+
+/// A list is planned for the values it is asked with. A plan for any value, which PostgreSQL takes up after five
+/// executions, cannot tell a fragment that finds one contact of a million from one that finds them all: the second then
+/// reads and sorts the whole company (seconds instead of milliseconds). Planning anew costs some 0.1 ms.
+const PLAN_FOR_THE_VALUES: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
 
 /// The advisory lock of a database's one writer: "hotline" in ASCII.
 const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
