@@ -103,6 +103,12 @@ impl Conversation {
                 self.kept.insert(body, job.parse().expect("a number"));
                 true
             }
+            // A closing and then the visitor's words, both unanswered, may have opened another ticket: it is named.
+            Some(reply) if reply.status == 409 && self.changes_unknown.closed > 0 && !self.unknown.is_empty() => {
+                let open = reply.body["error"]["details"]["ticketId"].as_i64();
+                self.ticket = open.unwrap_or_else(|| panic!("{}: {}", self.name, reply.body));
+                true
+            }
             Some(reply) => self.refuse("send", &reply.body),
             None => self.lose(body),
         }
