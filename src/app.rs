@@ -164,7 +164,8 @@ impl Service {
         let directory = Directory::load(&store.db, settings.engine.reload_every).await?;
         let keys = Keys::load(&store.db).await?;
         let following = tokio::spawn(directory.clone().follow(store.db.clone()));
-        let engine = Engine::new(store, directory, settings.engine.clone());
+        // The threads that serve run the actors too.
+        let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
         let app = Data::new(App {
             engine,
@@ -180,6 +181,7 @@ impl Service {
         app.engine.spawn(async move { swept.keys.keep_swept(&swept.engine.store().db).await });
 
         let shared = app.clone();
+        let at_home = app.clone();
         let document = Data::new(Document::make());
         let mut told = HeaderMap::new();
         app.rates.untouched().write(&mut told);
@@ -191,6 +193,8 @@ impl Service {
             told,
         };
         let (address, server) = wire::listen(listening, move || {
+            // Called on each thread that serves.
+            at_home.engine.live_here();
             Routes::new()
                 .wrap(from_fn(routes::name_request))
                 .configure(routes::configure(shared.clone(), document.clone()))

@@ -8,6 +8,7 @@
 //! [`Engine`] is the way in: it starts actors on demand from the tables, and retires idle ones. This crate knows
 //! no HTTP.
 
+pub mod answers;
 pub mod channels;
 pub mod clock;
 pub mod contacts;

@@ -9,8 +9,10 @@ use actix::{Actor, Addr, Message};
 use dashmap::DashMap;
 use hotline_persistence::journal::Seq;
 use tokio::sync::OnceCell;
+use tokio::sync::oneshot::Receiver;
 
 use crate::Refusal;
+use crate::answers::{Answer, Outcome};
 
 /// Actors of one kind.
 pub struct Registry<K, A: Actor> {
@@ -37,21 +39,37 @@ impl Waiting {
     }
 }
 
-/// A command on its way. It counts as waiting until its actor takes it, or it is thrown away with its caller or with
-/// the actor's mailbox.
-pub struct Counted<M> {
+/// A command on its way, and where its answer goes. It counts as waiting until its actor takes it, or it is thrown
+/// away with the actor's mailbox.
+pub struct Counted<M: Command> {
     message: M,
+    answer: Answer<M::Reply>,
     _waiting: Waiting,
 }
 
-impl<M: Message> Message for Counted<M> {
-    type Result = M::Result;
+/// A message that is answered with a reply or a refusal.
+pub trait Command: Message<Result = Result<Self::Reply, Refusal>> + Send + 'static {
+    /// What its caller is answered.
+    type Reply: Send + 'static;
 }
 
-impl<M> Counted<M> {
-    /// The command, which waits no longer.
-    pub(crate) fn taken(self) -> M {
-        self.message
+impl<M, R> Command for M
+where
+    M: Message<Result = Result<R, Refusal>> + Send + 'static,
+    R: Send + 'static,
+{
+    type Reply = R;
+}
+
+/// The answer goes its own way.
+impl<M: Command> Message for Counted<M> {
+    type Result = ();
+}
+
+impl<M: Command> Counted<M> {
+    /// The command, which waits no longer, unless its caller has gone: then nothing is begun.
+    pub(crate) fn taken(self) -> Option<(M, Answer<M::Reply>)> {
+        self.answer.is_wanted().then_some((self.message, self.answer))
     }
 }
 
@@ -164,9 +182,10 @@ impl<K: Hash + Eq + Clone, A: Actor> Registry<K, A> {
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
 
-    /// The command as it is sent to one of these actors.
-    pub fn counted<M>(&self, message: M) -> Counted<M> {
-        Counted { message, _waiting: self.waiting.clone() }
+    /// The command as it is sent to one of these actors, and its answer.
+    pub(crate) fn counted<M: Command>(&self, message: M) -> (Counted<M>, Receiver<Outcome<M::Reply>>) {
+        let (answer, answered) = Answer::expected();
+        (Counted { message, answer, _waiting: self.waiting.clone() }, answered)
     }
 
     /// How many there are and how busy they are, about now.
@@ -199,15 +218,16 @@ mod tests {
     }
 
     #[derive(Message)]
-    #[rtype(result = "()")]
+    #[rtype(result = "Result<(), Refusal>")]
     struct Work;
 
     impl Handler<Counted<Work>> for Stuck {
         type Result = ();
 
         fn handle(&mut self, work: Counted<Work>, _: &mut Self::Context) {
-            let Work = work.taken();
+            let Some((Work, answer)) = work.taken() else { return };
             let _ = self.0.recv();
+            answer.give(Ok(()));
         }
     }
 
@@ -227,9 +247,17 @@ mod tests {
             }
         };
         // The first is taken; those after it are sent, and two of their callers go away.
-        let first = tokio::spawn(stuck.send(registry.counted(Work)));
+        let send = || {
+            let (work, answered) = registry.counted(Work);
+            let sent = stuck.send(work);
+            tokio::spawn(async move {
+                sent.await.ok()?;
+                answered.await.ok()
+            })
+        };
+        let first = send();
         settle(0).await;
-        let others: Vec<_> = (0..5).map(|_| tokio::spawn(stuck.send(registry.counted(Work)))).collect();
+        let others: Vec<_> = (0..5).map(|_| send()).collect();
         assert_eq!(waiting(), 5);
         for gone in &others[3..] {
             gone.abort();
@@ -237,11 +265,11 @@ mod tests {
         // What lies in the mailbox already stays there until the actor comes to it.
         drop(go);
         settle(0).await;
-        assert!(first.await.is_ok());
+        assert!(matches!(first.await, Ok(Some(Ok(())))));
         // And an actor that has ended leaves nothing behind.
         arbiter.stop();
         assert!(arbiter.join().is_ok());
-        drop(stuck.send(registry.counted(Work)));
+        drop(send().await);
         assert_eq!(waiting(), 0);
     }
 }

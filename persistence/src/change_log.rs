@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
-use tokio::sync::oneshot;
 
 use crate::change::encode;
+use crate::durable::{Durable, Synced};
 use crate::journal::{self, Journal, Seq};
 use crate::persister::{Entry, FlushQueue};
 use crate::{Change, CompanyId, Error, Result};
@@ -57,7 +57,7 @@ enum Way {
 /// What waits beside an entry while the journal syncs it.
 pub(crate) struct Waiting {
     pub(crate) changes: Vec<Change>,
-    pub(crate) synced: oneshot::Sender<()>,
+    pub(crate) synced: Synced,
 }
 
 impl ChangeLog {
@@ -162,11 +162,11 @@ impl ChangeLog {
         let appended = match seat {
             Seat::Journal(place) => {
                 let bytes = encode(&changes)?;
-                let (synced, durable) = oneshot::channel();
+                let (synced, durable) = Durable::pending();
                 let seq = place
                     .append(bytes, Waiting { changes, synced })
                     .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
-                (seq, Durable(Some(durable)))
+                (seq, durable)
             }
             Seat::Direct => self.append_directly(changes),
         };
@@ -177,17 +177,17 @@ impl ChangeLog {
     }
 
     fn append_directly(&self, changes: Vec<Change>) -> (Seq, Durable) {
-        let Way::Direct { durability, appended } = &self.inner.way else { return (0, Durable(None)) };
+        let Way::Direct { durability, appended } = &self.inner.way else { return (0, Durable::already()) };
         let (done, durable) = match durability {
             Durability::Database => {
-                let (done, durable) = oneshot::channel();
-                (Some(done), Some(durable))
+                let (done, durable) = Durable::pending();
+                (Some(done), durable)
             }
-            _ => (None, None),
+            _ => (None, Durable::already()),
         };
         // The number is given under the queue's lock: the persister must see entries in the order of their numbers.
         let seq = self.inner.queue.push_numbered(appended, changes, done);
-        (seq, Durable(durable))
+        (seq, durable)
     }
 }
 
@@ -212,22 +212,6 @@ impl Place {
     }
 }
 
-/// Resolves once an entry is durable.
-pub struct Durable(Option<oneshot::Receiver<()>>);
-
-impl Durable {
-    /// Waits.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the log stopped before; whether the change was kept is unknown.
-    pub async fn reached(self) -> Result<()> {
-        match self.0 {
-            None => Ok(()),
-            Some(synced) => synced.await.map_err(|_| Error::Unavailable("the log has stopped".to_owned())),
-        }
-    }
-}
-
 /// Passes what the journal has synced on to the persister, then releases those who wait.
 pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
     let mut released = Vec::with_capacity(synced.len());
@@ -236,7 +220,6 @@ pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
         Entry { seq, changes: waiting.changes, done: None }
     }));
     for waiting in released {
-        // A caller that went away does not wait any more.
-        let _ = waiting.send(());
+        waiting.reached();
     }
 }

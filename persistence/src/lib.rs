@@ -10,6 +10,7 @@
 
 pub mod change;
 pub mod change_log;
+pub mod durable;
 pub mod error;
 pub mod figures;
 pub mod id_blocks;
@@ -28,7 +29,8 @@ pub mod table;
 pub mod tables;
 
 pub use change::Change;
-pub use change_log::{ChangeLog, Durability, Durable, Place};
+pub use change_log::{ChangeLog, Durability, Place};
+pub use durable::Durable;
 pub use error::{Error, Result};
 pub use ids::{
     AdminId, ChannelId, CompanyId, ContactId, CustomFieldId, EventId, GlobalVariableId, MessageId, ProfileId, QueueId,

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use actix::{Actor, Context as ActorContext, Handler, Message, ResponseFuture};
+use actix::{Actor, Context as ActorContext, Handler, Message};
 use hotline_persistence::Durable;
 
 use crate::Refusal;
@@ -46,18 +46,17 @@ impl<C: Command> Message for OpenAnd<C> {
 }
 
 impl<C: Command> Handler<Counted<OpenAnd<C>>> for ChannelSender {
-    type Result = ResponseFuture<Result<C::Reply, Refusal>>;
+    type Result = ();
 
-    fn handle(&mut self, what: Counted<OpenAnd<C>>, _: &mut Self::Context) -> Self::Result {
-        let what = what.taken();
+    fn handle(&mut self, what: Counted<OpenAnd<C>>, _: &mut Self::Context) {
+        let Some((what, answer)) = what.taken() else { return };
         // This actor holds nothing a panic could leave half done: it stays.
         let opened = catch_unwind(AssertUnwindSafe(|| self.open(what)))
             .unwrap_or_else(|_| Err(Refusal::Defect("panic while a ticket was opened".to_owned())));
-        Box::pin(async move {
-            let (reply, durable) = opened?;
-            durable.reached().await?;
-            Ok(reply)
-        })
+        match opened {
+            Ok((reply, durable)) => answer.give_once(durable, reply),
+            Err(refusal) => answer.give(Err(refusal)),
+        }
     }
 }
 
@@ -65,8 +64,8 @@ impl ChannelSender {
     /// Starts the actor of a channel.
     pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, channel: i64) -> Hot<Self> {
         let actor = Self { core: core.clone(), conversations };
-        let arbiter = core.arbiters.of(channel);
-        Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life: Arc::new(Life::default()) }
+        let home = core.homes.of(channel);
+        Hot { addr: Self::start_in_arbiter(&home, |_| actor), life: Arc::new(Life::default()) }
     }
 
     fn open<C: Command>(&self, what: OpenAnd<C>) -> Result<(C::Reply, Durable), Refusal> {

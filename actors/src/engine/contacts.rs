@@ -61,7 +61,7 @@ impl Engine {
 
     /// Reads contacts anew, and tells what they are now to all that keep them.
     async fn settle(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<(), Refusal> {
-        let Core { contacts: kept, store, tickets, arbiters, .. } = &*self.core;
+        let Core { contacts: kept, store, tickets, homes, .. } = &*self.core;
         let _turn = kept.changing(company).await;
         // Those nobody keeps need not be read, but an opening may just have looked at them.
         let of_interest: Vec<ContactId> = ids
@@ -88,7 +88,7 @@ impl Engine {
         ids.iter().for_each(|id| kept.outdate((company, *id)));
         // An opening that was told of a contact before has ended then, and its ticket is found; one that comes after
         // looks again.
-        arbiters.pass().await?;
+        homes.pass().await;
         for contact in found {
             for ticket in kept.hot.of((company, contact.id)) {
                 if let Some(hot) = tickets.get(&(company, ticket)) {
@@ -135,7 +135,7 @@ impl Engine {
 
         let mark = self.core.contacts.leaving.mark((company, id)).await?;
         // What was decided before is in the tables by then, and nothing is decided any more.
-        self.core.arbiters.pass().await?;
+        self.core.homes.pass().await;
         let db = self.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
         match contacts::remove(db, company, id).await {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{CompanyId, PgPool, TicketId, UserId};
-use tokio::sync::oneshot;
 
-use super::{Arbiters, Core, Engine};
+use super::{Core, Engine};
 use crate::Refusal;
 use crate::directory::Leaving;
 use crate::tickets::{Author, Release};
@@ -46,7 +45,7 @@ impl Engine {
     ) -> Result<T, E> {
         self.core.directory.leaves(company, what).await;
         let leaver = Leaver { core: self.core.clone(), company, what };
-        self.core.arbiters.pass().await?;
+        self.core.homes.pass().await;
         let outcome = work(self.reads().tables(company).await?).await;
         drop(leaver);
         self.refresh(company).await;
@@ -85,30 +84,5 @@ impl Drop for Leaver {
         self.core.directory.stays(self.company, self.what);
         let (engine, company) = (Engine::of(self.core.clone()), self.company);
         self.core.background.spawn(async move { engine.refresh(company).await });
-    }
-}
-
-impl Arbiters {
-    /// Waits until every actor has ended what it was doing: an actor looks into the directory and appends what it
-    /// decides in one go, so what comes after is decided by what the directory holds now, and what came before is in
-    /// the log.
-    pub(super) async fn pass(&self) -> Result<(), Refusal> {
-        let gone = || Refusal::Unavailable("the actors have stopped".to_owned());
-        let mut passing = Vec::with_capacity(self.0.len());
-        for arbiter in &self.0 {
-            let (here, passed) = oneshot::channel();
-            // Nobody waits any more when the caller has gone.
-            let pass = move || {
-                let _ = here.send(());
-            };
-            if !arbiter.spawn_fn(pass) {
-                return Err(gone());
-            }
-            passing.push(passed);
-        }
-        for passed in passing {
-            passed.await.map_err(|_| gone())?;
-        }
-        Ok(())
     }
 }

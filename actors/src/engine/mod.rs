@@ -1,6 +1,7 @@
 //! The way in: commands find their actor here, and actors are started from the tables when they are not hot.
 
 mod contacts;
+mod homes;
 mod leave;
 mod load;
 mod talk;
@@ -11,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Arbiter, ArbiterHandle, Handler, Message};
+use actix::{Actor, Handler, Message};
+use actix::prelude::SendError;
 use dashmap::DashMap;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
@@ -19,6 +21,7 @@ use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId, Stor
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
+use crate::answers::Gate;
 use crate::channels::ChannelSender;
 use crate::contacts::Contacts;
 use crate::conversations::Conversations;
@@ -28,6 +31,7 @@ use crate::registry::{Counted, Hot, Population, Registry};
 use crate::tickets::{Command, Do, Rider, Show, Ticket, TicketActor};
 use crate::webchat::{NewSession, VisitorSession};
 use crate::{Refusal, sweep};
+use homes::Homes;
 
 /// How often a command is sent anew because the conversation changed hands meanwhile (closed, opened by another,
 /// actor retired). Each loss means somebody else won, so this many in a row is no race but a defect.
@@ -44,7 +48,8 @@ pub struct EngineOptions {
     pub sweep_every: Duration,
     /// How often the companies' directory is loaded anew, should a notification have been lost. Default a minute.
     pub reload_every: Duration,
-    /// Threads that run actors. Default: one for each core.
+    /// Threads of their own that run actors until threads that serve requests do ([`Engine::live_here`]); 0: the thread
+    /// the engine is made on. Default: one for each core.
     pub arbiters: usize,
 }
 
@@ -81,7 +86,7 @@ pub(crate) struct Core {
     pub(crate) options: EngineOptions,
     pub(crate) store: Arc<Store>,
     pub(crate) directory: Directory,
-    pub(crate) arbiters: Arbiters,
+    pub(crate) homes: Homes,
     pub(crate) tickets: Registry<(CompanyId, TicketId), TicketActor>,
     pub(crate) sessions: Registry<(CompanyId, SessionId), VisitorSession>,
     senders: Registry<(CompanyId, ChannelId), ChannelSender>,
@@ -92,36 +97,15 @@ pub(crate) struct Core {
     swept: AtomicBool,
 }
 
-/// The threads actors live on.
-pub(crate) struct Arbiters(Vec<ArbiterHandle>);
-
-impl Arbiters {
-    fn start(count: usize) -> Self {
-        Self((0..count.max(1)).map(|_| Arbiter::new().handle()).collect())
-    }
-
-    /// Where the actor with this id lives.
-    pub(crate) fn of(&self, id: i64) -> ArbiterHandle {
-        let index = usize::try_from(id.unsigned_abs()).unwrap_or(0) % self.0.len();
-        self.0[index].clone()
-    }
-
-    fn stop(&self) {
-        for arbiter in &self.0 {
-            arbiter.stop();
-        }
-    }
-}
-
 impl Engine {
     /// The live half over an open store. Needs a running actix system.
     pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
-        let arbiters = Arbiters::start(options.arbiters);
+        let homes = Homes::start(options.arbiters);
         Self::of(Arc::new(Core {
             options,
             store,
             directory,
-            arbiters,
+            homes,
             tickets: Registry::default(),
             sessions: Registry::default(),
             senders: Registry::default(),
@@ -153,9 +137,16 @@ impl Engine {
         &self.core.background
     }
 
-    /// Stops the threads actors live on. What is in the log is kept; call it when nothing is asked any more.
+    /// Makes this thread, which serves requests, a home of actors, and has it handed its answers many at a time. To be
+    /// called once on each of them.
+    pub fn live_here(&self) {
+        self.core.homes.join();
+        Gate::open();
+    }
+
+    /// Stops the actors' own threads. What is in the log is kept; call it when nothing is asked any more.
     pub fn stop(&self) {
-        self.core.arbiters.stop();
+        self.core.homes.stop();
     }
 
     /// The durable half.
@@ -287,8 +278,8 @@ impl Engine {
     }
 }
 
-/// Sends a message to an actor and waits for its answer.
-async fn deliver<K, A, M, R>(registry: &Registry<K, A>, hot: &Hot<A>, message: M) -> Result<R, Refusal>
+/// Sends a command to an actor and waits for its answer.
+async fn deliver<K, A, M, R>(registry: &Registry<K, A>, hot: &Hot<A>, command: M) -> Result<R, Refusal>
 where
     K: Hash + Eq + Clone,
     A: Actor + Handler<Counted<M>>,
@@ -296,11 +287,15 @@ where
     M: Message<Result = Result<R, Refusal>> + std::marker::Send + 'static,
     R: std::marker::Send + 'static,
 {
-    match hot.addr.send(registry.counted(message)).await {
-        Ok(outcome) => outcome,
-        // Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
-        Err(error) => Err(Refusal::Defect(error.to_string())),
+    // Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
+    let ended = |_| Refusal::Defect("the actor has ended".to_owned());
+    let (command, answered) = registry.counted(command);
+    match hot.addr.try_send(command) {
+        Ok(()) => {}
+        Err(SendError::Full(command)) => hot.addr.send(command).await.map_err(|error| Refusal::Defect(error.to_string()))?,
+        Err(SendError::Closed(_)) => return Err(ended(())),
     }
+    answered.await.map_err(|_| ended(()))?
 }
 
 fn restless() -> Refusal {

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use actix::{Actor, Context as ActorContext, Handler, Message, ResponseFuture};
+use actix::{Actor, Context as ActorContext, Handler, Message};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 
@@ -86,31 +86,18 @@ pub(crate) struct ContactGone;
 
 /// The only place a ticket changes: reserve, decide, append, and answer when durable.
 impl<C: Command> Handler<Counted<Do<C>>> for TicketActor {
-    type Result = ResponseFuture<Result<C::Reply, Refusal>>;
+    type Result = ();
 
-    fn handle(&mut self, what: Counted<Do<C>>, _: &mut Self::Context) -> Self::Result {
-        let appended = self.run(what.taken());
-        let core = self.core.clone();
-        let last_seq = self.life.last_seq();
-        Box::pin(async move {
-            match appended {
-                Ok((reply, Some(durable))) => {
-                    durable.reached().await?;
-                    Ok(reply)
-                }
-                // Nothing of its own to wait for, but what it saw must be durable before anyone hears of it.
-                Ok((reply, None)) => {
-                    core.store.log.synced(last_seq).await?;
-                    Ok(reply)
-                }
-                Err(refusal) => {
-                    if refusal.tells_of_the_ticket() {
-                        core.store.log.synced(last_seq).await?;
-                    }
-                    Err(refusal)
-                }
-            }
-        })
+    fn handle(&mut self, what: Counted<Do<C>>, _: &mut Self::Context) {
+        let Some((what, answer)) = what.taken() else { return };
+        let outcome = match self.run(what) {
+            Ok((reply, Some(durable))) => return answer.give_once(durable, reply),
+            Ok((reply, None)) => Ok(reply),
+            Err(refusal) if !refusal.tells_of_the_ticket() => return answer.give(Err(refusal)),
+            Err(refusal) => Err(refusal),
+        };
+        // Nothing of its own to wait for, but what it saw must be durable before anyone hears of it.
+        answer.give_after(&self.core.store.log, self.life.last_seq(), outcome);
     }
 }
 
@@ -148,8 +135,8 @@ impl TicketActor {
         let life = Arc::new(Life::default());
         let _listing = core.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
         let actor = Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
-        let arbiter = core.arbiters.of(actor.ticket.row.id.0);
-        Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
+        let home = core.homes.of(actor.ticket.row.id.0);
+        Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
     fn key(&self) -> (CompanyId, TicketId) {

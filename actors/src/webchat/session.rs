@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, ResponseFuture, WrapFuture,
+    Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, WrapFuture, fut,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::tables::messages::MessageRow;
@@ -140,10 +140,10 @@ impl VisitorSession {
     /// Starts the actor of a session that is in the tables, or will be.
     pub(crate) fn start_with(core: &Arc<Core>, row: SessionRow, used_client_ids: &[String]) -> Hot<Self> {
         let life = Arc::new(Life::default());
-        let arbiter = core.arbiters.of(row.contact_id.0);
+        let home = core.homes.of(row.contact_id.0);
         let sent = SentByClient::of(used_client_ids);
         let actor = Self { core: core.clone(), row, sent, life: life.clone(), retired: false };
-        Hot { addr: Self::start_in_arbiter(&arbiter, |_| actor), life }
+        Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
     fn key(&self) -> (CompanyId, SessionId) {
@@ -175,10 +175,10 @@ impl VisitorSession {
 }
 
 impl Handler<Counted<Say>> for VisitorSession {
-    type Result = AtomicResponse<Self, Result<MessageRow, Refusal>>;
+    type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, say: Counted<Say>, _: &mut Self::Context) -> Self::Result {
-        let say = say.taken();
+        let Some((say, answer)) = say.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.life.used();
         let core = self.core.clone();
         let row = self.row.clone();
@@ -194,13 +194,15 @@ impl Handler<Counted<Say>> for VisitorSession {
             said(core, row, say, look_up, checked).await
         };
         AtomicResponse::new(Box::pin(said.into_actor(self).map(|said, session, _| {
-            let (message, row) = said?;
-            if let Some(row) = row {
-                session.row = row;
-                session.life.appended(session.core.store.log.last_of(session.row.company_id));
-            }
-            session.sent.remember(&message);
-            Ok(message)
+            let said = said.map(|(message, row)| {
+                if let Some(row) = row {
+                    session.row = row;
+                    session.life.appended(session.core.store.log.last_of(session.row.company_id));
+                }
+                session.sent.remember(&message);
+                message
+            });
+            answer.give(said);
         })))
     }
 }
@@ -242,18 +244,14 @@ async fn said(
 }
 
 impl Handler<Counted<End>> for VisitorSession {
-    type Result = ResponseFuture<Result<SessionRow, Refusal>>;
+    type Result = ();
 
-    fn handle(&mut self, end: Counted<End>, _: &mut Self::Context) -> Self::Result {
-        let ended = self.end(end.taken());
-        let row = self.row.clone();
-        let core = self.core.clone();
-        let last_seq = self.life.last_seq();
-        Box::pin(async move {
-            ended?;
-            core.store.log.synced(last_seq).await?;
-            Ok(row)
-        })
+    fn handle(&mut self, end: Counted<End>, _: &mut Self::Context) {
+        let Some((end, answer)) = end.taken() else { return };
+        match self.end(end) {
+            Ok(()) => answer.give_after(&self.core.store.log, self.life.last_seq(), Ok(self.row.clone())),
+            Err(refusal) => answer.give(Err(refusal)),
+        }
     }
 }
 
@@ -274,11 +272,17 @@ impl VisitorSession {
 }
 
 impl Handler<Counted<Seen>> for VisitorSession {
-    type Result = Result<(), Refusal>;
+    type Result = ();
 
-    fn handle(&mut self, seen: Counted<Seen>, _: &mut Self::Context) -> Self::Result {
-        let Seen = seen.taken();
+    fn handle(&mut self, seen: Counted<Seen>, _: &mut Self::Context) {
+        let Some((Seen, answer)) = seen.taken() else { return };
         self.life.used();
+        answer.give(self.seen());
+    }
+}
+
+impl VisitorSession {
+    fn seen(&mut self) -> Result<(), Refusal> {
         let now = now();
         if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= self.seen_step() && !self.retired
         {
@@ -290,18 +294,15 @@ impl Handler<Counted<Seen>> for VisitorSession {
 }
 
 impl Handler<Counted<ShowSession>> for VisitorSession {
-    type Result = ResponseFuture<Result<SessionRow, Refusal>>;
+    type Result = ();
 
-    fn handle(&mut self, show: Counted<ShowSession>, _: &mut Self::Context) -> Self::Result {
-        let ShowSession = show.taken();
+    fn handle(&mut self, show: Counted<ShowSession>, _: &mut Self::Context) {
+        let Some((ShowSession, answer)) = show.taken() else { return };
         self.life.used();
-        let core = self.core.clone();
-        let seen = if self.retired { Err(Refusal::Gone) } else { Ok((self.row.clone(), self.life.last_seq())) };
-        Box::pin(async move {
-            let (row, seq) = seen?;
-            core.store.log.synced(seq).await?;
-            Ok(row)
-        })
+        if self.retired {
+            return answer.give(Err(Refusal::Gone));
+        }
+        answer.give_after(&self.core.store.log, self.life.last_seq(), Ok(self.row.clone()));
     }
 }
 

@@ -87,8 +87,7 @@ impl Persister {
         self.log.queue().flushed_to(last, batch.changes, took);
         for entry in entries {
             if let Some(done) = entry.done {
-                // A caller that went away does not wait any more.
-                let _ = done.send(());
+                done.reached();
             }
         }
         if let Some(journal) = self.log.journal() {

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 
+use crate::durable::Synced;
 use crate::figures::Histogram;
 use crate::journal::Seq;
 use crate::{Change, Error, Result};
@@ -68,7 +69,7 @@ pub struct Entry {
     /// What it changed.
     pub changes: Vec<Change>,
     /// Who waits for the commit (durability `database`).
-    pub done: Option<oneshot::Sender<()>>,
+    pub(crate) done: Option<Synced>,
 }
 
 /// The queue between the log and the persister, with the marks both sides watch.
@@ -157,7 +158,7 @@ impl FlushQueue {
         &self,
         appended: &AtomicU64,
         changes: Vec<Change>,
-        done: Option<oneshot::Sender<()>>,
+        done: Option<Synced>,
     ) -> Seq {
         let mut waiting = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;

@@ -1,0 +1,202 @@
+//! How an actor's answer finds its way back to who asked, once what it tells is durable.
+//!
+//! The journal releases many answers at a time, on a thread of its own, and waking another thread is a system call.
+//! So each thread that serves requests has a [`Gate`]: answers are laid before it, the first of them wakes the thread,
+//! and the thread hands out all of them.
+
+use std::cell::OnceCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hotline_persistence::durable::{Waiter, stopped};
+use hotline_persistence::journal::Seq;
+use hotline_persistence::{ChangeLog, Durable};
+use tokio::sync::{Notify, oneshot};
+
+use crate::Refusal;
+
+thread_local! {
+    static GATE: OnceCell<Gate> = const { OnceCell::new() };
+}
+
+/// Where answers for callers on one thread come in.
+#[derive(Clone)]
+pub(crate) struct Gate(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    waiting: Mutex<Vec<Box<dyn Pass>>>,
+    arrived: Notify,
+}
+
+/// An answer on its way.
+trait Pass: Send {
+    fn pass(self: Box<Self>);
+}
+
+impl Gate {
+    /// Opens the gate of this thread, whose actix arbiter then hands out what comes in. Once.
+    pub(crate) fn open() {
+        GATE.with(|gate| {
+            gate.get_or_init(|| {
+                let inner = Arc::new(Inner::default());
+                actix::spawn(hand_out(inner.clone()));
+                Self(inner)
+            });
+        });
+    }
+
+    /// The gate of this thread, if it has one.
+    fn here() -> Option<Self> {
+        GATE.with(|gate| gate.get().cloned())
+    }
+
+    fn is_here(&self) -> bool {
+        GATE.with(|gate| gate.get().is_some_and(|here| Arc::ptr_eq(&here.0, &self.0)))
+    }
+
+    fn bring(&self, answer: Box<dyn Pass>) {
+        let is_first = {
+            let mut waiting = self.0.lock();
+            waiting.push(answer);
+            waiting.len() == 1
+        };
+        if is_first {
+            self.0.arrived.notify_one();
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Vec<Box<dyn Pass>>> {
+        // Nothing that can panic runs under the lock.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn hand_out(gate: Arc<Inner>) {
+    loop {
+        gate.arrived.notified().await;
+        let waiting = std::mem::take(&mut *gate.lock());
+        for answer in waiting {
+            answer.pass();
+        }
+    }
+}
+
+/// What a caller waits for.
+pub type Outcome<R> = Result<R, Refusal>;
+
+/// Where the answer to one command goes. Dropped, it tells of a defect.
+pub struct Answer<R> {
+    to: oneshot::Sender<Outcome<R>>,
+    gate: Option<Gate>,
+}
+
+impl<R: Send + 'static> Answer<R> {
+    /// An answer to a caller on this thread.
+    pub(crate) fn expected() -> (Self, oneshot::Receiver<Outcome<R>>) {
+        let (to, answered) = oneshot::channel();
+        (Self { to, gate: Gate::here() }, answered)
+    }
+
+    /// Whether the caller is still there.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.to.is_closed()
+    }
+
+    /// Answers.
+    pub(crate) fn give(mut self, outcome: Outcome<R>) {
+        match self.gate.take() {
+            Some(gate) if !gate.is_here() => gate.bring(Box::new(Given { to: self.to, outcome })),
+            // A caller that went away does not wait any more.
+            _ => drop(self.to.send(outcome)),
+        }
+    }
+
+    /// Answers once an entry is durable.
+    pub(crate) fn give_once(self, durable: Durable, reply: R) {
+        durable.tell(Box::new(Kept { given: Given { to: self.to, outcome: Ok(reply) }, gate: self.gate }));
+    }
+
+    /// Answers once everything up to `seq` is durable: what somebody has seen must be, before anyone hears of it.
+    pub(crate) fn give_after(self, log: &ChangeLog, seq: Seq, outcome: Outcome<R>) {
+        if log.durable() >= seq {
+            return self.give(outcome);
+        }
+        let log = log.clone();
+        actix::spawn(async move {
+            let synced = log.synced(seq).await;
+            self.give(synced.map_err(Refusal::from).and(outcome));
+        });
+    }
+}
+
+struct Given<R> {
+    to: oneshot::Sender<Outcome<R>>,
+    outcome: Outcome<R>,
+}
+
+impl<R: Send> Pass for Given<R> {
+    fn pass(self: Box<Self>) {
+        let Self { to, outcome } = *self;
+        // A caller that went away does not wait any more.
+        let _ = to.send(outcome);
+    }
+}
+
+/// Kept back until its entry is durable.
+struct Kept<R> {
+    given: Given<R>,
+    gate: Option<Gate>,
+}
+
+impl<R: Send + 'static> Waiter for Kept<R> {
+    fn told(mut self: Box<Self>, durable: bool) {
+        if !durable {
+            self.given.outcome = Err(stopped().into());
+        }
+        match self.gate.take() {
+            Some(gate) if !gate.is_here() => gate.bring(self),
+            _ => self.pass(),
+        }
+    }
+}
+
+impl<R: Send> Pass for Kept<R> {
+    fn pass(self: Box<Self>) {
+        let Given { to, outcome } = self.given;
+        // A caller that went away does not wait any more.
+        let _ = to.send(outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix::test]
+    async fn answers_from_another_thread_come_through_the_gate_in_order() {
+        const ANSWERS: u32 = 1000;
+        Gate::open();
+        let (answers, expected): (Vec<_>, Vec<_>) = (0..ANSWERS).map(|_| Answer::expected()).unzip();
+        let elsewhere = std::thread::spawn(move || {
+            for (number, answer) in (0..).zip(answers) {
+                answer.give(Ok::<u32, _>(number));
+            }
+        });
+        for (number, expected) in (0..).zip(expected) {
+            assert_eq!(expected.await, Ok(Ok(number)));
+        }
+        assert!(elsewhere.join().is_ok());
+    }
+
+    #[actix::test]
+    async fn a_caller_without_a_gate_is_answered_directly() {
+        let (answer, expected) = Answer::expected();
+        answer.give(Err::<(), _>(Refusal::Gone));
+        assert_eq!(expected.await, Ok(Err(Refusal::Gone)));
+        let (unwanted, expected) = Answer::<()>::expected();
+        drop(expected);
+        assert!(!unwanted.is_wanted());
+    }
+}

@@ -1,0 +1,141 @@
+//! How those who wait for an entry learn that it is durable.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::{Error, Result};
+
+/// Waits for one entry.
+///
+/// It is told on the thread that finds out, which serves everybody: it must be quick, and must not panic.
+pub trait Waiter: Send {
+    /// The entry is durable; or the log has stopped before, and whether the entry was kept is unknown.
+    fn told(self: Box<Self>, durable: bool);
+}
+
+enum Latch {
+    Waiting(Option<Box<dyn Waiter>>),
+    Over { durable: bool },
+}
+
+type Shared = Arc<Mutex<Latch>>;
+
+/// What an entry's author waits for.
+pub struct Durable(Option<Shared>);
+
+/// The other side: whoever makes the entry durable. Dropped without [`Synced::reached`], it tells of a log that stopped.
+pub(crate) struct Synced(Shared);
+
+impl Durable {
+    /// Of an entry that is durable as soon as it is appended.
+    pub(crate) fn already() -> Self {
+        Self(None)
+    }
+
+    /// Of an entry that will be.
+    pub(crate) fn pending() -> (Synced, Self) {
+        let latch = Arc::new(Mutex::new(Latch::Waiting(None)));
+        (Synced(latch.clone()), Self(Some(latch)))
+    }
+
+    /// Has `waiter` told, at once if there is nothing to wait for.
+    pub fn tell(self, waiter: Box<dyn Waiter>) {
+        let durable = match self.0 {
+            None => true,
+            Some(latch) => match &mut *lock(&latch) {
+                Latch::Waiting(slot) => {
+                    *slot = Some(waiter);
+                    return;
+                }
+                Latch::Over { durable } => *durable,
+            },
+        };
+        waiter.told(durable);
+    }
+
+    /// Waits.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the log stopped before; whether the change was kept is unknown.
+    pub async fn reached(self) -> Result<()> {
+        let (told, durable) = oneshot::channel();
+        self.tell(Box::new(Task(told)));
+        match durable.await {
+            Ok(true) => Ok(()),
+            _ => Err(stopped()),
+        }
+    }
+}
+
+/// What is said when the log stopped before an entry was known to be durable.
+pub fn stopped() -> Error {
+    Error::Unavailable("the log has stopped".to_owned())
+}
+
+struct Task(oneshot::Sender<bool>);
+
+impl Waiter for Task {
+    fn told(self: Box<Self>, durable: bool) {
+        // A caller that went away does not wait any more.
+        let _ = self.0.send(durable);
+    }
+}
+
+impl Synced {
+    /// The entry is durable.
+    pub(crate) fn reached(self) {
+        self.settle(true);
+    }
+
+    fn settle(&self, durable: bool) {
+        let over = Latch::Over { durable };
+        let waiter = match std::mem::replace(&mut *lock(&self.0), over) {
+            Latch::Waiting(waiter) => waiter,
+            Latch::Over { .. } => None,
+        };
+        if let Some(waiter) = waiter {
+            waiter.told(durable);
+        }
+    }
+}
+
+impl Drop for Synced {
+    fn drop(&mut self) {
+        let is_open = matches!(&*lock(&self.0), Latch::Waiting(_));
+        if is_open {
+            self.settle(false);
+        }
+    }
+}
+
+fn lock(latch: &Mutex<Latch>) -> MutexGuard<'_, Latch> {
+    // Nothing that can panic runs under the lock.
+    latch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_asks_early_or_late_is_told_what_became_of_it() {
+        for early in [true, false] {
+            for kept in [true, false] {
+                let (synced, durable) = Durable::pending();
+                let end = move || if kept { synced.reached() } else { drop(synced) };
+                let waiting = if early {
+                    let waiting = tokio::spawn(durable.reached());
+                    tokio::task::yield_now().await;
+                    end();
+                    waiting
+                } else {
+                    end();
+                    tokio::spawn(durable.reached())
+                };
+                assert_eq!(waiting.await.expect("no panic").is_ok(), kept, "early: {early}");
+            }
+        }
+        assert!(Durable::already().reached().await.is_ok());
+    }
+}
