@@ -10,6 +10,7 @@
 
 pub mod change;
 pub mod change_log;
+mod copy;
 pub mod durable;
 pub mod error;
 pub mod figures;

@@ -17,8 +17,9 @@ use crate::change::decode;
 use crate::change_log::ChangeLog;
 use crate::{Change, Error};
 
-/// How long entries gather while nobody waits for them: long enough to coalesce a busy ticket's changes.
-const GATHER_TIME: Duration = Duration::from_millis(20);
+/// How long entries gather while nobody waits for them: long enough to coalesce a busy ticket's changes and to make
+/// the fixed cost of a transaction small, short enough that a start after a crash finds next to nothing to replay.
+const GATHER_TIME: Duration = Duration::from_millis(100);
 
 /// Changes written in one transaction. Larger ones gain nothing and keep lists waiting.
 pub const BATCH_CHANGES_MAX: usize = 10_000;

@@ -95,7 +95,13 @@ trait Kind {
     const NAME: &'static str;
     fn company(row: &Self::Row) -> CompanyId;
     fn id(row: &Self::Row) -> Option<i64>;
+    /// Writes rows; some may be there already.
     fn write(
+        db: &mut PgConnection,
+        rows: &[&Self::Row],
+    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send;
+    /// Writes rows the fast way, which may be refused where [`Kind::write`] is not.
+    fn write_fast(
         db: &mut PgConnection,
         rows: &[&Self::Row],
     ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send;
@@ -117,7 +123,7 @@ impl Rows<'_> {
             return Ok(());
         }
         if !self.careful {
-            return Ok(K::write(self.db, rows).await?);
+            return Ok(K::write_fast(self.db, rows).await?);
         }
         // Halves what is refused until single rows stand alone.
         let mut parts = vec![rows];
@@ -173,6 +179,9 @@ fn storable(value: Value) -> Value {
 
 macro_rules! kind {
     ($kind:ty, $row:ty, $name:literal, $id:expr, $write:path) => {
+        kind!($kind, $row, $name, $id, $write, $write);
+    };
+    ($kind:ty, $row:ty, $name:literal, $id:expr, $write:path, $write_fast:path) => {
         impl Kind for $kind {
             type Row = $row;
             const NAME: &'static str = $name;
@@ -186,6 +195,9 @@ macro_rules! kind {
             async fn write(db: &mut PgConnection, rows: &[&$row]) -> std::result::Result<(), sqlx::Error> {
                 $write(db, rows).await
             }
+            async fn write_fast(db: &mut PgConnection, rows: &[&$row]) -> std::result::Result<(), sqlx::Error> {
+                $write_fast(db, rows).await
+            }
         }
     };
 }
@@ -194,8 +206,8 @@ struct Delivered;
 struct Read;
 
 kind!(TicketRow, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert);
-kind!(EventRow, EventRow, "event", |row: &EventRow| Some(row.id.0), ticket_events::insert);
-kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), messages::insert);
+kind!(EventRow, EventRow, "event", |row: &EventRow| Some(row.id.0), ticket_events::insert, ticket_events::copy);
+kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), messages::insert, messages::copy);
 kind!(Delivered, ReachedUpTo, "delivered", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::deliver);
 kind!(Read, ReachedUpTo, "read", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::read);
 kind!(SessionRow, SessionRow, "session", |_: &SessionRow| None, webchat_sessions::upsert);

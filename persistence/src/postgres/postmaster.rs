@@ -145,7 +145,7 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("unix_socket_directories", home.socket_dir.to_string_lossy().into_owned()),
         ("unix_socket_permissions", "0700".to_owned()),
         ("max_connections", options.max_connections.to_string()),
-        ("shared_buffers", "256MB".to_owned()),
+        ("shared_buffers", format!("{}MB", shared_buffers_mib())),
         // Batches come without pause; fewer checkpoints mean fewer full pages in the WAL.
         ("max_wal_size", "4GB".to_owned()),
         ("wal_compression", "on".to_owned()),
@@ -162,6 +162,16 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("log_destination", "stderr".to_owned()),
     ];
     chosen.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(options.settings.iter().cloned()).collect()
+}
+
+/// A sixteenth of the machine's memory, so that the indexes new messages go into stay in it: from 128 MiB, PostgreSQL's
+/// own default, to 1 GiB; 256 MiB where the memory is not known.
+fn shared_buffers_mib() -> u64 {
+    const DEFAULT: u64 = 256;
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total_kib = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+    let total_kib: Option<u64> = total_kib.and_then(|kib| kib.trim().parse().ok());
+    total_kib.map_or(DEFAULT, |kib| (kib / 1024 / 16).clamp(128, 1024))
 }
 
 fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {

@@ -7,6 +7,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::tickets::Source;
 use super::words;
+use crate::copy;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::{ChannelId, CompanyId, ContactId, MessageId, Result, SessionId, TicketId, UserId};
@@ -133,6 +134,23 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
         .execute(db)
         .await?;
     Ok(())
+}
+
+/// Appends rows that are not there yet, at a third of what [`insert`] costs PostgreSQL.
+pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::result::Result<(), sqlx::Error> {
+    const COLUMNS: &str = "copy messages (company_id, id, job_id, ticket_id, contact_id, channel_id, direction, type, \
+        body, media, template, interactive, quoted_message_id, status, error, user_id, user_name, source, session_id, \
+        client_id, after_send, created_at, sent_at, delivered_at, read_at) from stdin (format binary)";
+    copy::copy(db, COLUMNS, 25, rows, |row, to| {
+        to.field(&row.company_id).field(&row.id).field(&row.job_id).field(&row.ticket_id);
+        to.field(&row.contact_id).field(&row.channel_id).field(row.direction.as_str()).field(row.kind.as_str());
+        to.field(&row.body).field(&row.media).field(&row.template).field(&row.interactive);
+        to.field(&row.quoted_message_id).field(row.status.as_str()).field(&row.error);
+        to.field(&row.user_id).field(&row.user_name).field(row.source.as_str());
+        to.field(&row.session_id).field(&row.client_id).field(&row.after_send);
+        to.field(&row.created_at).field(&row.sent_at).field(&row.delivered_at).field(&row.read_at);
+    })
+    .await
 }
 
 /// Everything up to a message of one ticket has reached its reader.

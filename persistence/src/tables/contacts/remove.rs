@@ -66,6 +66,14 @@ pub async fn remove(db: &PgPool, company: CompanyId, id: ContactId) -> Result<Op
     if let Some(tie) = tie(&mut *transaction, company, id).await? {
         return Ok(Some(tie));
     }
+    for words in [
+        "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
+           and m.company_id = t.company_id and m.ticket_id = t.id",
+        "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2
+           and e.company_id = t.company_id and e.ticket_id = t.id",
+    ] {
+        within(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
+    }
     let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     within(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
     fail::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
