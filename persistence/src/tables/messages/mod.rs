@@ -1,9 +1,19 @@
 //! Messages. Live: written only by the persister.
 
+mod inbound;
+mod outbox;
+mod progress;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, PgConnection, PgPool};
+
+pub(crate) use inbound::set_media;
+pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
+pub use outbox::{Addressed, by_provider_id, outbox, outboxes};
+pub(crate) use progress::progress;
+pub use progress::{MessageError, Milestone, ProgressRow};
 
 use super::tickets::Source;
 use super::words;
@@ -77,6 +87,9 @@ pub struct MessageRow {
     pub client_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_send: Option<Value>,
+    /// What the channel's provider calls it; none before it was handed over, and on a webchat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_message_id: Option<String>,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
@@ -104,7 +117,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
             rows.iter().map(|row| row.$field.clone()).collect::<Vec<_>>()
         };
     }
-    sqlx::query(include_str!("messages_insert.sql"))
+    sqlx::query(include_str!("insert.sql"))
         .bind(column!(company_id))
         .bind(column!(id))
         .bind(column!(job_id))
@@ -126,6 +139,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
         .bind(rows.iter().map(|row| row.session_id.as_ref().map(|id| id.0.as_str())).collect::<Vec<_>>())
         .bind(texts!(client_id))
         .bind(documents!(after_send))
+        .bind(texts!(provider_message_id))
         .bind(column!(created_at))
         .bind(column!(sent_at))
         .bind(column!(delivered_at))
