@@ -88,8 +88,9 @@ impl ChannelSender {
             let mut cx = Context::new(now, &organization, &self.core.store.ids);
             let ticket = open.decide(id, &mut cx)?;
             let opening = cx.into_changes(&ticket);
-            let Decided { reply, ticket, changes } =
-                apply(then.command, &ticket, Context::new(now, &organization, &self.core.store.ids))?;
+            let mut cx = Context::new(now, &organization, &self.core.store.ids);
+            cx.window = self.core.options.conversation_window;
+            let Decided { reply, ticket, changes } = apply(then.command, &ticket, cx)?;
             let mut entry = opening;
             entry.extend(changes);
             if let Some(rider) = then.rider {

@@ -271,6 +271,29 @@ pub async fn has_received(db: &PgPool, company: CompanyId, channel: ChannelId, c
     .await
 }
 
+/// Messages of one job at most: the files of one send.
+pub const MESSAGES_OF_JOB_MAX: i64 = 10;
+
+/// The other messages of the job that a message is the first of. They were made together, so they are the next ones of
+/// their ticket.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn others_of_job(db: &PgPool, first: &MessageRow) -> Result<Vec<MessageRow>> {
+    let next: Vec<MessageRow> = within(
+        sqlx::query_as(
+            "select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4",
+        )
+        .bind(first.company_id)
+        .bind(first.ticket_id)
+        .bind(first.id)
+        .bind(MESSAGES_OF_JOB_MAX - 1)
+        .fetch_all(db),
+    )
+    .await?;
+    Ok(next.into_iter().filter(|row| row.job_id == Some(first.id)).collect())
+}
+
 /// What the API's lists may ask for.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
