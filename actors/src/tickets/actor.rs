@@ -213,9 +213,12 @@ impl TicketActor {
             changes.extend(rider(&reply));
         }
         let named = channels::named(&changes);
+        let outgoing = self.core.outgoing(&changes, &ticket);
         let (seq, durable) = place.append(changes)?;
         self.ticket = ticket;
         self.life.appended(seq);
+        // In the order of the log: whoever decides next on this ticket comes after.
+        self.core.put_out(seq, outgoing);
         self.core.named(self.ticket.row.company_id, self.ticket.row.channel_id, named);
         Ok((reply, Some(durable)))
     }

@@ -121,6 +121,9 @@ fn change_name(change: &Change) -> &'static str {
         Change::Session(_) => "session",
         Change::ContactChannel(_) => "contact channel",
         Change::Answer(_) => "answer",
+        Change::Progress(_) => "progress",
+        Change::Media(_) => "media",
+        Change::Referral(_) => "referral",
     }
 }
 
