@@ -97,7 +97,9 @@ impl ChannelSender {
                 entry.extend(rider(&reply));
             }
             fail::fail_point!("ticket_opened", |_| std::process::abort());
+            let outgoing = self.core.outgoing(&entry, &ticket);
             let (seq, durable) = place.append(entry)?;
+            self.core.put_out(seq, outgoing);
             // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
             let is_closed = ticket.is_closed();
             let hot = TicketActor::start_with(&self.core, self.conversations.clone(), ticket);

@@ -123,3 +123,26 @@ pub async fn note_address(
     .map_err(crate::table::explain(&[]))?;
     Ok(())
 }
+
+/// How a provider addresses a contact on a channel: what it called them last; none when it never did.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn address_of(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<String>> {
+    within(
+        sqlx::query_scalar(
+            "select address from contact_addresses where company_id = $1 and contact_id = $2 and channel_id = $3
+             order by created_at desc limit 1",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_optional(db),
+    )
+    .await
+}

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
 
-pub use addressed::{Addressed, by_address, find_or_create_by_address, name_numbered, note_address};
+pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use made::{Numbered, Visitor, find_or_create_by_any_number, find_or_create_by_number, find_or_create_visitor};
 pub use origin::{Referral, ReferralRow};
 pub(crate) use origin::set_referral;
