@@ -7,6 +7,7 @@ pub mod api;
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod hooks;
 pub mod media;
 pub mod metrics;
 pub mod openapi;

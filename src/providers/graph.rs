@@ -128,6 +128,15 @@ impl Graph {
         if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
     }
 
+    /// Begins to fetch a file from an address that needs no token.
+    ///
+    /// # Errors
+    /// Why it did not succeed.
+    pub async fn fetch(&self, url: &str) -> Result<Response, GraphError> {
+        let response = self.client.get(url).send().await.map_err(unreachable)?;
+        if response.status().is_success() { Ok(response) } else { Err(refused(response).await) }
+    }
+
     /// The templates of a business account, as the provider describes them. Asked for under the number's id when the
     /// business account is not known.
     /// <https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account/message_templates>
