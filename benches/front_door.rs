@@ -113,13 +113,17 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         durability: Durability::Journal,
         on_premise: false,
         journal: journal::Options::default(),
-        engine: EngineOptions::default(),
+        // Numbers that nobody has ever written from are written to.
+        engine: EngineOptions { conversation_window: None, ..EngineOptions::default() },
         workers: 1,
         trusted_proxies: Vec::new(),
         // As in the service, and more than the bench can use up.
         rate_per_minute: u32::MAX,
         per_page_max: 100,
         metrics_listen: None,
+        templates: hotline::api::templates::Options::default(),
+        provider: hotline::providers::ProviderOptions::default(),
+        media: hotline::media::Options::in_folder(postgres.journal_dir("front_door").join("media")),
     };
     (Service::start(settings).await.expect("the service starts"), key)
 }

@@ -205,11 +205,15 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         durability: Durability::Journal,
         on_premise: false,
         journal: journal::Options::default(),
-        engine: EngineOptions::default(),
+        // Numbers that nobody has ever written from are written to.
+        engine: EngineOptions { conversation_window: None, ..EngineOptions::default() },
         workers: 1,
         trusted_proxies: Vec::new(),
         rate_per_minute: 0,
         per_page_max: 100,
         metrics_listen: None,
+        templates: hotline::api::templates::Options::default(),
+        provider: hotline::providers::ProviderOptions::default(),
+        media: hotline::media::Options::in_folder(postgres.journal_dir("lists").join("media")),
     }
 }

@@ -194,6 +194,7 @@ impl Bench {
             session_id: None,
             client_id: None,
             after_send: None,
+            provider_message_id: None,
             created_at: now,
             sent_at: None,
             delivered_at: None,

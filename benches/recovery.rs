@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_actors::clock::now;
-use hotline_actors::tickets::{AfterSend, Author, Context, Do, Open, Send, Ticket, apply};
+use hotline_actors::tickets::{Author, Context, Do, Open, Send, Ticket, apply};
 use hotline_actors::{Directory, Engine, EngineOptions, Organization};
 use hotline_persistence::change::encode;
 use hotline_persistence::id_blocks::IdBlocks;
@@ -108,7 +108,9 @@ async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> 
     let (store, opened_in) = timed(support::open(options)).await;
     let directory =
         Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
-    let engine = Engine::new(store.clone(), directory, EngineOptions::default());
+    // Numbers that nobody has ever written from are written to.
+    let options = EngineOptions { conversation_window: None, ..EngineOptions::default() };
+    let engine = Engine::new(store.clone(), directory, options);
     let sent = engine.send(company.id, company.channel, contact, Do::from(send())).await.expect("the first answer");
     let total = began.elapsed();
 
@@ -129,13 +131,7 @@ async fn first_ticket_of(db: &PgPool, company: CompanyId, contact: ContactId) ->
 }
 
 fn send() -> Send {
-    Send {
-        body: "Good morning! Your order has left our warehouse and arrives tomorrow.".to_owned(),
-        reopen: false,
-        reachable: false,
-        after: AfterSend::default(),
-        author: Author::API,
-    }
+    Send::text("Good morning! Your order has left our warehouse and arrives tomorrow.", Author::API)
 }
 
 /// Writes what the service would have: each contact's ticket is opened, then messages go round all of them. Answers

@@ -25,7 +25,7 @@ use actix::dev::SystemRunner;
 use actix::{Actor, Addr, Arbiter, Context, Handler, Message, System};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
-use hotline_actors::tickets::{AfterSend, Author, Close, Do, Open, Send, Transfer};
+use hotline_actors::tickets::{Author, Close, Do, Open, Send, Transfer};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{Durability, Store, TicketId, pool};
@@ -386,7 +386,9 @@ impl Live {
         let store = support::open(postgres.store_options(database, durability)).await;
         let directory =
             Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
-        let engine = Engine::new(store.clone(), directory, EngineOptions::default());
+        // Numbers that nobody has ever written from are written to.
+        let options = EngineOptions { conversation_window: None, ..EngineOptions::default() };
+        let engine = Engine::new(store.clone(), directory, options);
         Self { name, store, engine, company }
     }
 
@@ -414,8 +416,8 @@ impl Live {
                 slot.ticket = Some(engine.open(open, None).await.expect("the ticket is opened").row.id);
             }
             Kind::Send => {
-                let body = "Good morning! Your order has left our warehouse and arrives tomorrow.".to_owned();
-                let send = Send { body, reopen: true, reachable: false, after: AfterSend::default(), author };
+                let body = "Good morning! Your order has left our warehouse and arrives tomorrow.";
+                let send = Send { reopen: true, ..Send::text(body, author) };
                 let sent = engine.send(company.id, company.channel, slot.contact.id, Do::from(send)).await;
                 assert_eq!(sent.expect("the message is taken").ticket_id, slot.ticket());
             }

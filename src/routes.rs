@@ -7,10 +7,11 @@ use actix_web::web::{self, Data, ServiceConfig};
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope};
 
 use crate::api::{
-    channels, contacts, custom_fields, global_variables, health, messages, profiles, queues, quick_messages, tags,
-    tickets, users, webchat, wrapup_categories, wrapup_types,
+    channels, contacts, custom_fields, global_variables, health, media, messages, profiles, queues, quick_messages, tags,
+    templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
+use crate::hooks;
 use crate::openapi::{self, Described, Document, Operation};
 use crate::web::auth::admit;
 use crate::web::idempotency::once;
@@ -21,7 +22,8 @@ use crate::web::{ApiError, request_id};
 pub const API: &str = "/api/v1";
 
 /// What is served beside the endpoints.
-const OUTSIDE: [&str; 5] = ["/health/live", "/health/ready", openapi::PATH, "/docs", "/docs/{file}"];
+const OUTSIDE: [&str; 7] =
+    ["/health/live", "/health/ready", openapi::PATH, "/docs", "/docs/{file}", media::PATH, hooks::PATH];
 
 /// Adds everything that is served.
 pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut ServiceConfig) {
@@ -34,6 +36,8 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
+            .service(with_methods(files(), "GET, HEAD".to_owned()))
+            .service(with_methods(web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive), "GET, POST".to_owned()))
             .service(api())
             .default_service(web::to(not_found));
     }
@@ -64,6 +68,7 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/messages/{messageId}").get(messages::show, "Read a message")
         .at("/channels").get(channels::list, "List channels")
         .at("/channels/{channelId}").get(channels::show, "Read a channel")
+        .at("/channels/{channelId}/templates").get(templates::list, "List the approved templates of a channel")
         .at("/webchat/sessions").post(webchat::open, "Open a visitor session")
         .at("/webchat/sessions/{sessionId}").get(webchat::show, "Read a visitor session")
         .at("/webchat/sessions/{sessionId}/messages")
@@ -275,6 +280,11 @@ impl At {
         let allow = self.operations.iter().map(|operation| operation.method).collect::<Vec<_>>().join(", ");
         with_methods(self.resource, allow)
     }
+}
+
+/// Files of messages, for whoever has been given their address.
+fn files() -> Resource {
+    web::resource(media::PATH).get(media::show).route(web::head().to(media::show))
 }
 
 /// A path that is only read.

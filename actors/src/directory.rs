@@ -13,8 +13,9 @@ use hotline_persistence::news::News;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
-use hotline_persistence::{CompanyId, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
+use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
 use ipnet::{IpNet, Ipv4Net};
+use tokio::sync::watch;
 
 /// How often everything is loaded anew, should a notification have been lost without the connection breaking.
 pub const RELOAD_EVERY: Duration = Duration::from_secs(60);
@@ -31,6 +32,10 @@ pub struct Directory {
 struct Inner {
     companies: DashMap<CompanyId, Arc<Organization>>,
     tokens: DashMap<KeyHash, Arc<Token>>,
+    /// Channels by the key that names them where no company token is held.
+    public_keys: DashMap<String, (CompanyId, ChannelId)>,
+    /// Raised with every change.
+    changed: watch::Sender<()>,
     loads: DashMap<CompanyId, Arc<Loads>>,
     /// How often everything is loaded anew.
     reload_every: Duration,
@@ -38,7 +43,14 @@ struct Inner {
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { companies: DashMap::new(), tokens: DashMap::new(), loads: DashMap::new(), reload_every: RELOAD_EVERY }
+        Self {
+            companies: DashMap::new(),
+            tokens: DashMap::new(),
+            public_keys: DashMap::new(),
+            changed: watch::Sender::new(()),
+            loads: DashMap::new(),
+            reload_every: RELOAD_EVERY,
+        }
     }
 }
 
@@ -150,6 +162,16 @@ impl Directory {
     /// The token with this key's hash, or none. Whether it is still good is for the caller to see.
     pub fn token(&self, hash: &KeyHash) -> Option<Arc<Token>> {
         self.inner.tokens.get(hash).map(|token| token.clone())
+    }
+
+    /// Hears of every change of any company, for those who wait for one.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.inner.changed.subscribe()
+    }
+
+    /// The channel with this public key, or none.
+    pub fn channel(&self, public_key: &str) -> Option<(CompanyId, ChannelId)> {
+        self.inner.public_keys.get(public_key).map(|channel| *channel)
     }
 
     /// Writes when tokens were used last, as far as the table does not know.
@@ -282,11 +304,18 @@ impl Directory {
             }
         }
         self.inner.tokens.retain(|hash, token| token.row.company_id != id || hashes.contains(hash));
+        for channel in organization.channels.values() {
+            self.inner.public_keys.insert(channel.public_key.clone(), (id, channel.id));
+        }
+        let channels = &organization.channels;
+        self.inner.public_keys.retain(|_, (company, channel)| *company != id || channels.contains_key(channel));
         self.inner.companies.insert(id, Arc::new(organization));
+        self.inner.changed.send_replace(());
     }
 
     fn forget(&self, id: CompanyId) {
         self.inner.companies.remove(&id);
         self.inner.tokens.retain(|_, token| token.row.company_id != id);
+        self.inner.public_keys.retain(|_, (company, _)| *company != id);
     }
 }

@@ -20,6 +20,7 @@ pub mod refusal;
 pub mod registry;
 pub mod sweep;
 pub mod tickets;
+pub mod variables;
 pub mod webchat;
 
 pub use directory::{Directory, Leaving, Organization};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hotline_persistence::tables::messages::{self, MessageRow};
-use hotline_persistence::{CompanyId, MessageId, PgPool, SessionId};
+use hotline_persistence::{ChannelId, CompanyId, MessageId, PgPool, SessionId};
 
 use crate::Refusal;
 use crate::engine::Core;
@@ -31,6 +31,19 @@ impl<'a> Reads<'a> {
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn message(&self, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>, Refusal> {
         Ok(messages::find(self.tables(company).await?, company, id).await?)
+    }
+
+    /// The message a channel's provider knows by this id, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn message_by_provider_id(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        provider_message_id: &str,
+    ) -> Result<Option<MessageRow>, Refusal> {
+        Ok(messages::by_provider_id(self.tables(company).await?, company, channel, provider_message_id).await?)
     }
 
     /// The message a visitor sent under an id of their own, or none.

@@ -32,6 +32,12 @@ pub enum Refusal {
     /// The contact cannot receive on this channel.
     #[error("the contact cannot receive on this channel")]
     ContactUnreachable,
+    /// The contact has not written on this phone channel lately: only a template may be sent.
+    #[error("the conversation window is closed")]
+    WindowClosed,
+    /// The interactive object is none this channel can show.
+    #[error("invalid interactive")]
+    InteractiveInvalid(Vec<FieldError>),
     /// No contact with this id in the company.
     #[error("contact not found")]
     ContactNotFound,

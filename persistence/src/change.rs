@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Seq;
+use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{MessageRow, ReachedUpTo};
+use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
@@ -23,6 +24,10 @@ pub enum Change {
     Event(EventRow),
     /// This was said.
     Message(Box<MessageRow>),
+    /// A message has come this far.
+    Progress(Box<ProgressRow>),
+    /// The file of a message is there, or lost.
+    Media(Box<MediaRow>),
     /// The visitor has received the company's messages up to here.
     Delivered(ReachedUpTo),
     /// The company has read the contact's messages up to here.
@@ -31,6 +36,8 @@ pub enum Change {
     Session(Box<SessionRow>),
     /// The contact was last talked to here.
     ContactChannel(ContactChannel),
+    /// The contact came by this advertisement or link.
+    Referral(Box<ReferralRow>),
     /// A request with an idempotency key was answered so.
     Answer(Box<AnswerRow>),
 }
@@ -53,9 +60,12 @@ impl Change {
             Self::Ticket(row) => row.company_id,
             Self::Event(row) => row.company_id,
             Self::Message(row) => row.company_id,
+            Self::Progress(row) => row.company_id,
+            Self::Media(row) => row.company_id,
             Self::Delivered(mark) | Self::Read(mark) => mark.company_id,
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
+            Self::Referral(row) => row.company_id,
             Self::Answer(row) => row.company_id,
         }
     }

@@ -152,6 +152,20 @@ mod tests {
             rate_per_minute = 5
             per_page_max = 6
             metrics_listen = "127.0.0.1:2"
+            media_bytes_max = 7
+            media_store = "s3://files/hotline"
+            media_link_valid_for_s = 8
+            public_url = "https://support.example"
+            provider_url = "https://provider.example/graph/"
+            provider_version = "v24.0"
+            provider_timeout_s = 9
+            sends_per_second = 10
+            recipient_interval_ms = 11
+            recipient_burst = 12
+            sends_in_flight_max = 13
+            send_retry_ms = 14
+            send_retry_max_ms = 15
+            send_give_up_after_s = 16
             log = "json"
         "#;
         let args = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
@@ -161,6 +175,17 @@ mod tests {
         assert_eq!(settings.trusted_proxies.len(), 2);
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());
         assert_eq!(settings.data_dir, Path::new("/srv/hotline"));
+        assert_eq!(settings.media.folder, Path::new("/srv/hotline/media"));
+        assert_eq!(settings.media.store, "s3://files/hotline".parse().ok());
+        assert_eq!((settings.media.bytes_max, settings.media.link_valid_for.as_secs()), (7, 8));
+        assert_eq!(settings.media.public_url.as_deref(), Some("https://support.example"));
+        assert_eq!(settings.provider.url, "https://provider.example/graph");
+        assert_eq!((settings.provider.version.as_str(), settings.provider.call_time_max.as_secs()), ("v24.0", 9));
+        let sending = &settings.engine.sending;
+        assert_eq!((sending.per_second, sending.recipient_burst, sending.in_flight_max), (10, 12, 13));
+        let times = [sending.recipient_interval, sending.retry_pause_min, sending.retry_pause_max];
+        assert_eq!(times.map(|time| time.as_millis()), [11, 14, 15]);
+        assert_eq!(sending.give_up_after.as_secs(), 16);
         assert!(settings.database.is_some());
         // None was forgotten above: a new option is a key by itself.
         let command = Cli::command();
@@ -179,6 +204,9 @@ mod tests {
             ("listen = \"nowhere\"", "`listen` is not accepted"),
             ("on_premise = \"yes\"", "`on_premise` must be true or false"),
             ("per_page_max = 0", "`per_page_max` is not accepted"),
+            ("media_bytes_max = 0", "`media_bytes_max` is not accepted"),
+            ("media_store = \"/srv/files\"", "s3://bucket"),
+            ("public_url = \"https://support.example/hotline\"", "`public_url` is not accepted"),
             ("rate_per_minute = -1", "`rate_per_minute` is not accepted"),
             ("rate_per_minute = \"1\"", "`rate_per_minute` must be a whole number"),
             ("trusted_proxies = \"10.0.0.1\"", "`trusted_proxies` must be a list"),

@@ -6,11 +6,12 @@ use actix_web::web::Data;
 use serde_json::{Map, Value, json};
 
 use crate::routes;
+use crate::web::form::{FILES_MAX, FILES_PART};
 use crate::web::idempotency::{self, KEY_CHARACTERS_MAX, Once};
 use crate::web::params::{Filter, Params, PathIds};
 use crate::web::reply::Reply;
 use crate::web::schema::{Schemas, reference};
-use crate::web::{Answer, Body, Caller, Fields, Input, PathId, Query};
+use crate::web::{Answer, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query};
 
 /// One method of one path.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Operation {
     pub query: Vec<(String, Value)>,
     /// The schema of the body.
     pub body: Option<Value>,
+    /// Whether the body may be a form as well, with files.
+    pub takes_files: bool,
     /// Whether no body is as good as an empty one.
     pub body_is_optional: bool,
     /// Whether a key makes it happen once.
@@ -58,6 +61,7 @@ impl Operation {
             path_ids: Vec::new(),
             query: Vec::new(),
             body: None,
+            takes_files: false,
             body_is_optional: false,
             is_idempotent: false,
             success: (200, None),
@@ -106,7 +110,10 @@ impl Operation {
             value["parameters"] = json!(parameters);
         }
         if let Some(schema) = self.body {
-            let content = json!({"application/json": {"schema": schema}});
+            let mut content = json!({"application/json": {"schema": schema}});
+            if self.takes_files {
+                content["multipart/form-data"] = json!({"schema": form_schema(schema)});
+            }
             value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
         }
         value
@@ -155,6 +162,18 @@ impl Operation {
         }
         responses
     }
+}
+
+/// The same fields, and the files.
+fn form_schema(mut schema: Value) -> Value {
+    schema["properties"][FILES_PART] = json!({
+        "type": "array",
+        "description": "The files, each in a part of this name; each becomes a message",
+        "items": {"type": "string", "contentMediaType": "application/octet-stream"},
+        "minItems": 1,
+        "maxItems": FILES_MAX,
+    });
+    schema
 }
 
 fn answer_headers(more: &[&str]) -> Value {
@@ -276,6 +295,13 @@ impl<T: Input> Described for Body<T> {
         operation.body = Some(Fields::describe::<T>());
         operation.body_is_optional = T::MAY_BE_EMPTY;
         operation.errors.extend([400, 404, 408, 409, 413, 415, 422]);
+    }
+}
+
+impl<T: Input> Described for BodyWithFiles<T> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        Body::<T>::describe(operation, schemas);
+        operation.takes_files = true;
     }
 }
 

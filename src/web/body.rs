@@ -16,7 +16,7 @@ use super::{ApiError, Fields, Input};
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
 
 /// How many times the limit is read at most before the connection is given up.
-const DRAINED_FACTOR: usize = 8;
+pub(super) const DRAINED_FACTOR: usize = 8;
 
 /// A JSON body that was accepted.
 pub struct Body<T>(pub T);
@@ -38,7 +38,7 @@ impl<T: Input + 'static> FromRequest for Body<T> {
 }
 
 /// Whether the body says it is JSON. An empty body has no type, and is refused as no JSON where one is needed.
-fn is_json(request: &HttpRequest) -> bool {
+pub(super) fn is_json(request: &HttpRequest) -> bool {
     !request.headers().contains_key(CONTENT_TYPE) || request.content_type().eq_ignore_ascii_case("application/json")
 }
 
@@ -60,15 +60,23 @@ pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
 /// # Errors
 /// `413` when it is larger than JSON may be, `408` when it comes too slowly, `400` when it breaks off.
 pub async fn read(payload: &mut Payload) -> Result<Bytes, ApiError> {
+    read_up_to(payload, JSON_BYTES_MAX).await
+}
+
+/// The same of one that may be larger, or must be smaller.
+///
+/// # Errors
+/// As of [`read`].
+pub async fn read_up_to(payload: &mut Payload, bytes_max: usize) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
     let mut too_large = false;
     // What is too large is read to its end and thrown away: a client that is still writing must be able to read
     // the answer.
-    let mut left = JSON_BYTES_MAX * DRAINED_FACTOR;
+    let mut left = bytes_max * DRAINED_FACTOR;
     let mut chunks = Paced::new(payload);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(body_error)?;
-        too_large |= bytes.len() + chunk.len() > JSON_BYTES_MAX;
+        too_large |= bytes.len() + chunk.len() > bytes_max;
         if too_large {
             left = left.saturating_sub(chunk.len());
             if left == 0 {
@@ -78,5 +86,5 @@ pub async fn read(payload: &mut Payload) -> Result<Bytes, ApiError> {
             bytes.extend_from_slice(&chunk);
         }
     }
-    if too_large { Err(ApiError::payload_too_large(JSON_BYTES_MAX)) } else { Ok(bytes.freeze()) }
+    if too_large { Err(ApiError::payload_too_large(bytes_max)) } else { Ok(bytes.freeze()) }
 }

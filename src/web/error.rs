@@ -7,6 +7,8 @@ use hotline_actors::{FieldError, Refusal};
 use hotline_persistence::Error;
 use serde_json::{Value, json};
 
+use crate::media::{ReadError, Refused, StoreError, Unavailable};
+
 /// What a handler answers.
 pub type Answer<T> = Result<T, ApiError>;
 
@@ -89,7 +91,7 @@ impl ApiError {
     }
 
     /// The body is larger than is read.
-    pub fn payload_too_large(limit: usize) -> Self {
+    pub fn payload_too_large(limit: impl std::fmt::Display) -> Self {
         let message = format!("the body is larger than {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_API_PAYLOAD_TOO_LARGE", message)
     }
@@ -100,10 +102,37 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "ERR_API_UNSUPPORTED_MEDIA_TYPE", message)
     }
 
+    /// The same where files may come along.
+    pub fn neither_json_nor_form() -> Self {
+        let message = "the body must be application/json or multipart/form-data";
+        Self { message: message.to_owned(), ..Self::unsupported_media_type() }
+    }
+
+    /// The address of a file was good once.
+    pub fn link_expired() -> Self {
+        let message = "the address of this file has expired; read its message again for a fresh one";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_LINK_EXPIRED", message)
+    }
+
+    /// The range of a file that was asked for lies behind its end.
+    pub fn range_not_satisfiable(size: u64) -> Self {
+        let message = format!("the file has {size} bytes");
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "ERR_API_RANGE_NOT_SATISFIABLE", message)
+    }
+
     /// Fields that are missing or hold what is not accepted.
     pub fn validation(fields: &[FieldError]) -> Self {
+        Self::of_fields("ERR_API_VALIDATION", fields)
+    }
+
+    /// An interactive object the webchat cannot show.
+    pub fn interactive_invalid(fields: &[FieldError]) -> Self {
+        Self::of_fields("ERR_API_INTERACTIVE_INVALID", fields)
+    }
+
+    fn of_fields(code: &'static str, fields: &[FieldError]) -> Self {
         let named: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
-        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "ERR_API_VALIDATION", named.join("; "));
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, named.join("; "));
         let details = fields.iter().map(|error| json!({"field": error.field, "reason": error.reason})).collect();
         error.details = Some(Value::Array(details));
         error
@@ -182,6 +211,12 @@ impl From<Refusal> for ApiError {
                 "ERR_API_CONTACT_UNREACHABLE",
                 "the contact cannot receive on this channel",
             ),
+            Refusal::WindowClosed => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "ERR_API_WINDOW_CLOSED",
+                "the contact has not written on this channel within the last 24 hours: only a template can be sent",
+            ),
+            Refusal::InteractiveInvalid(fields) => Self::interactive_invalid(&fields),
             Refusal::ContactNotFound => Self::contact_not_found(),
             Refusal::Unavailable(reason) => {
                 tracing::debug!(reason, "refused for now");
@@ -199,6 +234,48 @@ impl From<Error> for ApiError {
             Error::Taken(field) => Self::conflict("a unique value is taken", json!({"field": field})),
             Error::InUse => Self::conflict("the record is in use", json!({"state": "the record is in use"})),
             error => Refusal::from(error).into(),
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        let code = match refused {
+            Refused::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
+            Refused::Empty => "ERR_API_MEDIA_EMPTY",
+            Refused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+        };
+        Self::new(StatusCode::BAD_REQUEST, code, refused.to_string())
+    }
+}
+
+impl<E: Into<Self>> From<StoreError<E>> for ApiError {
+    fn from(error: StoreError<E>) -> Self {
+        match error {
+            StoreError::Source(error) => error.into(),
+            StoreError::Refused(refused) => refused.into(),
+            StoreError::Unavailable(reason) => reason.into(),
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(Unavailable(reason): Unavailable) -> Self {
+        // A full disk is nobody's request.
+        tracing::warn!(reason, "a file cannot be stored");
+        Self::unavailable()
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotFound => Self::not_found(),
+            ReadError::Unavailable(reason) => {
+                tracing::warn!(reason, "a file cannot be read");
+                Self::unavailable()
+            }
         }
     }
 }

@@ -17,6 +17,11 @@ pub trait Input: Sized {
     ///
     /// Every field is asked for whatever the others hold: what is asked for is what is documented.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
+
+    /// Bodies that show what there is, by name; none where the fields' own examples do.
+    fn examples() -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
 }
 
 /// A field that may be left alone, cleared, or set.
@@ -53,6 +58,8 @@ impl<T> Patch<T> {
 /// The fields of one object, and what was wrong with those that were read.
 pub struct Fields<'a> {
     object: &'a Map<String, Value>,
+    /// In a form, where every field is text: what of that text is a JSON object or list.
+    nested: Option<&'a Map<String, Value>>,
     path: String,
     errors: Vec<FieldError>,
     /// What was asked for, when that is all that is wanted.
@@ -61,7 +68,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn of(object: &'a Map<String, Value>, path: String) -> Self {
-        Self { object, path, errors: Vec::new(), shape: None }
+        Self { object, nested: None, path, errors: Vec::new(), shape: None }
     }
 
     /// Reads a whole body.
@@ -73,10 +80,26 @@ impl<'a> Fields<'a> {
             let reason = "must be an object".to_owned();
             return Err(ApiError::validation(&[FieldError { field: "body".to_owned(), reason }]));
         };
-        let mut fields = Fields::of(object, String::new());
-        match T::read(&mut fields) {
-            Some(input) if fields.errors.is_empty() => Ok(input),
-            _ => Err(ApiError::validation(&fields.errors)),
+        Fields::of(object, String::new()).finish()
+    }
+
+    /// Reads a form, whose fields are text: objects and lists as JSON, anything else as a query would write it.
+    ///
+    /// # Errors
+    /// `422` with every field that is missing or not accepted.
+    pub fn parse_form<T: Input>(texts: &Map<String, Value>) -> Answer<T> {
+        let nested = texts.iter().filter_map(|(name, text)| {
+            let text = text.as_str().filter(|text| text.trim_start().starts_with(['{', '[']))?;
+            Some((name.clone(), serde_json::from_str(text).ok()?))
+        });
+        let nested = nested.collect();
+        Fields { nested: Some(&nested), ..Fields::of(texts, String::new()) }.finish()
+    }
+
+    fn finish<T: Input>(mut self) -> Answer<T> {
+        match T::read(&mut self) {
+            Some(input) if self.errors.is_empty() => Ok(input),
+            _ => Err(ApiError::validation(&self.errors)),
         }
     }
 
@@ -147,7 +170,7 @@ impl<'a> Fields<'a> {
             shape.property(name, nullable(describe(|fields| drop(read(fields)))), false);
             return None;
         }
-        match self.object.get(name) {
+        match self.structured(name) {
             None | Some(Value::Null) => None,
             Some(Value::Object(object)) => {
                 let mut inner = Fields::of(object, format!("{}{name}.", self.path));
@@ -248,7 +271,7 @@ impl<'a> Fields<'a> {
     }
 
     fn items(&mut self, name: &str, items_max: usize) -> Option<&'a [Value]> {
-        match self.object.get(name) {
+        match self.structured(name) {
             None | Some(Value::Null) => None,
             Some(Value::Array(items)) if items.len() <= items_max => Some(items),
             Some(Value::Array(_)) => {
@@ -272,8 +295,21 @@ impl<'a> Fields<'a> {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
     }
 
+    /// A field that may be an object or a list.
+    fn structured(&self, name: &str) -> Option<&'a Value> {
+        let nested = self.nested.and_then(|nested| nested.get(name));
+        nested.or_else(|| self.object.get(name))
+    }
+
     fn accept<T: Accepted>(&mut self, name: &str, value: &Value) -> Option<T> {
-        T::from_json(value).map_err(|reason| self.refuse(name, reason)).ok()
+        let read = match (self.nested, value) {
+            (Some(nested), Value::String(text)) => T::from_text(text).or_else(|reason| {
+                // A text is taken as it is, whatever it looks like; only what cannot be one is read as JSON.
+                nested.get(name).map_or(Err(reason), T::from_json)
+            }),
+            _ => T::from_json(value),
+        };
+        read.map_err(|reason| self.refuse(name, reason)).ok()
     }
 }
 
@@ -286,6 +322,8 @@ fn describe(read: impl FnOnce(&mut Fields<'_>)) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use hotline_persistence::TagId;
+
     use super::*;
     use crate::web::values::Name;
 
@@ -315,6 +353,37 @@ mod tests {
             .filter_map(|detail| detail["field"].as_str())
             .collect();
         assert_eq!(fields, ["title", "lines[1].name", "lines[2]"]);
+    }
+
+    #[test]
+    fn a_form_writes_everything_as_text() {
+        struct Parts {
+            id: TagId,
+            flag: bool,
+            title: Name,
+            inner: Option<Name>,
+            lines: Vec<Name>,
+        }
+        impl Input for Parts {
+            fn read(fields: &mut Fields<'_>) -> Option<Self> {
+                let (id, flag, title) = (fields.required("id"), fields.required("flag"), fields.required("title"));
+                let inner = fields.object("inner", |inner| inner.required("name"));
+                let lines = fields.list("lines", 3).unwrap_or_default();
+                Some(Self { id: id?, flag: flag?, title: title?, inner, lines })
+            }
+        }
+        let form = |inner: &str, title: &str| {
+            let texts = json!({"id": "7", "flag": "true", "title": title, "inner": inner, "lines": "[\"a\", \"b\"]"});
+            Fields::parse_form::<Parts>(texts.as_object().expect("an object"))
+        };
+        // A text that looks like JSON is a text all the same.
+        let parts = form(r#"{"name": "x"}"#, "{\"a\": 1}").expect("accepted");
+        assert_eq!((parts.id, parts.flag, parts.title.0.as_str()), (TagId(7), true, "{\"a\": 1}"));
+        assert_eq!((parts.inner.map(|name| name.0).as_deref(), parts.lines.len()), (Some("x"), 2));
+        let refused = form("x", "").map(|parts| parts.lines.len()).expect_err("refused");
+        assert_eq!(refused.message, "title must not be blank; inner must be an object");
+        let refused = form(r#"{"name": 7}"#, "a").map(|parts| parts.lines.len()).expect_err("refused");
+        assert_eq!(refused.message, "inner.name must be a string");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use hotline_persistence::{
     TicketId, UserId, WrapupCategoryId, WrapupTypeId,
 };
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 /// Characters of a name.
@@ -257,6 +257,42 @@ impl Accepted for DateTime<Utc> {
     }
 }
 
+/// An object of a shape that somebody else has a say in: at most 65,536 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object(pub Map<String, Value>);
+
+impl Accepted for Object {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let object = value.as_object().ok_or("must be an object")?;
+        if !is_storable(value) {
+            return Err("must not contain U+0000".to_owned());
+        }
+        if value.to_string().len() > BODY_BYTES_MAX {
+            return Err(format!("must have at most {BODY_BYTES_MAX} bytes"));
+        }
+        Ok(Self(object.clone()))
+    }
+
+    /// In a form an object is JSON text.
+    fn from_text(text: &str) -> Result<Self, String> {
+        Self::from_json(&serde_json::from_str(text).map_err(|_| "must be a JSON object")?)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object", "description": "At most 65,536 bytes", "example": {}})
+    }
+}
+
+/// Whether PostgreSQL can store every text in a value.
+fn is_storable(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.contains('\0'),
+        Value::Array(items) => items.iter().all(is_storable),
+        Value::Object(object) => object.iter().all(|(key, inner)| !key.contains('\0') && is_storable(inner)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
 /// What a value of a custom field may be chosen from: at most 200, each a name and each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options(pub Vec<String>);
@@ -431,6 +467,22 @@ mod tests {
         let numbered = |count: usize| json!((0..count).map(|number| number.to_string()).collect::<Vec<_>>());
         assert!(options(numbered(200)).is_ok());
         assert!(options(numbered(201)).is_err());
+    }
+
+    #[test]
+    fn an_object_is_bounded_and_holds_what_can_be_stored() {
+        assert!(Object::from_json(&json!({"any": [{"shape": null}]})).is_ok());
+        assert_eq!(Object::from_text(r#" {"a": 1} "#).map(|object| Value::Object(object.0)), Ok(json!({"a": 1})));
+        for bad in [json!([]), json!("{}"), json!(7), json!({"a\0": 1}), json!({"a": [{"b": "\0"}]})] {
+            assert!(Object::from_json(&bad).is_err(), "{bad}");
+        }
+        for bad in ["", "[]", "{", "x"] {
+            assert!(Object::from_text(bad).is_err(), "{bad}");
+        }
+        // With the braces, the name and the quotes around them.
+        let of = |bytes: usize| json!({"a": "x".repeat(bytes - r#"{"a":""}"#.len())});
+        assert!(Object::from_json(&of(65_536)).is_ok());
+        assert!(Object::from_json(&of(65_537)).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 pub mod client;
 pub mod database;
 pub mod figures;
+pub mod provider;
 pub mod seed;
 pub mod service;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub use client::{Api, Reply};
 pub use database::TestDatabase;
+pub use provider::Provider;
 pub use seed::Company;
 pub use service::TestApp;
 

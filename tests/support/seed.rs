@@ -1,7 +1,7 @@
 //! A company with everything conversations need.
 
 use hotline::cli::everything;
-use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel};
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
 use hotline_persistence::tables::queues::{self, QueueFields};
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::tables::users::{self, UserFields};
@@ -52,6 +52,35 @@ impl Company {
         let (_, key) = tokens::insert(db, id, new).await.expect("token");
         Self { id, key, phone, webchat, support, sales, ana, ben, solved, sold }
     }
+}
+
+/// What the channels of [`provided`] are called with, sign with and are verified with.
+pub const ACCESS_TOKEN: &str = "access-token";
+pub const APP_SECRET: &str = "app-secret";
+pub const VERIFY_TOKEN: &str = "verify-token";
+
+/// A connected channel whose provider knows it as `account`.
+pub async fn provided(
+    db: &PgPool,
+    company: CompanyId,
+    kind: ChannelType,
+    account: &str,
+    provider_url: &str,
+) -> ChannelRow {
+    let secret = |text: &str| Some(Secret(text.to_owned()));
+    let id = Some(account.to_owned());
+    let (phone_number_id, page_id) = if kind.has_phone() { (id, None) } else { (None, id) };
+    let settings = ChannelSettings {
+        phone_number_id,
+        page_id,
+        access_token: secret(ACCESS_TOKEN),
+        app_secret: secret(APP_SECRET),
+        verify_token: secret(VERIFY_TOKEN),
+        provider_url: Some(provider_url.to_owned()),
+        ..ChannelSettings::default()
+    };
+    let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
+    channels::insert(db, company, new).await.expect("channel")
 }
 
 pub async fn channel(

@@ -1,5 +1,14 @@
-//! Channels: the actor through which every conversation of a channel begins.
+//! Channels: the actor through which every conversation of a channel begins, and the way to its provider.
 
+mod inbox;
+mod inboxes;
+mod outbox;
+mod provider;
 mod sender;
 
+pub(crate) use inbox::{Inbox, Known, SEEN_MAX, Turn};
+pub(crate) use inboxes::{Inboxes, named};
+pub use outbox::SendingOptions;
+pub(crate) use outbox::Outboxes;
+pub use provider::{Accepted, Account, Delivery, Provider, SendFailure};
 pub use sender::{ChannelSender, OpenAnd};

@@ -87,15 +87,18 @@ impl ChannelSender {
             let mut cx = Context::new(now, &organization, &self.core.store.ids);
             let ticket = open.decide(id, &mut cx)?;
             let opening = cx.into_changes(&ticket);
-            let Decided { reply, ticket, changes } =
-                apply(then.command, &ticket, Context::new(now, &organization, &self.core.store.ids))?;
+            let mut cx = Context::new(now, &organization, &self.core.store.ids);
+            cx.window = self.core.options.conversation_window;
+            let Decided { reply, ticket, changes } = apply(then.command, &ticket, cx)?;
             let mut entry = opening;
             entry.extend(changes);
             if let Some(rider) = then.rider {
                 entry.extend(rider(&reply));
             }
             fail::fail_point!("ticket_opened", |_| std::process::abort());
+            let outgoing = self.core.outgoing(&entry, &ticket);
             let (seq, durable) = place.append(entry)?;
+            self.core.put_out(seq, outgoing);
             // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
             let is_closed = ticket.is_closed();
             let hot = TicketActor::start_with(&self.core, self.conversations.clone(), ticket);

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
@@ -47,7 +48,11 @@ pub struct Contacts {
     by_id: Cache<Key, Arc<ContactRef>>,
     /// Only a hint: what `by_id` says of the contact counts.
     by_number: Cache<(CompanyId, String), ContactId>,
+    /// The same for the id a channel's provider has for a contact.
+    by_address: Cache<(CompanyId, ChannelId, String), ContactId>,
     reachable: Cache<(CompanyId, ChannelId, ContactId), ()>,
+    /// When contacts last wrote on a channel.
+    heard: Cache<(CompanyId, ChannelId, ContactId), DateTime<Utc>>,
     versions: Vec<AtomicU64>,
     turns: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors keep a contact.
@@ -61,7 +66,9 @@ impl Default for Contacts {
         Self {
             by_id: cache(),
             by_number: cache(),
+            by_address: cache(),
             reachable: cache(),
+            heard: cache(),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
             turns: DashMap::new(),
             hot: Arc::default(),
@@ -97,6 +104,29 @@ impl Contacts {
     pub fn with_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
         let id = self.by_number.get(&(company, number.to_owned()))?;
         self.get(company, id).filter(|contact| contact.number.as_deref() == Some(number))
+    }
+
+    /// A contact by the id a channel's provider has for them, if it is remembered.
+    pub fn with_address(&self, company: CompanyId, channel: ChannelId, address: &str) -> Option<Arc<ContactRef>> {
+        let id = self.by_address.get(&(company, channel, address.to_owned()))?;
+        self.get(company, id)
+    }
+
+    /// Remembers the id a channel's provider has for a contact. It never becomes another's.
+    pub fn remember_address(&self, company: CompanyId, channel: ChannelId, address: &str, contact: ContactId) {
+        self.by_address.insert((company, channel, address.to_owned()), contact);
+    }
+
+    /// Remembers when a contact wrote on a channel.
+    pub fn remember_heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId, at: DateTime<Utc>) {
+        // Calls of a provider may come out of order.
+        let later = |known: Option<moka::Entry<_, DateTime<Utc>>>| known.map_or(at, |known| known.into_value().max(at));
+        self.heard.entry((company, channel, contact)).and_upsert_with(later);
+    }
+
+    /// When a contact last wrote on a channel, if that is remembered.
+    pub fn heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> Option<DateTime<Utc>> {
+        self.heard.get(&(company, channel, contact))
     }
 
     /// Held from before a contact is read until it is kept. Never take it twice: who changes may stand in between.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{ContactRef, Numbered};
 use hotline_persistence::tables::{contacts, messages, tickets, webchat_sessions};
@@ -42,7 +43,20 @@ impl Engine {
         Ok(self.remember(company, contact))
     }
 
-    fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {
+    /// Whether there is a contact with this number.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
+        if self.core.contacts.with_number(company, number).is_some() {
+            return Ok(true);
+        }
+        let _turn = self.core.contacts.looking(company).await;
+        let found = contacts::find_ref_by_number(&self.core.store.db, company, number).await?;
+        Ok(found.map(|contact| self.remember(company, contact)).is_some())
+    }
+
+    pub(super) fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {
         let contact = Arc::new(contact);
         self.core.contacts.remember(company, &contact);
         contact
@@ -93,7 +107,10 @@ impl Engine {
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
         let conversations = self.conversations(company, channel).await?;
         let reachable = self.core.contacts.is_reachable(company, channel, contact);
-        let ticket = Ticket::loaded(loaded, reachable);
+        let mut ticket = Ticket::loaded(loaded, reachable);
+        for following in tickets::following(db, company, id).await? {
+            ticket.follow(following.id, following.into());
+        }
         self.core.contacts.remember(company, &ticket.contact);
         Ok(TicketActor::start_with(&self.core, conversations, ticket))
     }
@@ -103,6 +120,27 @@ impl Engine {
         let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;
         Ok(VisitorSession::start_with(&self.core, row, &used))
+    }
+
+    /// When a contact last wrote on a channel, or none if they never did.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn last_inbound_at(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<Option<DateTime<Utc>>, Refusal> {
+        if let Some(at) = self.core.contacts.heard(company, channel, contact) {
+            return Ok(Some(at));
+        }
+        let db = self.reads().tables(company).await?;
+        let heard = messages::last_inbound_at(db, company, channel, contact).await?;
+        if let Some(at) = heard {
+            self.core.contacts.remember_heard(company, channel, contact, at);
+        }
+        Ok(heard)
     }
 
     /// Whether a channel without phone reaches a contact: on a webchat a session of theirs, elsewhere a message

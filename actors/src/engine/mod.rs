@@ -2,18 +2,22 @@
 
 mod contacts;
 mod homes;
+mod inbound;
 mod leave;
 mod load;
 mod talk;
 
+pub use inbound::{Inbound, Number, Sender};
+
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Handler, Message};
 use actix::prelude::SendError;
+use actix::{Actor, Handler, Message};
+use chrono::TimeDelta;
 use dashmap::DashMap;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
@@ -22,7 +26,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use crate::answers::Gate;
-use crate::channels::ChannelSender;
+use crate::channels::{ChannelSender, Inboxes, Outboxes, SendingOptions};
 use crate::contacts::Contacts;
 use crate::conversations::Conversations;
 use crate::directory::Directory;
@@ -44,7 +48,12 @@ pub struct EngineOptions {
     pub idle_after: Duration,
     /// How long a visitor session lives without its visitor. Default 30 minutes.
     pub session_idle_after: Duration,
-    /// How often both are looked at. Default 5 seconds.
+    /// How long after a contact's last message a phone channel takes anything but templates; none: always. Default 24
+    /// hours: so the provider of phone channels has it.
+    pub conversation_window: Option<TimeDelta>,
+    /// How messages are handed over to providers.
+    pub sending: SendingOptions,
+    /// How often idle actors and sessions are looked for. Default 5 seconds.
     pub sweep_every: Duration,
     /// How often the companies' directory is loaded anew, should a notification have been lost. Default a minute.
     pub reload_every: Duration,
@@ -58,6 +67,8 @@ impl Default for EngineOptions {
         Self {
             idle_after: Duration::from_secs(300),
             session_idle_after: Duration::from_secs(1800),
+            conversation_window: Some(TimeDelta::hours(24)),
+            sending: SendingOptions::default(),
             sweep_every: Duration::from_secs(5),
             reload_every: crate::directory::RELOAD_EVERY,
             arbiters: std::thread::available_parallelism().map_or(2, usize::from),
@@ -79,7 +90,7 @@ pub struct Figures {
 /// Every actor and what they share. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 pub(crate) struct Core {
@@ -92,8 +103,12 @@ pub(crate) struct Core {
     senders: Registry<(CompanyId, ChannelId), ChannelSender>,
     conversations: DashMap<(CompanyId, ChannelId), Arc<OnceCell<Arc<Conversations>>>>,
     pub(crate) contacts: Contacts,
+    /// What channels' providers have told.
+    pub(crate) inboxes: Inboxes,
+    /// What they are still to be told; empty until sending begins.
+    pub(crate) outboxes: OnceLock<Arc<Outboxes>>,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
-    background: Handle,
+    pub(crate) background: Handle,
     swept: AtomicBool,
 }
 
@@ -111,6 +126,8 @@ impl Engine {
             senders: Registry::default(),
             conversations: DashMap::new(),
             contacts: Contacts::default(),
+            inboxes: Inboxes::default(),
+            outboxes: OnceLock::new(),
             background: Handle::current(),
             swept: AtomicBool::new(false),
         }))

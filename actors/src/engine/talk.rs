@@ -1,13 +1,18 @@
 //! How a message finds its conversation: the open ticket, the latest one, or a new one.
 
+use std::sync::Arc;
+
+use hotline_persistence::id_blocks::IdBlocks;
+use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::tickets;
-use hotline_persistence::{ChannelId, CompanyId, ContactId};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
 
 use super::{ATTEMPTS_MAX, Engine, deliver, restless};
 use crate::Refusal;
 use crate::channels::{ChannelSender, OpenAnd};
 use crate::conversations::Slot;
-use crate::tickets::{Author, Command, Do, Open, Receive, Rider, Send, Show, Ticket};
+use crate::clock::now;
+use crate::tickets::{Author, Command, Context, Do, Open, Receive, Rider, Send, Show, Ticket, apply};
 
 impl Engine {
     /// Opens a ticket.
@@ -66,10 +71,74 @@ impl Engine {
                     }
                     what.command.reachable = true;
                 }
+                Err(Refusal::WindowClosed) if what.command.last_inbound_at.is_none() => {
+                    what.command.last_inbound_at = self.last_inbound_at(company, channel, contact).await?;
+                    if what.command.last_inbound_at.is_none() {
+                        return Err(Refusal::WindowClosed);
+                    }
+                }
                 outcome => return outcome,
             }
         }
         Err(restless())
+    }
+
+    /// Writes in a ticket.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such ticket, or why the send is refused.
+    pub async fn send_in(
+        &self,
+        company: CompanyId,
+        id: TicketId,
+        what: Do<Send>,
+    ) -> Result<<Send as Command>::Reply, Refusal> {
+        let mut what = what;
+        loop {
+            // The ticket may not know what has happened elsewhere: the visitor's session, an earlier ticket. Each is
+            // looked up once.
+            let refusal = match self.ask(company, id, what.clone()).await {
+                Err(refusal @ Refusal::ContactUnreachable) if !what.command.reachable => refusal,
+                Err(refusal @ Refusal::WindowClosed) if what.command.last_inbound_at.is_none() => refusal,
+                outcome => return outcome,
+            };
+            let ticket = self.ticket(company, id).await?;
+            let (channel, contact) = (ticket.row.channel_id, ticket.row.contact_id);
+            let is_found = if refusal == Refusal::ContactUnreachable {
+                what.command.reachable = self.is_reachable(company, channel, contact).await?;
+                what.command.reachable
+            } else {
+                what.command.last_inbound_at = self.last_inbound_at(company, channel, contact).await?;
+                what.command.last_inbound_at.is_some()
+            };
+            if !is_found {
+                return Err(refusal);
+            }
+        }
+    }
+
+    /// Why a send to a contact there is not yet would be refused: asked before the contact is made.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn rehearse(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactRef,
+        send: Send,
+    ) -> Result<(), Refusal> {
+        let organization = self.core.directory.company(company).ok_or(Refusal::NotFound)?;
+        let ids = IdBlocks::unbacked();
+        let context = || {
+            let mut cx = Context::new(now(), &organization, &ids);
+            cx.window = self.core.options.conversation_window;
+            cx
+        };
+        let (contact, author) = (Arc::new(contact), send.author.clone());
+        let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
+        let ticket = open.decide(TicketId(0), &mut context())?;
+        apply(send, &ticket, context()).map(drop)
     }
 
     /// Takes what a contact wrote: in the open ticket, else in a new one.
@@ -97,8 +166,10 @@ impl Engine {
             match outcome {
                 Err(Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_)) => {}
                 outcome => {
-                    if outcome.is_ok() {
+                    if let Ok(message) = &outcome {
+                        let heard = message.sent_at.unwrap_or(message.created_at);
                         self.core.contacts.remember_reachable(company, channel, contact);
+                        self.core.contacts.remember_heard(company, channel, contact, heard);
                     }
                     return outcome;
                 }

@@ -10,6 +10,7 @@ use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 use super::command::{Command, Context, Decided, apply};
 use super::state::Ticket;
 use crate::Refusal;
+use crate::channels;
 use crate::clock::now;
 use crate::contacts::Listing;
 use crate::conversations::Conversations;
@@ -191,15 +192,21 @@ impl TicketActor {
         let organization = self.core.directory.company(self.ticket.row.company_id).ok_or(Refusal::NotFound)?;
         let mut cx = Context::new(now(), &organization, &self.core.store.ids);
         cx.open_elsewhere = open_elsewhere;
+        cx.window = self.core.options.conversation_window;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
         fail::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
         if let Some(rider) = what.rider {
             changes.extend(rider(&reply));
         }
+        let named = channels::named(&changes);
+        let outgoing = self.core.outgoing(&changes, &ticket);
         let (seq, durable) = place.append(changes)?;
         self.ticket = ticket;
         self.life.appended(seq);
+        // In the order of the log: whoever decides next on this ticket comes after.
+        self.core.put_out(seq, outgoing);
+        self.core.named(self.ticket.row.company_id, self.ticket.row.channel_id, named);
         Ok((reply, Some(durable)))
     }
 

@@ -1,6 +1,6 @@
 //! How a command is decided: a plain function of the ticket, the company's directory and the time.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::organization::Organization;
@@ -55,6 +55,8 @@ pub struct Context<'a> {
     pub now: DateTime<Utc>,
     /// The company's directory.
     pub organization: &'a Organization,
+    /// How long after the contact's last message a phone channel takes anything but templates; none: always.
+    pub window: Option<TimeDelta>,
     /// Another open ticket of this contact and channel, for commands that would open one.
     pub open_elsewhere: Option<TicketId>,
     ids: &'a IdBlocks,
@@ -65,7 +67,7 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// A context for one decision.
     pub fn new(now: DateTime<Utc>, organization: &'a Organization, ids: &'a IdBlocks) -> Self {
-        Self { now, organization, open_elsewhere: None, ids, changes: Vec::new(), touched: false }
+        Self { now, organization, window: None, open_elsewhere: None, ids, changes: Vec::new(), touched: false }
     }
 
     /// What was recorded, with the ticket's row first if it changed: events and messages refer to it.
@@ -149,6 +151,7 @@ impl<'a> Context<'a> {
             session_id: None,
             client_id: None,
             after_send: None,
+            provider_message_id: None,
             created_at: self.now,
             sent_at: None,
             delivered_at: None,

@@ -1,12 +1,15 @@
 //! What a ticket's actor holds: the row, and what answers need beside it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::Direction;
-use hotline_persistence::tables::tickets::{LoadedTicket, TicketRow, TicketStatus};
+use hotline_persistence::tables::tickets::{Following, LoadedTicket, TicketRow, TicketStatus};
+
+use super::{AfterSend, Author};
 
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +22,29 @@ pub struct Ticket {
     pub last_message: Option<Arc<LastMessage>>,
     /// Whether the contact is known to have talked on this channel, so that a channel without phone reaches them.
     pub reachable: bool,
+    /// When the contact last wrote on this channel, as far as that is known here: a phone channel takes anything but
+    /// templates only for a while after it. Whoever sends looks it up when it is not.
+    pub last_inbound_at: Option<DateTime<Utc>>,
+    /// What follows messages that are not yet handed over. Most tickets have none.
+    pub following: Arc<BTreeMap<MessageId, Follows>>,
+}
+
+/// What follows a message once its channel has taken it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Follows {
+    /// What is done.
+    pub after: AfterSend,
+    /// Who asked for it.
+    pub author: Author,
+}
+
+impl From<Following> for Follows {
+    fn from(row: Following) -> Self {
+        let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
+        // Whatever this release cannot read asks for nothing it can do.
+        let after = serde_json::from_value(row.after_send).unwrap_or_default();
+        Self { after, author: Author { user, source: row.source } }
+    }
 }
 
 /// The end of a conversation, as lists show it.
@@ -53,6 +79,18 @@ impl Ticket {
             };
         let contact =
             ContactRef { id: loaded.ticket.contact_id, name: loaded.contact_name, number: loaded.contact_number };
-        Self { row: loaded.ticket, contact: Arc::new(contact), last_message, reachable }
+        let following = Arc::default();
+        Self { row: loaded.ticket, contact: Arc::new(contact), last_message, reachable, last_inbound_at: None, following }
+    }
+
+    /// Keeps what follows a message until that is handed over.
+    pub(crate) fn follow(&mut self, message: MessageId, follows: Follows) {
+        Arc::make_mut(&mut self.following).insert(message, follows);
+    }
+
+    /// What follows a message that is handed over now, once.
+    pub(crate) fn followed(&mut self, message: MessageId) -> Option<Follows> {
+        // Looked for first: a message that nothing follows must not copy the others'.
+        self.following.contains_key(&message).then(|| Arc::make_mut(&mut self.following).remove(&message))?
     }
 }

@@ -235,8 +235,12 @@ async fn said(
             changes
         })
     };
-    let receive =
-        Receive { body: say.body, quoted: say.quoted, session: Some(seen.id.clone()), client_id: say.client_id };
+    let receive = Receive {
+        quoted: say.quoted,
+        session: Some(seen.id.clone()),
+        client_id: say.client_id,
+        ..Receive::text(say.body)
+    };
     let what = Do { command: receive, rider: Some(rider) };
     let message = engine.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
     seen.ticket_id = Some(message.ticket_id);

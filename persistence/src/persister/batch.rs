@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use crate::change::ContactChannel;
+use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{MessageRow, ReachedUpTo};
+use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
@@ -16,10 +17,13 @@ pub(crate) struct Batch<'a> {
     pub(super) tickets: Vec<&'a TicketRow>,
     pub(super) events: Vec<&'a EventRow>,
     pub(super) messages: Vec<&'a MessageRow>,
+    pub(super) progress: Vec<&'a ProgressRow>,
+    pub(super) media: Vec<&'a MediaRow>,
     pub(super) delivered: Vec<&'a ReachedUpTo>,
     pub(super) read: Vec<&'a ReachedUpTo>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
+    pub(super) referrals: Vec<&'a ReferralRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
     /// Changes that went in.
     pub(crate) changes: usize,
@@ -40,6 +44,9 @@ impl<'a> Batch<'a> {
                 Change::Ticket(row) => drop(tickets.insert(row.id, row)),
                 Change::Event(row) => batch.events.push(row),
                 Change::Message(row) => batch.messages.push(row),
+                Change::Progress(row) => batch.progress.push(row),
+                Change::Media(row) => batch.media.push(row),
+                Change::Referral(row) => batch.referrals.push(row),
                 Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),
                 Change::Answer(row) => drop(answers.insert((row.company_id, &row.key), row)),

@@ -125,6 +125,34 @@ pub struct LoadedTicket {
     pub last_message_created_at: Option<DateTime<Utc>>,
 }
 
+/// What follows a message of the ticket that is not yet handed over.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Following {
+    pub id: crate::MessageId,
+    pub after_send: serde_json::Value,
+    pub user_id: Option<UserId>,
+    pub user_name: Option<String>,
+    pub source: Source,
+}
+
+/// What follows the messages of a ticket that wait in the outbox, in their order.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn following(db: &PgPool, company: CompanyId, id: TicketId) -> Result<Vec<Following>> {
+    within(
+        sqlx::query_as(
+            "select id, after_send, user_id, user_name, source from messages
+             where company_id = $1 and ticket_id = $2 and status = 'queued' and after_send is not null order by id",
+        )
+        .bind(company)
+        .bind(id)
+        .fetch_all(db),
+    )
+    .await
+}
+
 /// The columns and joins of [`LoadedTicket`].
 pub const LOADED: &str = "select t.*, c.name as contact_name, c.number as contact_number,
         m.body as last_message_body, m.direction as last_message_direction, m.created_at as last_message_created_at

@@ -65,6 +65,8 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answ
 /// `DELETE /contacts/{contactId}`: with closed tickets, messages and sessions. What is open or active keeps a contact.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Done> {
     app.engine.remove_contact(caller.company, id.0).await?;
+    // Their messages are gone, so their files are nobody's.
+    app.media.sweep_soon();
     Ok(Done)
 }
 

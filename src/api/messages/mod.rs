@@ -1,5 +1,7 @@
 //! Messages: what is said in tickets. Live: changed only by their ticket's actor.
 
+mod interactive;
+mod new;
 mod send;
 mod view;
 
@@ -10,6 +12,7 @@ use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{self, MessageFilter};
 use serde_json::{Value, json};
 
+pub use new::NewMessage;
 pub use send::send;
 pub use view::{Job, Message};
 
@@ -79,19 +82,20 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, Message::from))
+    Ok(Listed::of(query.page, rows, |row| Message::of(row, app.media.links())))
 }
 
 /// `GET /messages/{messageId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> Answer<Shown<Message>> {
     let row = app.engine.reads().message(caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Shown::of(Message::from(row)))
+    Ok(Shown::of(Message::of(row, app.media.links())))
 }
 
 /// `GET /messages/jobs/{jobId}`.
 pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> Answer<Shown<Job>> {
     let message = app.engine.reads().message(caller.company, id.0.0).await?;
     // A message that was not sent by a job, a visitor's for instance, has none.
-    let row = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
-    Ok(Shown::of(Job::from(row)))
+    let first = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
+    let others = messages::others_of_job(app.engine.reads().tables(caller.company).await?, &first).await?;
+    Ok(Shown::of(Job::of(first, others)))
 }

@@ -1,72 +1,26 @@
 //! `POST /messages`: finds the recipient, and hands the message to its conversation.
 
 use actix_web::web::Data;
-use hotline_actors::tickets::{AfterSend, Author, Do, Rider, Send};
+use hotline_actors::tickets::{Author, Check, Content, Do, Rider, Send};
+use hotline_actors::variables::{ContactValues, names};
 use hotline_actors::{FieldError, Refusal};
-use hotline_persistence::tables::channels::ChannelRow;
-use hotline_persistence::tables::contacts::Numbered;
-use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageType};
-use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, WrapupTypeId};
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use hotline_persistence::tables::contacts::{self, ContactRef, Numbered};
+use hotline_persistence::tables::custom_fields::CustomFieldType;
+use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
+use hotline_persistence::{ContactId, TicketId};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::JobId;
+use super::new::{NewMessage, Recipient, What};
+use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
+use crate::api::templates::Asked;
 use crate::app::App;
-use crate::web::values::{MessageBody, Name, Number, Text};
-use crate::web::{Accepted, Answer, ApiError, Body, Caller, Fields, Input, Once};
-
-/// The body of `POST /messages`.
-pub struct NewMessage {
-    channel_id: Option<ChannelId>,
-    recipient: Option<Recipient>,
-    contact_name: Option<Name>,
-    body: MessageBody,
-    reopen_ticket: bool,
-    after: AfterSend,
-    /// Also when nothing is closed: an id that does not exist is one all the same.
-    wrapup_type_id: Option<WrapupTypeId>,
-}
-
-/// Whom a message is for, in the order of precedence.
-enum Recipient {
-    Ticket(TicketId),
-    Contact(ContactId),
-    Number(Number),
-}
-
-impl Input for NewMessage {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let kind = fields.required::<MessageType>("type");
-        if kind.is_some_and(|kind| kind != MessageType::Text) {
-            fields.refuse("type", "must be one of text");
-        }
-        let channel_id = fields.optional("channelId");
-        let ticket: Option<TicketId> = fields.optional("ticketId");
-        let contact: Option<ContactId> = fields.optional("contactId");
-        let number: Option<Number> = fields.optional("number");
-        if channel_id.is_none() && !fields.has("channelId") && !fields.has("ticketId") {
-            fields.refuse("channelId", "is required without ticketId");
-        }
-        let contact_name = fields.optional("contactName");
-        let body = fields.required("body");
-        let reopen_ticket = fields.optional("reopenTicket").unwrap_or(false);
-        let queue_id: Option<QueueId> = fields.optional("queueId");
-        let close_ticket = fields.optional("closeTicket").unwrap_or(false);
-        let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
-        let wrapup_note: Option<Text> = fields.optional("wrapupNote");
-        let recipient =
-            ticket.map(Recipient::Ticket).or(contact.map(Recipient::Contact)).or(number.map(Recipient::Number));
-        // What is to be recorded at a closing that does not come is left out, as any field that does not apply.
-        let after = AfterSend {
-            queue_id,
-            close_ticket,
-            wrapup_type_id: wrapup_type_id.filter(|_| close_ticket),
-            wrapup_note: wrapup_note.filter(|_| close_ticket).map(|note| note.0),
-        };
-        Some(Self { channel_id, recipient, contact_name, body: body?, reopen_ticket, after, wrapup_type_id })
-    }
-}
+use crate::media::Upload;
+use crate::web::values::{Name, Number};
+use crate::web::{Accepted, Answer, ApiError, BodyWithFiles, Caller, Once};
 
 /// A message that was accepted and will be sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -84,80 +38,159 @@ impl QueuedJob {
     }
 }
 
-/// `POST /messages`: answers the job as soon as the message is durable.
-pub async fn send(caller: Caller, app: Data<App>, body: Body<NewMessage>, once: Once) -> Answer<Accepted<QueuedJob>> {
-    let new = body.0;
-    let recipient = find_recipient(&caller, &app, &new).await?;
-    let name = new.contact_name;
-    let send =
-        Send { body: new.body.0, reopen: new.reopen_ticket, reachable: false, after: new.after, author: Author::API };
+/// `POST /messages`: answers the job as soon as its messages are durable.
+pub async fn send(
+    caller: Caller,
+    app: Data<App>,
+    body: BodyWithFiles<NewMessage>,
+    once: Once,
+) -> Answer<Accepted<QueuedJob>> {
+    let BodyWithFiles { fields: new, files } = body;
+    let destination = Destination::find(&caller, &app, &new).await?;
+    let NewMessage { contact_name, what, reopen_ticket, after, .. } = new;
+    let content = content(&caller, &app, &destination, what, files).await?;
+    let send = Send { reopen: reopen_ticket, after, ..Send::new(content, Author::API) };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
-    once.live(show, |rider| hand_over(&caller, &app, recipient, name, send, rider)).await
+    let files = send.content.files().to_vec();
+    let sent = once.live(show, |rider| hand_over(&caller, &app, destination, contact_name, send, rider)).await;
+    if sent.as_ref().is_err_and(|refused| refused.status.is_client_error()) {
+        // Nothing was journaled, so no message will ever name them.
+        app.media.discard(caller.company, &files);
+    }
+    sent
 }
 
 /// Where a message goes.
-enum Destination {
+enum Destination<'a> {
     Ticket(TicketId),
-    Contact(ChannelId, ContactId),
-    Number(ChannelId, Number),
+    Contact(&'a ChannelRow, ContactId),
+    Number(&'a ChannelRow, Number),
 }
 
-/// How often a number's contact is looked for anew because it was deleted meanwhile.
-const NUMBER_ATTEMPTS_MAX: usize = 8;
-
-/// Whom the message is for.
-async fn find_recipient(caller: &Caller, app: &App, new: &NewMessage) -> Answer<Destination> {
-    let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
-    // Before a number makes a contact: what is refused leaves nothing behind.
-    let known = &caller.organization;
-    let is_known = new.after.queue_id.is_none_or(|id| known.queues.contains_key(&id))
-        && new.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
-    if !is_known {
-        return Err(ApiError::not_found());
+impl<'a> Destination<'a> {
+    /// Whom the message is for.
+    async fn find(caller: &'a Caller, app: &App, new: &NewMessage) -> Answer<Self> {
+        let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
+        // Before a number makes a contact: what is refused leaves nothing behind.
+        let known = &caller.organization;
+        let is_known = new.after.queue_id.is_none_or(|id| known.queues.contains_key(&id))
+            && new.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
+        if !is_known {
+            return Err(ApiError::not_found());
+        }
+        match (&new.recipient, channel) {
+            (None, _) => Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required")),
+            (Some(Recipient::Ticket(ticket)), None) => Ok(Self::Ticket(*ticket)),
+            (Some(Recipient::Ticket(ticket)), Some(channel)) => {
+                check_agreement(caller, app, *ticket, channel).await?;
+                Ok(Self::Ticket(*ticket))
+            }
+            (Some(_), None) => Err(invalid("channelId", "is required without ticketId")),
+            (Some(Recipient::Contact(contact)), Some(channel)) => Ok(Self::Contact(channel, *contact)),
+            (Some(Recipient::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
+                Err(ApiError::contact_not_identified("number is not valid on a channel without phone"))
+            }
+            (Some(Recipient::Number(number)), Some(channel)) => Ok(Self::Number(channel, number.clone())),
+        }
     }
-    match (&new.recipient, channel) {
-        (None, _) => Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required")),
-        (Some(Recipient::Ticket(ticket)), None) => Ok(Destination::Ticket(*ticket)),
-        (Some(Recipient::Ticket(ticket)), Some(channel)) => {
-            check_agreement(caller, app, *ticket, channel).await?;
-            Ok(Destination::Ticket(*ticket))
+
+    /// The channel it goes over.
+    async fn channel(&self, caller: &'a Caller, app: &App) -> Answer<&'a ChannelRow> {
+        match self {
+            Self::Ticket(id) => {
+                let ticket = app.engine.ticket(caller.company, *id).await?;
+                check_channel(caller, ticket.row.channel_id)
+            }
+            Self::Contact(channel, _) | Self::Number(channel, _) => Ok(channel),
         }
-        (Some(_), None) => Err(channel_required()),
-        (Some(Recipient::Contact(contact)), Some(channel)) => Ok(Destination::Contact(channel.id, *contact)),
-        (Some(Recipient::Number(_)), Some(channel)) if !channel.kind.has_phone() => {
-            Err(ApiError::contact_not_identified("number is not valid on a channel without phone"))
-        }
-        (Some(Recipient::Number(number)), Some(channel)) => Ok(Destination::Number(channel.id, number.clone())),
     }
 }
 
-fn channel_required() -> ApiError {
-    let reason = "is required without ticketId".to_owned();
-    ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }])
+fn invalid(field: &str, reason: &str) -> ApiError {
+    ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
 /// Ticket and channel are both given, and say the same.
 async fn check_agreement(caller: &Caller, app: &App, id: TicketId, channel: &ChannelRow) -> Answer<()> {
     let ticket = app.engine.ticket(caller.company, id).await?;
-    if ticket.row.channel_id == channel.id {
-        return Ok(());
+    if ticket.row.channel_id == channel.id { Ok(()) } else { Err(invalid("channelId", "must be the ticket's channel")) }
+}
+
+/// What is sent, as the channel takes it.
+async fn content(
+    caller: &Caller,
+    app: &App,
+    destination: &Destination<'_>,
+    what: What,
+    files: Vec<Upload>,
+) -> Answer<Content> {
+    if !files.is_empty() && !matches!(what, What::Media { .. }) {
+        return Err(invalid("medias", "are sent with the type media only"));
     }
-    let reason = "must be the ticket's channel".to_owned();
-    Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]))
+    match what {
+        What::Text(body) => Ok(Content::Text { body: body.0 }),
+        What::Media { .. } if files.is_empty() => {
+            Err(invalid("medias", "is required: the files, in a multipart/form-data body"))
+        }
+        What::Media { caption } => {
+            let stored = app.media.publish_all(caller.company, files).await?;
+            Ok(Content::Media { files: stored, caption: caption.map(|caption| caption.0) })
+        }
+        What::Template(asked) => template(caller, app, destination, &asked).await,
+        What::Interactive(object) => {
+            let interactive = Value::Object(object);
+            let channel = destination.channel(caller, app).await?;
+            let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
+            let errors = check.map(|check| check(&interactive)).unwrap_or_default();
+            if !errors.is_empty() {
+                return Err(ApiError::interactive_invalid(&errors));
+            }
+            Ok(Content::Interactive { interactive, check })
+        }
+    }
+}
+
+/// A template that the channel has, filled in.
+async fn template(caller: &Caller, app: &App, destination: &Destination<'_>, asked: &Asked) -> Answer<Content> {
+    let channel = destination.channel(caller, app).await?;
+    // The provider is not asked for whom it does not concern.
+    if let Destination::Contact(_, id) = destination {
+        let contact = app.engine.contact(caller.company, *id).await?.ok_or(Refusal::ContactNotFound)?;
+        if channel.kind.has_phone() && contact.number.is_none() {
+            return Err(Refusal::ContactUnreachable.into());
+        }
+    }
+    let built = match asked.build(&app.templates.of(channel).await?) {
+        // It may have been approved, or changed, since the templates were fetched.
+        Err(_) => asked.build(&app.templates.anew(channel).await?),
+        built => built,
+    };
+    let built = built.map_err(|errors| ApiError::validation(&errors))?;
+    Ok(Content::Template { template: built.template, text: built.text })
 }
 
 async fn hand_over(
     caller: &Caller,
     app: &App,
-    destination: Destination,
+    destination: Destination<'_>,
     name: Option<Name>,
-    send: Send,
+    mut send: Send,
     rider: Option<Rider<MessageRow>>,
 ) -> Result<MessageRow, Refusal> {
+    let company = caller.company;
     match destination {
-        Destination::Ticket(ticket) => send_in_ticket(caller, app, ticket, send, rider).await,
+        Destination::Ticket(ticket) => {
+            if asks_for_values(&send) {
+                let contact = app.engine.ticket(company, ticket).await?.row.contact_id;
+                send.values = values(caller, app, contact).await?;
+            }
+            app.engine.send_in(company, ticket, Do { command: send, rider }).await
+        }
         Destination::Contact(channel, contact) => {
-            app.engine.send(caller.company, channel, contact, Do { command: send, rider }).await
+            if asks_for_values(&send) {
+                send.values = values(caller, app, contact).await?;
+            }
+            app.engine.send(company, channel.id, contact, Do { command: send, rider }).await
         }
         Destination::Number(channel, number) => {
             let what = Do { command: send, rider };
@@ -166,21 +199,33 @@ async fn hand_over(
     }
 }
 
+/// How often a number's contact is looked for anew because it was deleted meanwhile.
+const NUMBER_ATTEMPTS_MAX: usize = 8;
+
 /// A number makes a contact when there is none.
 async fn send_to_number(
     caller: &Caller,
     app: &App,
-    channel: ChannelId,
+    channel: &ChannelRow,
     number: &Number,
     name: Option<&Name>,
-    what: Do<Send>,
+    mut what: Do<Send>,
 ) -> Result<MessageRow, Refusal> {
     let (company, country) = (caller.company, number.country());
     let name = name.map(|name| name.0.as_str());
     let numbered = Numbered { number: &number.0, name, country: country.as_deref() };
+    if !app.engine.is_known_number(company, &number.0).await? {
+        // What is refused leaves no contact behind.
+        let name = name.unwrap_or(&number.0).to_owned();
+        let stranger = ContactRef { id: ContactId(0), name, number: Some(number.0.clone()) };
+        app.engine.rehearse(company, channel.id, stranger, what.command.clone())?;
+    }
     for _ in 0..NUMBER_ATTEMPTS_MAX {
         let contact = app.engine.contact_with_number(company, numbered).await?;
-        match app.engine.send(company, channel, contact.id, what.clone()).await {
+        if asks_for_values(&what.command) {
+            what.command.values = values(caller, app, contact.id).await?;
+        }
+        match app.engine.send(company, channel.id, contact.id, what.clone()).await {
             // Deleted since it was found: the number has another one now.
             Err(Refusal::ContactNotFound) => {}
             outcome => return outcome,
@@ -189,25 +234,23 @@ async fn send_to_number(
     Err(Refusal::Unavailable("the number's contact is deleted again and again".to_owned()))
 }
 
-async fn send_in_ticket(
-    caller: &Caller,
-    app: &App,
-    id: TicketId,
-    send: Send,
-    rider: Option<Rider<MessageRow>>,
-) -> Result<MessageRow, Refusal> {
-    let mut what = Do { command: send, rider };
-    match app.engine.ask(caller.company, id, what.clone()).await {
-        Err(Refusal::ContactUnreachable) => {
-            // The ticket may not know what has happened elsewhere: the visitor's session, an earlier ticket.
-            let ticket = app.engine.ticket(caller.company, id).await?;
-            let (channel, contact) = (ticket.row.channel_id, ticket.row.contact_id);
-            if !app.engine.is_reachable(caller.company, channel, contact).await? {
-                return Err(Refusal::ContactUnreachable);
-            }
-            what.command.reachable = true;
-            app.engine.ask(caller.company, id, what).await
-        }
-        outcome => outcome,
-    }
+/// Whether a text has variables that only the tables know.
+fn asks_for_values(send: &Send) -> bool {
+    send.content.texts().into_iter().any(|text| names(text).any(ContactValues::are_asked_for))
+}
+
+/// What a contact has for variables. One that is gone has nothing; the send finds that out.
+async fn values(caller: &Caller, app: &App, id: ContactId) -> Result<ContactValues, Refusal> {
+    let found = contacts::find(&app.engine.store().db, caller.company, id).await?;
+    let Some(contact) = found else { return Ok(ContactValues::default()) };
+    let custom = contact.custom_fields.0.into_iter().filter_map(|field| {
+        let is_list = field.kind.as_deref() == Some(CustomFieldType::Multiselect.as_str());
+        Some((field.key?, if is_list { enumerated(field.value) } else { field.value }))
+    });
+    Ok(ContactValues { email: contact.email, custom: custom.collect() })
+}
+
+/// The options of a list as people write them.
+fn enumerated(list: String) -> String {
+    serde_json::from_str::<Vec<String>>(&list).map_or(list, |options| options.join(", "))
 }

@@ -1,13 +1,16 @@
 //! How a message and its job are shown.
 
+use hotline_actors::clock;
+use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::tickets::Source;
-use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, UserId};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId, TicketId, UserId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::JobId;
+use crate::media::Links;
 use crate::web::values::Timestamp;
 
 /// Something said in a ticket: by its contact, by the company, or among agents.
@@ -28,8 +31,7 @@ pub struct Message {
     #[schema(example = "Yes, it is on its way.")]
     pub body: Option<String>,
     /// The file: with `type: media`.
-    #[schema(value_type = Option<Object>)]
-    pub media: Option<Value>,
+    pub media: Option<File>,
     /// The approved template it was made of: with `type: template`.
     #[schema(value_type = Option<Object>)]
     pub template: Option<Value>,
@@ -60,8 +62,35 @@ pub struct MessageUser {
     pub name: Option<String>,
 }
 
-impl From<MessageRow> for Message {
-    fn from(row: MessageRow) -> Self {
+/// A file that was sent or received.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct File {
+    /// Where it can be read without a token, for about a day from now.
+    #[schema(example = "/media/1/07831f4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP?name=invoice.pdf&type=application%2Fpdf&expires=1766102400&signature=9f86d081")]
+    pub url: String,
+    #[schema(example = "application/pdf")]
+    pub mime_type: String,
+    #[schema(example = "invoice.pdf")]
+    pub file_name: String,
+    /// Bytes.
+    #[schema(example = 48_213)]
+    pub size: u64,
+}
+
+impl File {
+    /// A file with a fresh address.
+    fn of(company: CompanyId, media: StoredMedia, links: &Links) -> Self {
+        let url = links.url(company, &media, clock::now());
+        Self { url, mime_type: media.mime_type, file_name: media.file_name, size: media.size }
+    }
+}
+
+impl Message {
+    /// A message; its file gets a fresh address.
+    pub fn of(row: MessageRow, links: &Links) -> Self {
+        let media = row.media.as_ref().and_then(StoredMedia::of);
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),
@@ -71,7 +100,7 @@ impl From<MessageRow> for Message {
             direction: row.direction,
             kind: row.kind,
             body: row.body,
-            media: row.media,
+            media: media.map(|media| File::of(row.company_id, media, links)),
             template: row.template,
             interactive: row.interactive,
             quoted_message_id: row.quoted_message_id,
@@ -87,7 +116,7 @@ impl From<MessageRow> for Message {
     }
 }
 
-/// A send, and how far its message has come.
+/// A send, and how far it has come: of several messages, as far as the last of them; failed once one has.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
@@ -102,14 +131,31 @@ pub struct Job {
     pub error: Option<Value>,
 }
 
-impl From<MessageRow> for Job {
-    fn from(row: MessageRow) -> Self {
+impl Job {
+    /// The job of these messages, the first of which it is called after. It is as far as the one that is least far;
+    /// once one has failed, it has.
+    pub fn of(first: MessageRow, others: Vec<MessageRow>) -> Self {
+        let (message_id, ticket_id) = (first.id, first.ticket_id);
+        let slowest = others.into_iter().fold(first, |slowest, other| {
+            if progress(other.status) < progress(slowest.status) { other } else { slowest }
+        });
         Self {
-            job_id: JobId(row.id).to_string(),
-            status: row.status,
-            message_id: row.id,
-            ticket_id: row.ticket_id,
-            error: row.error,
+            job_id: JobId(message_id).to_string(),
+            status: slowest.status,
+            message_id,
+            ticket_id,
+            error: slowest.error,
         }
+    }
+}
+
+/// How a message counts for its job.
+fn progress(status: MessageStatus) -> u8 {
+    match status {
+        MessageStatus::Failed => 0,
+        MessageStatus::Queued => 1,
+        MessageStatus::Sent => 2,
+        MessageStatus::Delivered => 3,
+        MessageStatus::Read | MessageStatus::Received => 4,
     }
 }

@@ -135,6 +135,7 @@ pub async fn add_note(
     once: Once,
 ) -> Answer<Created<Message>> {
     let note = AddNote { body: body.0.body.0, author: Author::API };
-    let show = |message: &MessageRow| Created::of(Message::from(message.clone()));
+    let links = app.media.links().clone();
+    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &links));
     once.live(show, |rider| app.engine.ask(caller.company, id.0, Do { command: note, rider })).await
 }

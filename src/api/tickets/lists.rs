@@ -84,7 +84,7 @@ pub async fn list_messages(
     let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
     let db = app.engine.reads().tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, Message::from))
+    Ok(Listed::of(query.page, rows, |row| Message::of(row, app.media.links())))
 }
 
 /// `GET /tickets/{ticketId}/events`.

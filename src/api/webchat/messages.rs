@@ -61,7 +61,8 @@ pub async fn say(
             (title_of(&caller, &app, &session, message, &option.0).await?, Some(message))
         }
     };
-    let show = |message: &MessageRow| Created::of(Message::from(message.clone()));
+    let links = app.media.links().clone();
+    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &links));
     once.live(show, |rider| {
         let say = Say { body, quoted, client_id: client_id.map(|id| id.0), rider };
         async { app.engine.ask_session(caller.company, &id, say).await }
@@ -127,7 +128,7 @@ pub async fn list_messages(
     let db = app.engine.reads().tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     note_delivery(&app.engine, caller.company, id, &rows.rows);
-    Ok(Listed::of(page, rows, Message::from))
+    Ok(Listed::of(page, rows, |row| Message::of(row, app.media.links())))
 }
 
 /// Tells the tickets that their messages have arrived, and the session that its visitor is there. Nobody waits for

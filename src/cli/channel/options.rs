@@ -23,6 +23,9 @@ pub struct Options {
     /// Names the number at the provider (whatsapp)
     #[arg(long, value_name = "ID", help_heading = PROVIDER)]
     phone_number_id: Option<String>,
+    /// Names the business account of the number, whose templates it may send (whatsapp)
+    #[arg(long, value_name = "ID", help_heading = PROVIDER)]
+    business_account_id: Option<String>,
     /// Names the page or account at the provider (messenger, instagram)
     #[arg(long, value_name = "ID", help_heading = PROVIDER)]
     page_id: Option<String>,
@@ -38,6 +41,15 @@ pub struct Options {
     /// Where the provider is called, when it is not its usual address
     #[arg(long, value_name = "URL", help_heading = PROVIDER)]
     provider_url: Option<String>,
+    /// Messages a second to all recipients together; 0: as many as go
+    #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
+    sends_per_second: Option<String>,
+    /// Milliseconds between messages to one recipient; 0: none
+    #[arg(long, value_name = "MILLISECONDS", help_heading = PROVIDER)]
+    recipient_interval_ms: Option<String>,
+    /// Messages to one recipient that may go at once after a pause
+    #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
+    recipient_burst: Option<String>,
     /// A website that may embed it, for instance `https://shop.example` (repeatable)
     #[arg(long, value_name = "ORIGIN", help_heading = WEBCHAT)]
     allow_origin: Vec<String>,
@@ -75,11 +87,16 @@ impl Options {
         }
         put(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
         put(&mut settings.phone_number_id, "--phone-number-id", self.phone_number_id, word)?;
+        put(&mut settings.business_account_id, "--business-account-id", self.business_account_id, word)?;
         put(&mut settings.page_id, "--page-id", self.page_id, word)?;
         put(&mut settings.access_token, "--access-token", self.access_token, secret)?;
         put(&mut settings.app_secret, "--app-secret", self.app_secret, secret)?;
         put(&mut settings.verify_token, "--verify-token", self.verify_token, secret)?;
         put(&mut settings.provider_url, "--provider-url", self.provider_url, provider_url)?;
+        put(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| whole(text, 0))?;
+        let interval = self.recipient_interval_ms;
+        put(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| whole(text, 0))?;
+        put(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| whole(text, 1))?;
         put_all(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origin)?;
         put(&mut settings.color, "--color", self.color, color)?;
         put(&mut settings.title, "--title", self.title, |text| Ok(Name::from_text(text)?.0))?;
@@ -101,17 +118,21 @@ impl Options {
     }
 
     /// Each option, whether it is given, and the types that take it.
-    fn given(&self) -> [(&'static str, bool, &'static [ChannelType]); 13] {
+    fn given(&self) -> [(&'static str, bool, &'static [ChannelType]); 17] {
         const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
         const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
         [
             ("--number", self.number.is_some(), &[Whatsapp]),
             ("--phone-number-id", self.phone_number_id.is_some(), &[Whatsapp]),
+            ("--business-account-id", self.business_account_id.is_some(), &[Whatsapp]),
             ("--page-id", self.page_id.is_some(), SOCIAL),
             ("--access-token", self.access_token.is_some(), PROVIDED),
             ("--app-secret", self.app_secret.is_some(), PROVIDED),
             ("--verify-token", self.verify_token.is_some(), PROVIDED),
             ("--provider-url", self.provider_url.is_some(), PROVIDED),
+            ("--sends-per-second", self.sends_per_second.is_some(), PROVIDED),
+            ("--recipient-interval-ms", self.recipient_interval_ms.is_some(), PROVIDED),
+            ("--recipient-burst", self.recipient_burst.is_some(), PROVIDED),
             ("--allow-origin", !self.allow_origin.is_empty(), &[Webchat]),
             ("--color", self.color.is_some(), &[Webchat]),
             ("--title", self.title.is_some(), &[Webchat]),
@@ -156,6 +177,14 @@ fn put_all<T: PartialEq>(
         }
     }
     Ok(())
+}
+
+/// Most that may be given of what is counted: more is a slip of the finger.
+const COUNT_MAX: u32 = 1_000_000;
+
+fn whole(text: &str, least: u32) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (least..=COUNT_MAX).contains(number));
+    number.ok_or_else(|| format!("must be a whole number from {least} to {COUNT_MAX}"))
 }
 
 fn secret(text: &str) -> Result<Secret, String> {

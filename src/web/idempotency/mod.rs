@@ -26,7 +26,7 @@ pub use once::Once;
 use once::Running;
 
 use super::request_id::{RequestId, X_REQUEST_ID};
-use super::{Answer, ApiError, Caller, body, reply};
+use super::{Answer, ApiError, Caller, body, form, reply};
 use crate::app::App;
 
 /// The header that names a request.
@@ -120,16 +120,22 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(
     let app = request.app_data::<Data<App>>().cloned().ok_or_else(|| ApiError::internal("the app is missing"))?;
     let company = request.extensions().get::<Caller>().map(|caller| caller.company);
     let company = company.ok_or_else(ApiError::unauthorized)?;
-    let mut payload = request.take_payload();
-    let bytes = body::read(&mut payload).await?;
     let mut hash = Sha256::new();
     for part in [request.method().as_str(), request.path(), request.query_string()] {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    hash.update(&bytes);
+    let payload = request.take_payload();
+    let payload = if form::is_form(request.request()) {
+        form::lay_aside(payload, &app.media, |chunk| hash.update(chunk)).await?
+    } else {
+        let mut payload = payload;
+        let bytes = body::read(&mut payload).await?;
+        hash.update(&bytes);
+        Payload::from(bytes)
+    };
     let fingerprint = hash.finalize().to_vec();
-    request.set_payload(Payload::from(bytes));
+    request.set_payload(payload);
     let turn = app.keys.turn(company, key).await;
     Ok((app, Arc::new(Running::new(turn, fingerprint))))
 }

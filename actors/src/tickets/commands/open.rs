@@ -68,6 +68,8 @@ impl Open {
             contact: self.contact,
             last_message: None,
             reachable: self.reachable,
+            last_inbound_at: None,
+            following: Arc::default(),
         };
         let to = json!({
             "status": "open",

@@ -1,23 +1,38 @@
 use std::sync::Arc;
 
-use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
+use chrono::{DateTime, Utc};
+use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::{Change, MessageId, SessionId};
+use serde_json::Value;
 
 use crate::Refusal;
 use crate::tickets::state::LastMessage;
 use crate::tickets::{Author, Command, Context, Ticket};
 
 /// The contact has written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Receive {
-    /// What they wrote.
-    pub body: String,
+    /// What they wrote, or what stands with the file.
+    pub body: Option<String>,
+    /// The file they sent: what it is, or what is wanted of the provider.
+    pub media: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
     /// The visitor's session, on a webchat.
     pub session: Option<SessionId>,
     /// The id the visitor's side gave the message.
     pub client_id: Option<String>,
+    /// What the channel's provider calls the message.
+    pub provider_message_id: Option<String>,
+    /// When they wrote it, as the provider says: shown as `sentAt`. A call may come late.
+    pub written_at: Option<DateTime<Utc>>,
+}
+
+impl Receive {
+    /// A text, and nothing else is known of it.
+    pub fn text(body: impl Into<String>) -> Self {
+        Self { body: Some(body.into()), ..Self::default() }
+    }
 }
 
 impl Command for Receive {
@@ -27,13 +42,20 @@ impl Command for Receive {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        let mut message = cx.message(ticket, Direction::Inbound, &Author::CONTACT, &self.body)?;
+        let mut message = cx.message(ticket, Direction::Inbound, &Author::CONTACT, "")?;
         message.status = MessageStatus::Received;
+        message.kind = if self.media.is_some() { MessageType::Media } else { MessageType::Text };
+        message.body = self.body;
+        message.media = self.media;
         message.quoted_message_id = self.quoted;
         message.session_id = self.session;
         message.client_id = self.client_id;
+        message.provider_message_id = self.provider_message_id;
+        // Nobody has written anything later than now, whatever the provider's clock says.
+        message.sent_at = self.written_at.map(|at| at.min(cx.now));
         ticket.row.unread_count += 1;
         ticket.reachable = true;
+        ticket.last_inbound_at = ticket.last_inbound_at.max(Some(message.sent_at.unwrap_or(cx.now)));
         say(ticket, &message);
         cx.touch(ticket);
         cx.record(Change::Message(Box::new(message.clone())));

@@ -167,6 +167,32 @@ pub async fn update<E: From<Error>>(
     Ok(row)
 }
 
+/// Notes that the provider does not accept a channel's token, unless that was renewed meanwhile or is noted already.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn refuse_token(
+    db: &PgPool,
+    company: CompanyId,
+    id: ChannelId,
+    access_token: &Secret,
+    reason: &str,
+) -> Result<()> {
+    crate::error::within(
+        sqlx::query(
+            "update channels set status = 'error', last_error = $4, updated_at = now()
+             where company_id = $1 and id = $2 and status = 'connected' and settings ->> 'accessToken' = $3",
+        )
+        .bind(company)
+        .bind(id)
+        .bind(&access_token.0)
+        .bind(reason)
+        .execute(db),
+    )
+    .await?;
+    Ok(())
+}
+
 /// Channels in the order they were made: of one company, or all.
 ///
 /// # Errors

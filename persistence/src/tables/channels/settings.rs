@@ -37,6 +37,9 @@ pub struct ChannelSettings {
     /// Names the number at the provider (whatsapp).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone_number_id: Option<String>,
+    /// Names the business account the number belongs to, whose templates it may send (whatsapp).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub business_account_id: Option<String>,
     /// Names the page or account at the provider (messenger, instagram).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_id: Option<String>,
@@ -52,6 +55,15 @@ pub struct ChannelSettings {
     /// Where the provider is called; none: its usual address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_url: Option<String>,
+    /// Messages a second to all recipients together, 0: as many as go; none: the installation's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sends_per_second: Option<u32>,
+    /// Milliseconds between messages to one recipient, 0: none; none: the installation's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipient_interval_ms: Option<u32>,
+    /// Messages to one recipient that may go at once after a pause; none: the installation's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipient_burst: Option<u32>,
     /// Websites that may embed the webchat, as browsers name them; empty: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_origins: Vec<String>,

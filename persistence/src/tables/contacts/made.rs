@@ -30,7 +30,21 @@ pub async fn find_or_create_by_number(
     new: Numbered<'_>,
     origin: Source,
 ) -> Result<ContactRef> {
-    if let Some(contact) = by_number(db, company, new.number).await? {
+    find_or_create_by_any_number(db, company, new, &[], origin.as_str()).await
+}
+
+/// The same for a number that has other spellings, each of which may be what a contact is known by.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_or_create_by_any_number(
+    db: &PgPool,
+    company: CompanyId,
+    new: Numbered<'_>,
+    others: &[String],
+    origin: &str,
+) -> Result<ContactRef> {
+    if let Some(contact) = by_number(db, company, new.number, others).await? {
         return Ok(contact);
     }
     let created: Option<ContactRef> = within(
@@ -42,22 +56,26 @@ pub async fn find_or_create_by_number(
         .bind(new.name.unwrap_or(new.number))
         .bind(new.number)
         .bind(new.country)
-        .bind(origin.as_str())
+        .bind(origin)
         .fetch_optional(db),
     )
     .await?;
     match created {
         Some(contact) => Ok(contact),
-        None => by_number(db, company, new.number).await?.ok_or(crate::Error::NotFound("contact")),
+        None => by_number(db, company, new.number, others).await?.ok_or(crate::Error::NotFound("contact")),
     }
 }
 
-async fn by_number(db: &PgPool, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
+async fn by_number(db: &PgPool, company: CompanyId, number: &str, others: &[String]) -> Result<Option<ContactRef>> {
     within(
-        sqlx::query_as("select id, name, number from contacts where company_id = $1 and number = $2")
-            .bind(company)
-            .bind(number)
-            .fetch_optional(db),
+        sqlx::query_as(
+            "select id, name, number from contacts where company_id = $1 and (number = $2 or number = any($3))
+             order by number = $2 desc, id limit 1",
+        )
+        .bind(company)
+        .bind(number)
+        .bind(others)
+        .fetch_optional(db),
     )
     .await
 }

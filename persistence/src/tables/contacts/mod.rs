@@ -1,7 +1,9 @@
 //! Contacts: the people and groups a company talks to. Plain.
 
+mod addressed;
 pub mod import;
 mod made;
+mod origin;
 mod remove;
 mod write;
 
@@ -10,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
 
-pub use made::{Numbered, Visitor, find_or_create_by_number, find_or_create_visitor};
+pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
+pub use made::{Numbered, Visitor, find_or_create_by_any_number, find_or_create_by_number, find_or_create_visitor};
+pub use origin::{Referral, ReferralRow};
+pub(crate) use origin::set_referral;
 pub use remove::{Tie, remove, sessions, tie};
 pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
 
@@ -167,6 +172,20 @@ pub async fn find_ref(db: &PgPool, company: CompanyId, id: ContactId) -> Result<
         sqlx::query_as("select id, name, number from contacts where company_id = $1 and id = $2")
             .bind(company)
             .bind(id)
+            .fetch_optional(db),
+    )
+    .await
+}
+
+/// The same of the contact with a number, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_ref_by_number(db: &PgPool, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
+    within(
+        sqlx::query_as("select id, name, number from contacts where company_id = $1 and number = $2")
+            .bind(company)
+            .bind(number)
             .fetch_optional(db),
     )
     .await

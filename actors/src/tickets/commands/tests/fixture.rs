@@ -173,6 +173,8 @@ pub struct Desk {
     pub ids: IdBlocks,
     pub now: DateTime<Utc>,
     pub ticket: Ticket,
+    /// How long after the contact's last message a phone channel takes anything but templates.
+    pub window: Option<TimeDelta>,
     /// Another open ticket of the contact on the channel.
     pub open_elsewhere: Option<TicketId>,
 }
@@ -197,7 +199,7 @@ impl Desk {
         let mut cx = Context::new(start(), &organization, &ids);
         let ticket = open.decide(TicketId(77), &mut cx)?;
         let changes = cx.into_changes(&ticket);
-        Ok((Self { organization, ids, now: start(), ticket, open_elsewhere: None }, Done { reply: (), changes }))
+        Ok((Self { organization, ids, now: start(), ticket, window: None, open_elsewhere: None }, Done { reply: (), changes }))
     }
 
     /// Carries a command out, a second after the last one.
@@ -205,6 +207,7 @@ impl Desk {
         self.now += TimeDelta::seconds(1);
         let mut cx = Context::new(self.now, &self.organization, &self.ids);
         cx.open_elsewhere = self.open_elsewhere;
+        cx.window = self.window;
         let Decided { reply, ticket, changes } = apply(command, &self.ticket, cx)?;
         self.ticket = ticket;
         Ok(Done { reply, changes })

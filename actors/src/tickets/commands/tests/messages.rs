@@ -14,11 +14,11 @@ use crate::Refusal;
 use crate::tickets::{AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Send, Show, Transfer};
 
 fn send() -> Send {
-    Send { body: "hello".to_owned(), reopen: false, reachable: false, after: AfterSend::default(), author: ana() }
+    Send::text("hello", ana())
 }
 
 fn receive(body: &str) -> Receive {
-    Receive { body: body.to_owned(), quoted: None, session: None, client_id: None }
+    Receive::text(body)
 }
 
 fn close() -> Close {

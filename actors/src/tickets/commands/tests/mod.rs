@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
 
+mod content;
 mod fixture;
 mod messages;
 mod model;

@@ -99,10 +99,10 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
             let (kind, wrapup_note) = close.unwrap_or_default();
             let (queue_id, wrapup_type_id) = (queue.map(QueueId), kind.map(WrapupTypeId));
             let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note };
-            desk.tries(Send { body, reopen, reachable, after, author }).map(|done| done.changes)
+            desk.tries(Send { reopen, reachable, after, ..Send::text(body, author) }).map(|done| done.changes)
         }
         Call::Receive(body) => {
-            let said = Receive { body, quoted: None, session: None, client_id: None };
+            let said = Receive::text(body);
             desk.tries(said).map(|done| done.changes)
         }
         Call::MarkRead => desk.tries(MarkRead { author }).map(|done| done.changes),
@@ -121,6 +121,9 @@ fn change_name(change: &Change) -> &'static str {
         Change::Session(_) => "session",
         Change::ContactChannel(_) => "contact channel",
         Change::Answer(_) => "answer",
+        Change::Progress(_) => "progress",
+        Change::Media(_) => "media",
+        Change::Referral(_) => "referral",
     }
 }
 

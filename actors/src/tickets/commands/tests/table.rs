@@ -285,7 +285,7 @@ fn a_closed_ticket_takes_no_note() {
 #[test]
 fn a_closed_ticket_is_shown_and_read() {
     let mut desk = Desk::on(PHONE);
-    desk.does(Receive { body: "hi".to_owned(), quoted: None, session: None, client_id: None });
+    desk.does(Receive::text("hi"));
     desk.does(close(None));
     assert_eq!(desk.does(Show).reply, desk.ticket);
     assert_eq!(desk.does(MarkRead { author: ana() }).reply.row.unread_count, 0);
@@ -299,7 +299,7 @@ fn reopening_clears_what_the_last_opening_left() {
     let mut desk = Desk::on(PHONE);
     let author = Author::API;
     let after = Default::default();
-    desk.does(Send { body: "hi".to_owned(), reopen: false, reachable: false, after, author: author.clone() });
+    desk.does(Send { after, ..Send::text("hi", author.clone()) });
     desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: Some("done".to_owned()), author: author.clone() });
     let closed = desk.ticket.row.clone();
     assert!(closed.first_response_at.is_some());

@@ -1,9 +1,19 @@
 //! Messages. Live: written only by the persister.
 
+mod inbound;
+mod outbox;
+mod progress;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, PgConnection, PgPool};
+
+pub(crate) use inbound::set_media;
+pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
+pub use outbox::{Addressed, by_provider_id, outbox, outboxes};
+pub(crate) use progress::progress;
+pub use progress::{MessageError, Milestone, ProgressRow};
 
 use super::tickets::Source;
 use super::words;
@@ -78,6 +88,9 @@ pub struct MessageRow {
     pub client_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_send: Option<Value>,
+    /// What the channel's provider calls it; none before it was handed over, and on a webchat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_message_id: Option<String>,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
@@ -105,7 +118,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
             rows.iter().map(|row| row.$field.clone()).collect::<Vec<_>>()
         };
     }
-    sqlx::query(include_str!("messages_insert.sql"))
+    sqlx::query(include_str!("insert.sql"))
         .bind(column!(company_id))
         .bind(column!(id))
         .bind(column!(job_id))
@@ -127,6 +140,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
         .bind(rows.iter().map(|row| row.session_id.as_ref().map(|id| id.0.as_str())).collect::<Vec<_>>())
         .bind(texts!(client_id))
         .bind(documents!(after_send))
+        .bind(texts!(provider_message_id))
         .bind(column!(created_at))
         .bind(column!(sent_at))
         .bind(column!(delivered_at))
@@ -140,14 +154,15 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::result::Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy messages (company_id, id, job_id, ticket_id, contact_id, channel_id, direction, type, \
         body, media, template, interactive, quoted_message_id, status, error, user_id, user_name, source, session_id, \
-        client_id, after_send, created_at, sent_at, delivered_at, read_at) from stdin (format binary)";
-    copy::copy(db, COLUMNS, 25, rows, |row, to| {
+        client_id, after_send, provider_message_id, created_at, sent_at, delivered_at, read_at) from stdin (format binary)";
+    copy::copy(db, COLUMNS, 26, rows, |row, to| {
         to.field(&row.company_id).field(&row.id).field(&row.job_id).field(&row.ticket_id);
         to.field(&row.contact_id).field(&row.channel_id).field(row.direction.as_str()).field(row.kind.as_str());
         to.field(&row.body).field(&row.media).field(&row.template).field(&row.interactive);
         to.field(&row.quoted_message_id).field(row.status.as_str()).field(&row.error);
         to.field(&row.user_id).field(&row.user_name).field(row.source.as_str());
         to.field(&row.session_id).field(&row.client_id).field(&row.after_send);
+        to.field(&row.provider_message_id);
         to.field(&row.created_at).field(&row.sent_at).field(&row.delivered_at).field(&row.read_at);
     })
     .await
@@ -273,6 +288,29 @@ pub async fn has_received(db: &PgPool, company: CompanyId, channel: ChannelId, c
         .fetch_one(db),
     )
     .await
+}
+
+/// Messages of one job at most: the files of one send.
+pub const MESSAGES_OF_JOB_MAX: i64 = 10;
+
+/// The other messages of the job that a message is the first of. They were made together, so they are the next ones of
+/// their ticket.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn others_of_job(db: &PgPool, first: &MessageRow) -> Result<Vec<MessageRow>> {
+    let next: Vec<MessageRow> = within(
+        sqlx::query_as(
+            "select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4",
+        )
+        .bind(first.company_id)
+        .bind(first.ticket_id)
+        .bind(first.id)
+        .bind(MESSAGES_OF_JOB_MAX - 1)
+        .fetch_all(db),
+    )
+    .await?;
+    Ok(next.into_iter().filter(|row| row.job_id == Some(first.id)).collect())
 }
 
 /// What the API's lists may ask for.

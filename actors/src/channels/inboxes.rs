@@ -1,0 +1,71 @@
+//! Which messages channels' providers tell of, and what each channel has received: near, so that a call of a provider
+//! needs no database while a conversation is hot.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use hotline_persistence::tables::messages::Passed;
+use hotline_persistence::{Change, ChannelId, CompanyId};
+use moka::sync::Cache;
+use tokio::sync::OnceCell;
+
+use super::inbox::Inbox;
+
+/// Messages found by their provider's id without the database: those statuses and replies come for soon. Some 250
+/// bytes each.
+const PASSED_MAX: u64 = 100_000;
+
+type Channel = (CompanyId, ChannelId);
+
+/// Every channel's.
+pub(crate) struct Inboxes {
+    loaded: DashMap<Channel, Arc<OnceCell<Arc<Inbox>>>>,
+    passed: Cache<(Channel, String), Passed>,
+}
+
+impl Default for Inboxes {
+    fn default() -> Self {
+        Self { loaded: DashMap::new(), passed: Cache::builder().max_capacity(PASSED_MAX).build() }
+    }
+}
+
+impl Inboxes {
+    /// The place of a channel's inbox, loaded or not.
+    pub(crate) fn cell(&self, channel: Channel) -> Arc<OnceCell<Arc<Inbox>>> {
+        if let Some(cell) = self.loaded.get(&channel) {
+            return cell.clone();
+        }
+        self.loaded.entry(channel).or_default().clone()
+    }
+
+    /// The message a provider knows by this id, if it passed lately.
+    pub(crate) fn passed(&self, channel: Channel, provider_message_id: &str) -> Option<Passed> {
+        self.passed.get(&(channel, provider_message_id.to_owned()))
+    }
+
+    /// A message has passed, either way.
+    pub(crate) fn note(&self, channel: Channel, provider_message_id: &str, message: Passed) {
+        self.passed.insert((channel, provider_message_id.to_owned()), message);
+    }
+
+    /// Whether statuses may be kept of a message that has just become known to be sent; false is certain. It was noted
+    /// before: who keeps a status looks once more after that.
+    pub(crate) fn may_be_early(&self, channel: Channel, provider_message_id: &str) -> bool {
+        match self.cell(channel).get() {
+            Some(inbox) => inbox.early.contains(provider_message_id),
+            None => true,
+        }
+    }
+}
+
+/// The messages whose provider's id becomes known by these changes.
+pub(crate) fn named(changes: &[Change]) -> Vec<(String, Passed)> {
+    let named = changes.iter().filter_map(|change| match change {
+        Change::Progress(row) => {
+            let passed = Passed { ticket_id: row.ticket_id, id: row.message_id };
+            row.provider_message_id.clone().map(|id| (id, passed))
+        }
+        _ => None,
+    });
+    named.collect()
+}

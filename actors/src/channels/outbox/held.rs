@@ -1,0 +1,154 @@
+//! One channel's outbox: what its tickets put in, and how much of it is in memory.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::Outgoing;
+
+/// What waits for one channel's provider.
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    arrived: Notify,
+    count_max: usize,
+    bytes_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Put in, and not yet with the courier.
+    arrived: VecDeque<Outgoing>,
+    /// Messages in memory, here and with the courier, and their bytes.
+    count: usize,
+    bytes: usize,
+    /// The tables hold some that memory does not. Those that come now are behind them, and stay there as well.
+    is_behind: bool,
+    is_reading: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(count_max: usize, bytes_max: usize, is_behind: bool) -> Self {
+        let state = State { is_behind, ..State::default() };
+        Self { state: Mutex::new(state), arrived: Notify::new(), count_max: count_max.max(1), bytes_max }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a message, or leaves it to the tables.
+    pub(super) fn put(&self, outgoing: Outgoing) {
+        let mut state = self.lock();
+        let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
+        if state.is_behind || state.is_reading || is_full {
+            state.is_behind = true;
+        } else {
+            state.count += 1;
+            state.bytes += outgoing.bytes();
+            state.arrived.push_back(outgoing);
+        }
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Waits until something is put in.
+    pub(super) async fn arrival(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// What was put in since.
+    pub(super) fn take(&self) -> VecDeque<Outgoing> {
+        std::mem::take(&mut self.lock().arrived)
+    }
+
+    /// The courier is done with a message.
+    pub(super) fn finished(&self, outgoing: &Outgoing) {
+        let mut state = self.lock();
+        state.count = state.count.saturating_sub(1);
+        state.bytes = state.bytes.saturating_sub(outgoing.bytes());
+    }
+
+    /// How many messages are to be read from the tables now, if any are: once memory is half empty.
+    pub(super) fn begin_reading(&self) -> Option<usize> {
+        let mut state = self.lock();
+        let has_room = state.count <= self.count_max / 2 && state.bytes <= self.bytes_max / 2;
+        if !state.is_behind || state.is_reading || !has_room || !state.arrived.is_empty() {
+            return None;
+        }
+        state.is_reading = true;
+        state.is_behind = false;
+        Some(self.count_max - state.count)
+    }
+
+    /// These were read of as many as were asked for; none: they could not be read.
+    pub(super) fn end_reading(&self, read: Option<&[Outgoing]>, asked: usize) {
+        let mut state = self.lock();
+        state.is_reading = false;
+        match read {
+            None => state.is_behind = true,
+            Some(read) => {
+                state.is_behind |= read.len() >= asked;
+                state.count += read.len();
+                state.bytes += read.iter().map(Outgoing::bytes).sum::<usize>();
+            }
+        }
+    }
+
+    /// Nothing is in memory any more; the tables have it all.
+    pub(super) fn begin_anew(&self) {
+        *self.lock() = State { is_behind: true, ..State::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::outgoing;
+    use super::*;
+
+    fn ids(outgoing: impl IntoIterator<Item = Outgoing>) -> Vec<i64> {
+        outgoing.into_iter().map(|outgoing| outgoing.id().0).collect()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_read_when_there_is_room_and_nothing_overtakes_it() {
+        let outbox = Outbox::new(4, usize::MAX, false);
+        (1..=6).for_each(|id| outbox.put(outgoing(id, 1)));
+        let taken = outbox.take();
+        assert_eq!(ids(taken.clone()), [1, 2, 3, 4]);
+        assert_eq!(outbox.begin_reading(), None, "memory is full");
+        taken.iter().take(2).for_each(|done| outbox.finished(done));
+        outbox.put(outgoing(7, 1));
+        assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
+        assert_eq!(outbox.begin_reading(), Some(2));
+        assert_eq!(outbox.begin_reading(), None, "one at a time");
+        outbox.put(outgoing(8, 1));
+        outbox.end_reading(Some(&[outgoing(5, 1), outgoing(6, 1)]), 2);
+        taken.iter().skip(2).for_each(|done| outbox.finished(done));
+        assert_eq!(outbox.begin_reading(), Some(2), "7 and 8 are still there");
+        outbox.end_reading(Some(&[outgoing(7, 1)]), 2);
+        // Less than was asked for, and nothing came meanwhile: memory has them all.
+        outbox.put(outgoing(9, 1));
+        assert_eq!(ids(outbox.take()), [9]);
+    }
+
+    #[test]
+    fn a_failed_reading_is_repeated_and_bytes_count_as_well() {
+        let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes(), true);
+        outbox.put(outgoing(1, 1));
+        assert!(outbox.take().is_empty(), "the tables come first");
+        assert_eq!(outbox.begin_reading(), Some(100));
+        outbox.end_reading(None, 100);
+        assert_eq!(outbox.begin_reading(), Some(100));
+        let read = [outgoing(1, 1), outgoing(2, 1)];
+        outbox.end_reading(Some(&read), 100);
+        outbox.put(outgoing(3, 1));
+        assert!(outbox.take().is_empty(), "two fill the memory");
+        assert_eq!(outbox.begin_reading(), None);
+        outbox.finished(&read[0]);
+        assert_eq!(outbox.begin_reading(), Some(99));
+        outbox.begin_anew();
+        assert_eq!(outbox.begin_reading(), Some(100));
+    }
+}

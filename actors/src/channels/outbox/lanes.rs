@@ -1,0 +1,154 @@
+//! The order of a channel's messages: one lane for each recipient, and in each lane one message at a time. So messages
+//! of a ticket arrive in their order, and whatever keeps one recipient's waiting keeps nobody else's.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+
+use hotline_persistence::{ContactId, MessageId};
+use tokio::time::Instant;
+
+use super::Outgoing;
+
+/// Every lane of one channel that has messages.
+#[derive(Default)]
+pub(super) struct Lanes {
+    lanes: HashMap<ContactId, Lane>,
+    /// Lanes whose first message may go, by that message: what was accepted first goes first.
+    ready: BTreeSet<(MessageId, ContactId)>,
+    /// Lanes that wait, by until when. A lane stands here at most once.
+    waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
+}
+
+#[derive(Default)]
+struct Lane {
+    messages: VecDeque<Outgoing>,
+    /// Failures in a row of the first one.
+    failures: u32,
+}
+
+impl Lanes {
+    /// Adds a message behind the others of its recipient. True: it is the first, and the lane has to be told when it
+    /// may go.
+    pub(super) fn add(&mut self, outgoing: Outgoing) -> bool {
+        let lane = self.lanes.entry(outgoing.contact()).or_default();
+        lane.messages.push_back(outgoing);
+        lane.messages.len() == 1
+    }
+
+    /// The lane's first message may go from `at` on.
+    pub(super) fn schedule(&mut self, contact: ContactId, at: Instant, now: Instant) {
+        if at <= now {
+            self.make_ready(contact);
+        } else {
+            self.waiting.push(Reverse((at, contact)));
+        }
+    }
+
+    fn make_ready(&mut self, contact: ContactId) {
+        if let Some(first) = self.lanes.get(&contact).and_then(|lane| lane.messages.front()) {
+            self.ready.insert((first.id(), contact));
+        }
+    }
+
+    /// The next message that may go. It stays the first of its lane, and the lane goes nowhere until it is scheduled
+    /// again, or its first message is done.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Outgoing> {
+        while let Some(Reverse((at, contact))) = self.waiting.peek().copied()
+            && at <= now
+        {
+            self.waiting.pop();
+            self.make_ready(contact);
+        }
+        let (_, contact) = self.ready.pop_first()?;
+        self.lanes.get(&contact)?.messages.front().cloned()
+    }
+
+    /// Whether some message may go now.
+    pub(super) fn has_next(&self, now: Instant) -> bool {
+        !self.ready.is_empty() || self.waiting.peek().is_some_and(|Reverse((at, _))| *at <= now)
+    }
+
+    /// When the first of those that wait may go.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.waiting.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Notes a failure of the lane's first message; answers how many there are in a row.
+    pub(super) fn failed(&mut self, contact: ContactId) -> u32 {
+        self.lanes.get_mut(&contact).map_or(1, |lane| {
+            lane.failures = lane.failures.saturating_add(1);
+            lane.failures
+        })
+    }
+
+    /// The lane's first message is done. True: there is another, and the lane has to be told when it may go.
+    pub(super) fn done(&mut self, contact: ContactId) -> bool {
+        let Some(lane) = self.lanes.get_mut(&contact) else { return false };
+        lane.messages.pop_front();
+        lane.failures = 0;
+        if lane.messages.is_empty() {
+            self.lanes.remove(&contact);
+            return false;
+        }
+        true
+    }
+
+    /// Every message, in no order.
+    pub(super) fn ids(&self) -> Vec<MessageId> {
+        self.lanes.values().flat_map(|lane| &lane.messages).map(Outgoing::id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::tests::outgoing;
+    use super::*;
+
+    const ANA: ContactId = ContactId(1);
+    const BEN: ContactId = ContactId(2);
+
+    fn id(outgoing: Option<Outgoing>) -> Option<i64> {
+        outgoing.map(|outgoing| outgoing.id().0)
+    }
+
+    #[test]
+    fn each_lane_keeps_its_order_and_has_one_message_under_way() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        for (message, contact) in [(1, ANA), (2, ANA), (3, BEN)] {
+            if lanes.add(outgoing(message, contact.0)) {
+                lanes.schedule(contact, now, now);
+            }
+        }
+        assert_eq!(id(lanes.next(now)), Some(1));
+        assert_eq!(id(lanes.next(now)), Some(3));
+        assert_eq!(id(lanes.next(now)), None, "2 waits for 1");
+        // 1 is tried again, and 2 still waits for it.
+        assert_eq!((lanes.failed(ANA), lanes.failed(ANA)), (1, 2));
+        let later = now + Duration::from_secs(1);
+        lanes.schedule(ANA, later, now);
+        assert_eq!((id(lanes.next(now)), lanes.next_at()), (None, Some(later)));
+        assert_eq!(id(lanes.next(later)), Some(1));
+        assert!(lanes.done(ANA), "2 is next");
+        assert_eq!(lanes.failed(ANA), 1, "another message begins anew");
+        lanes.schedule(ANA, later, later);
+        assert_eq!(id(lanes.next(later)), Some(2));
+        assert!(!lanes.done(ANA) && !lanes.done(BEN) && lanes.ids().is_empty());
+    }
+
+    #[test]
+    fn what_was_accepted_first_goes_first_whenever_it_may() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        for (message, contact) in [(2, BEN), (1, ANA)] {
+            assert!(lanes.add(outgoing(message, contact.0)));
+            lanes.schedule(contact, now, now);
+        }
+        assert_eq!((id(lanes.next(now)), id(lanes.next(now))), (Some(1), Some(2)));
+        // Turned away, in whichever order.
+        lanes.schedule(BEN, now, now);
+        lanes.schedule(ANA, now, now);
+        assert_eq!((id(lanes.next(now)), id(lanes.next(now))), (Some(1), Some(2)));
+        assert_eq!(lanes.ids().len(), 2);
+    }
+}

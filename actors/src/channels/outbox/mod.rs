@@ -1,0 +1,270 @@
+//! The outboxes: what was accepted for a channel's provider, until the provider has it.
+//!
+//! A message enters its channel's outbox in the moment its ticket's actor appends it to the log, so of one ticket in
+//! order, and is sent once it is durable. Its courier, one task a channel, paces the sends, repeats what can be
+//! repeated, and tells the ticket's actor how each ended: that the provider has it, and its id, is in the same entry
+//! of the log as what follows the send. Only then is the message out of the outbox. So none that was accepted is lost,
+//! and one is sent twice only when the process ends between the provider's taking it and that entry.
+//!
+//! Memory is bounded: what does not fit is read back from the tables, which hold every message that waits.
+
+mod attempt;
+mod backoff;
+mod courier;
+mod held;
+mod lanes;
+mod pace;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::messages::{self, Addressed, Direction, MessageRow, MessageStatus};
+use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, TicketId};
+use moka::sync::Cache;
+use tokio::sync::watch;
+
+use self::held::Outbox;
+use super::Provider;
+use crate::Refusal;
+use crate::engine::{Core, Engine};
+use crate::tickets::Ticket;
+
+/// How messages are handed over to providers. What a channel's own settings say of pace comes first.
+#[derive(Clone, Debug)]
+pub struct SendingOptions {
+    /// Messages a second of one channel, 0: as many as go. Default 80, what a phone number may send.
+    pub per_second: u32,
+    /// Time between messages to one recipient, zero: none. Default 6 seconds, what a phone number may send to another.
+    pub recipient_interval: Duration,
+    /// Messages to one recipient that may go at once after a pause; they use up the time that follows. Default 45, what
+    /// a phone number may send to another within 6 seconds.
+    pub recipient_burst: u32,
+    /// Attempts of one channel that are under way at once, and so messages that may be doubled by a kill. Default 64:
+    /// enough for the default pace while the provider takes most of a second.
+    pub in_flight_max: usize,
+    /// Messages of one channel in memory; the others wait in the tables. Default 1,000.
+    pub held_max: usize,
+    /// Bytes of their texts. Default 4 MiB.
+    pub held_bytes_max: usize,
+    /// Longest pause after the first failure of an attempt; it doubles with each. Default a second.
+    pub retry_pause_min: Duration,
+    /// Longest pause there is. Default a minute.
+    pub retry_pause_max: Duration,
+    /// How old a message may be when an attempt fails for it to be tried again. Default 24 hours.
+    pub give_up_after: Duration,
+}
+
+impl Default for SendingOptions {
+    fn default() -> Self {
+        Self {
+            per_second: 80,
+            recipient_interval: Duration::from_secs(6),
+            recipient_burst: 45,
+            in_flight_max: 64,
+            held_max: 1000,
+            held_bytes_max: 4 << 20,
+            retry_pause_min: Duration::from_secs(1),
+            retry_pause_max: Duration::from_secs(60),
+            give_up_after: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// How long a stop waits for the answers of attempts that are under way. A message whose answer does not come is sent
+/// again by the next start.
+const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Pause before a courier that met a defect begins anew.
+const DEFECT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Addresses of contacts without a number that are kept at hand.
+const ADDRESSES_MAX: u64 = 100_000;
+
+/// A message that waits for its provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    /// It may be sent once this is durable.
+    seq: Seq,
+    message: Arc<MessageRow>,
+    /// The recipient's number, if they have one.
+    number: Option<String>,
+}
+
+impl Outgoing {
+    fn id(&self) -> MessageId {
+        self.message.id
+    }
+
+    fn contact(&self) -> ContactId {
+        self.message.contact_id
+    }
+
+    fn ticket(&self) -> TicketId {
+        self.message.ticket_id
+    }
+
+    /// Bytes it takes in memory, about.
+    fn bytes(&self) -> usize {
+        const ROW: usize = 512;
+        // An object takes some times its text; most messages have none.
+        let object = |object: &Option<serde_json::Value>| object.as_ref().map_or(0, |object| object.to_string().len());
+        let message = &self.message;
+        ROW + message.body.as_ref().map_or(0, String::len) + object(&message.template) + object(&message.interactive)
+    }
+}
+
+impl From<Addressed> for Outgoing {
+    fn from(stored: Addressed) -> Self {
+        // What is read from the tables is durable.
+        Self { seq: 0, message: Arc::new(stored.message), number: stored.number }
+    }
+}
+
+type Channel = (CompanyId, ChannelId);
+
+/// Every outbox, and who is asked to take what is in them.
+pub(crate) struct Outboxes {
+    provider: Arc<dyn Provider>,
+    channels: DashMap<Channel, Arc<Outbox>>,
+    addresses: Cache<(Channel, ContactId), String>,
+    stopping: watch::Sender<bool>,
+    /// Each courier holds one receiver for as long as it works.
+    working: watch::Sender<()>,
+}
+
+impl Core {
+    /// What of these changes is to be sent, if anything is sent here.
+    pub(crate) fn outgoing(&self, changes: &[Change], ticket: &Ticket) -> Vec<Outgoing> {
+        if self.outboxes.get().is_none() {
+            return Vec::new();
+        }
+        let waits = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
+        let outgoing = changes.iter().filter_map(|change| match change {
+            Change::Message(row) if waits(row) => {
+                let message = Arc::new(MessageRow::clone(row));
+                Some(Outgoing { seq: 0, message, number: ticket.contact.number.clone() })
+            }
+            _ => None,
+        });
+        outgoing.collect()
+    }
+
+    /// Puts messages that were appended to the log into their outbox.
+    pub(crate) fn put_out(self: &Arc<Self>, seq: Seq, outgoing: Vec<Outgoing>) {
+        let Some(outboxes) = self.outboxes.get() else { return };
+        for mut one in outgoing {
+            one.seq = seq;
+            let channel = (one.message.company_id, one.message.channel_id);
+            let outbox = match outboxes.channels.get(&channel) {
+                Some(outbox) => outbox.clone(),
+                None => {
+                    let begin = || self.begin_courier(outboxes, channel, false);
+                    outboxes.channels.entry(channel).or_insert_with(begin).clone()
+                }
+            };
+            outbox.put(one);
+        }
+    }
+
+    fn begin_courier(self: &Arc<Self>, outboxes: &Arc<Outboxes>, channel: Channel, is_behind: bool) -> Arc<Outbox> {
+        let options = &self.options.sending;
+        let outbox = Arc::new(Outbox::new(options.held_max, options.held_bytes_max, is_behind));
+        let (core, outboxes, kept) = (self.clone(), outboxes.clone(), outbox.clone());
+        let working = outboxes.working.subscribe();
+        self.background.spawn(async move {
+            let _working = working;
+            loop {
+                let run = courier::run(core.clone(), outboxes.clone(), kept.clone(), channel);
+                match tokio::spawn(run).await {
+                    Ok(()) => return,
+                    Err(error) => {
+                        // Nothing is lost with it: the tables hold what waits.
+                        tracing::error!(%error, channel.id = %channel.1, company.id = %channel.0, "a courier met a defect");
+                        kept.begin_anew();
+                        tokio::time::sleep(DEFECT_PAUSE).await;
+                    }
+                }
+            }
+        });
+        outbox
+    }
+}
+
+impl Engine {
+    /// Begins to hand messages over to providers, those first that an earlier run has left. Once, before anything is
+    /// asked.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn start_sending(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
+        let outboxes = Arc::new(Outboxes {
+            provider,
+            channels: DashMap::new(),
+            addresses: Cache::builder().max_capacity(ADDRESSES_MAX).build(),
+            stopping: watch::Sender::new(false),
+            working: watch::Sender::new(()),
+        });
+        let left = messages::outboxes(&self.core.store.db).await?;
+        if self.core.outboxes.set(outboxes.clone()).is_err() {
+            return Err(Refusal::Defect("messages are sent already".to_owned()));
+        }
+        for channel in left {
+            let begin = || self.core.begin_courier(&outboxes, channel, true);
+            outboxes.channels.entry(channel).or_insert_with(begin);
+        }
+        Ok(())
+    }
+
+    /// Begins no further attempt, and waits a while for those that are under way.
+    pub async fn stop_sending(&self) {
+        let Some(outboxes) = self.core.outboxes.get() else { return };
+        outboxes.stopping.send_replace(true);
+        if tokio::time::timeout(STOP_TIME_MAX, outboxes.working.closed()).await.is_err() {
+            tracing::warn!("providers have not answered in time; messages on their way may be sent again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use hotline_persistence::tables::messages::MessageType;
+    use hotline_persistence::tables::tickets::Source;
+
+    use super::*;
+
+    /// A text to a contact, who has one ticket.
+    pub(super) fn outgoing(id: i64, contact: i64) -> Outgoing {
+        let message = MessageRow {
+            company_id: CompanyId(1),
+            id: MessageId(id),
+            job_id: Some(MessageId(id)),
+            ticket_id: TicketId(contact),
+            contact_id: ContactId(contact),
+            channel_id: ChannelId(1),
+            direction: Direction::Outbound,
+            kind: MessageType::Text,
+            body: Some(format!("message {id}")),
+            media: None,
+            template: None,
+            interactive: None,
+            quoted_message_id: None,
+            status: MessageStatus::Queued,
+            error: None,
+            user_id: None,
+            user_name: None,
+            source: Source::Api,
+            session_id: None,
+            client_id: None,
+            after_send: None,
+            provider_message_id: None,
+            created_at: DateTime::UNIX_EPOCH,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+        };
+        Outgoing { seq: 0, message: Arc::new(message), number: Some(format!("551199999{contact:04}")) }
+    }
+}

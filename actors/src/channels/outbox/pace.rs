@@ -1,0 +1,145 @@
+//! How often something may happen: the generic cell rate algorithm, which needs one moment of memory for each thing it
+//! paces. <https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm>
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use hotline_persistence::ContactId;
+use tokio::time::Instant;
+
+/// A pace: one in each interval on average, and so many at once after a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// Zero: as often as it goes.
+    pub(super) interval: Duration,
+    pub(super) burst: u32,
+}
+
+impl Pace {
+    /// So many a second, 0: as many as go. What the clock has overslept is made up for, up to a twentieth of a second.
+    pub(super) fn per_second(count: u32) -> Self {
+        let interval = Duration::from_secs(1).checked_div(count).unwrap_or_default();
+        Self { interval, burst: (count / 20).max(1) }
+    }
+
+    /// When the next one may happen, by when the ones before are used up.
+    fn next(&self, used_until: Option<Instant>, now: Instant) -> Instant {
+        let borrowed = self.interval.saturating_mul(self.burst.saturating_sub(1));
+        used_until.and_then(|until| until.checked_sub(borrowed)).map_or(now, |next| next.max(now))
+    }
+
+    /// One happens now: until when it is used up.
+    fn used(&self, used_until: Option<Instant>, now: Instant) -> Instant {
+        used_until.map_or(now, |until| until.max(now)) + self.interval
+    }
+}
+
+/// One thing that is paced.
+#[derive(Debug, Default)]
+pub(super) struct Paced {
+    used_until: Option<Instant>,
+}
+
+impl Paced {
+    pub(super) fn next(&self, pace: Pace, now: Instant) -> Instant {
+        pace.next(self.used_until, now)
+    }
+
+    pub(super) fn used(&mut self, pace: Pace, now: Instant) {
+        self.used_until = Some(pace.used(self.used_until, now));
+    }
+}
+
+/// Recipients kept before those are looked for whose time has passed.
+const RECIPIENTS_MIN: usize = 1024;
+
+/// Every recipient of a channel, each at the same pace. Those who have received nothing for long take no memory.
+#[derive(Debug)]
+pub(super) struct Recipients {
+    used_until: HashMap<ContactId, Instant>,
+    /// How many there may be before the past ones are forgotten: twice as many as were left the last time.
+    room: usize,
+}
+
+impl Default for Recipients {
+    fn default() -> Self {
+        Self { used_until: HashMap::new(), room: RECIPIENTS_MIN }
+    }
+}
+
+impl Recipients {
+    pub(super) fn next(&self, pace: Pace, contact: ContactId, now: Instant) -> Instant {
+        pace.next(self.used_until.get(&contact).copied(), now)
+    }
+
+    pub(super) fn used(&mut self, pace: Pace, contact: ContactId, now: Instant) {
+        if pace.interval.is_zero() {
+            return;
+        }
+        let until = pace.used(self.used_until.get(&contact).copied(), now);
+        self.used_until.insert(contact, until);
+        if self.used_until.len() > self.room {
+            self.used_until.retain(|_, until| *until > now);
+            self.room = (self.used_until.len() * 2).max(RECIPIENTS_MIN);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// When each of so many happens that are all due now, in milliseconds.
+    fn schedule(pace: Pace, count: usize) -> Vec<u128> {
+        let (begin, mut paced) = (Instant::now(), Paced::default());
+        let mut now = begin;
+        let mut happen = || {
+            now = paced.next(pace, now);
+            paced.used(pace, now);
+            (now - begin).as_millis()
+        };
+        (0..count).map(|_| happen()).collect()
+    }
+
+    #[test]
+    fn a_burst_goes_at_once_and_uses_up_the_time_after_it() {
+        let pace = Pace { interval: 6 * SECOND, burst: 3 };
+        assert_eq!(schedule(pace, 6), [0, 0, 0, 6000, 12000, 18000]);
+        let (now, mut recipient) = (Instant::now(), Paced::default());
+        (0..3).for_each(|_| recipient.used(pace, now));
+        // Two intervals later two may go, and no third.
+        let later = now + 12 * SECOND;
+        (0..2).for_each(|_| {
+            assert_eq!(recipient.next(pace, later), later);
+            recipient.used(pace, later);
+        });
+        assert_eq!(recipient.next(pace, later), later + 6 * SECOND);
+    }
+
+    #[test]
+    fn so_many_a_second() {
+        assert_eq!(schedule(Pace::per_second(0), 3), [0, 0, 0]);
+        assert_eq!(schedule(Pace::per_second(10), 4), [0, 100, 200, 300]);
+        let busy = schedule(Pace::per_second(80), 200);
+        let within = |from: u128| busy.iter().filter(|at| (from..from + 1000).contains(*at)).count();
+        assert!((80..=84).contains(&within(0)) && within(1000) == 80, "{} {}", within(0), within(1000));
+    }
+
+    #[test]
+    fn recipients_are_paced_apart_and_forgotten_when_their_time_has_passed() {
+        let pace = Pace { interval: SECOND, burst: 1 };
+        let (now, mut recipients) = (Instant::now(), Recipients::default());
+        for contact in 0..RECIPIENTS_MIN as i64 {
+            recipients.used(pace, ContactId(contact), now);
+        }
+        assert_eq!(recipients.next(pace, ContactId(7), now), now + SECOND);
+        assert_eq!(recipients.next(pace, ContactId(-1), now), now);
+        let later = now + 2 * SECOND;
+        recipients.used(pace, ContactId(7), later);
+        recipients.used(pace, ContactId(-1), later);
+        assert_eq!(recipients.used_until.len(), 2);
+        assert_eq!(recipients.next(pace, ContactId(7), later), later + SECOND);
+    }
+}

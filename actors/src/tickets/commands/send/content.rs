@@ -1,0 +1,230 @@
+use hotline_persistence::tables::media::StoredMedia;
+use hotline_persistence::tables::messages::MessageType;
+use serde_json::{Value, json};
+
+use crate::variables::{Values, render};
+use crate::{FieldError, Refusal};
+
+/// Bytes of a body once its variables are filled in: what a body may have without them.
+const BODY_BYTES_MAX: usize = 65_536;
+
+/// Bytes of an interactive object or a template, as JSON: many times what any provider takes, and as much as a body.
+pub(crate) const OBJECT_BYTES_MAX: usize = 65_536;
+
+/// What is wrong with an object.
+pub type Check = fn(&Value) -> Vec<FieldError>;
+
+/// What the company writes. Its texts may hold variables.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A text.
+    Text {
+        /// What it says.
+        body: String,
+    },
+    /// Files, each a message of its own.
+    Media {
+        /// At least one, in order.
+        files: Vec<StoredMedia>,
+        /// What stands with the first.
+        caption: Option<String>,
+    },
+    /// A template the provider has approved.
+    Template {
+        /// As the provider takes it: `name`, `language`, `components`.
+        template: Value,
+        /// The text of its body, with the provider's placeholders.
+        text: Option<String>,
+    },
+    /// Something to choose from.
+    Interactive {
+        /// As the provider takes it.
+        interactive: Value,
+        /// What the channel says of it: asked again once its variables are filled in.
+        check: Option<Check>,
+    },
+}
+
+/// What one message says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Part {
+    pub kind: MessageType,
+    pub body: Option<String>,
+    pub media: Option<Value>,
+    pub template: Option<Value>,
+    pub interactive: Option<Value>,
+}
+
+impl Part {
+    fn of(kind: MessageType, body: Option<String>) -> Self {
+        Self { kind, body, media: None, template: None, interactive: None }
+    }
+}
+
+impl Content {
+    /// Whether it is a template, which may be sent at any time.
+    pub fn is_template(&self) -> bool {
+        matches!(self, Self::Template { .. })
+    }
+
+    /// Its files.
+    pub fn files(&self) -> &[StoredMedia] {
+        if let Self::Media { files, .. } = self { files } else { &[] }
+    }
+
+    /// Every text that may hold variables.
+    pub fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Text { body } => vec![body],
+            Self::Media { caption, .. } => caption.iter().map(String::as_str).collect(),
+            Self::Template { template, .. } => {
+                let mut texts = Vec::new();
+                each_parameter(template, &mut |text| texts.push(text));
+                texts
+            }
+            Self::Interactive { interactive, .. } => {
+                let paths = interactive_texts(interactive);
+                paths.iter().filter_map(|path| interactive.pointer(path)?.as_str()).collect()
+            }
+        }
+    }
+
+    /// Its messages, with every variable filled in.
+    pub(super) fn rendered(self, values: &Values<'_>) -> Result<Vec<Part>, Refusal> {
+        match self {
+            Self::Text { body } => {
+                let is_filled_in = body.contains("{{");
+                let body = filled(body, "body", values)?;
+                if is_filled_in && body.trim().is_empty() {
+                    return Err(blank("body"));
+                }
+                Ok(vec![Part::of(MessageType::Text, Some(body))])
+            }
+            Self::Media { files, caption } => {
+                let caption = caption.map(|caption| filled(caption, "body", values)).transpose()?;
+                let mut caption = caption.filter(|caption| !caption.trim().is_empty());
+                let part = |file: StoredMedia| Part {
+                    media: Some(json!(file)),
+                    ..Part::of(MessageType::Media, caption.take())
+                };
+                Ok(files.into_iter().map(part).collect())
+            }
+            Self::Template { mut template, text } => {
+                fill_parameters(&mut template, values)?;
+                bounded(&template, "template")?;
+                let body = text.and_then(|text| as_read(&text, &template));
+                Ok(vec![Part { template: Some(template), ..Part::of(MessageType::Template, body) }])
+            }
+            Self::Interactive { mut interactive, check } => {
+                let mut has_changed = false;
+                for path in interactive_texts(&interactive) {
+                    if let Some(Value::String(text)) = interactive.pointer_mut(&path)
+                        && text.contains("{{")
+                    {
+                        let field = format!("interactive{}", path.replace('/', "."));
+                        *text = filled(std::mem::take(text), &field, values)?;
+                        has_changed = true;
+                    }
+                }
+                let errors = check.filter(|_| has_changed).map(|check| check(&interactive)).unwrap_or_default();
+                if !errors.is_empty() {
+                    return Err(Refusal::InteractiveInvalid(errors));
+                }
+                bounded(&interactive, "interactive")?;
+                let body = interactive.pointer("/body/text").and_then(Value::as_str).map(str::to_owned);
+                Ok(vec![Part { interactive: Some(interactive), ..Part::of(MessageType::Interactive, body) }])
+            }
+        }
+    }
+}
+
+fn filled(text: String, field: &str, values: &Values<'_>) -> Result<String, Refusal> {
+    if !text.contains("{{") {
+        return Ok(text);
+    }
+    render(&text, BODY_BYTES_MAX, |name| values.get(name)).ok_or_else(|| {
+        Refusal::invalid(field, &format!("must have at most {BODY_BYTES_MAX} bytes once its variables are filled in"))
+    })
+}
+
+fn blank(field: &str) -> Refusal {
+    Refusal::invalid(field, "must not be blank once its variables are filled in")
+}
+
+fn bounded(object: &Value, field: &str) -> Result<(), Refusal> {
+    if object.to_string().len() <= OBJECT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Refusal::invalid(field, &format!("must have at most {OBJECT_BYTES_MAX} bytes")))
+}
+
+/// Where an interactive object has texts that are read before a choice is made: its body, header and footer, and
+/// those of its cards. What is chosen from has names the provider or a program knows; they stay as they are.
+fn interactive_texts(interactive: &Value) -> Vec<String> {
+    let mut paths: Vec<String> = ["/header/text", "/body/text", "/footer/text"].map(str::to_owned).into();
+    let cards = interactive.pointer("/action/cards").and_then(Value::as_array).map_or(0, Vec::len);
+    paths.extend((0..cards).map(|index| format!("/action/cards/{index}/body/text")));
+    paths
+}
+
+/// Visits the texts among a template's parameters, also those of its cards.
+fn each_parameter<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
+    match value {
+        Value::Object(object) => {
+            for (key, inner) in object {
+                if key == "parameters" {
+                    let parameters = inner.as_array().into_iter().flatten();
+                    parameters.filter(|one| is_text(one)).filter_map(|one| one["text"].as_str()).for_each(&mut *visit);
+                } else {
+                    each_parameter(inner, visit);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| each_parameter(item, visit)),
+        _ => {}
+    }
+}
+
+fn fill_parameters(value: &mut Value, values: &Values<'_>) -> Result<(), Refusal> {
+    match value {
+        Value::Object(object) => {
+            for (key, inner) in object {
+                if key != "parameters" {
+                    fill_parameters(inner, values)?;
+                    continue;
+                }
+                for parameter in inner.as_array_mut().into_iter().flatten().filter(|one| is_text(one)) {
+                    let Some(Value::String(text)) = parameter.get_mut("text") else { continue };
+                    if text.contains("{{") {
+                        *text = filled(std::mem::take(text), "template.parameters", values)?;
+                        // The provider takes none that are blank.
+                        if text.trim().is_empty() {
+                            return Err(blank("template.parameters"));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        }
+        Value::Array(items) => items.iter_mut().try_for_each(|item| fill_parameters(item, values)),
+        _ => Ok(()),
+    }
+}
+
+fn is_text(parameter: &Value) -> bool {
+    parameter["type"] == "text"
+}
+
+/// A template's text as the contact reads it: with the parameters of its body.
+fn as_read(text: &str, template: &Value) -> Option<String> {
+    let component =
+        |component: &&Value| component["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("body"));
+    let body = template["components"].as_array().into_iter().flatten().find(component);
+    let parameters: Vec<&Value> = body.and_then(|body| body["parameters"].as_array()).into_iter().flatten().collect();
+    let value = |name: &str| {
+        let named = parameters.iter().find(|parameter| parameter["parameter_name"] == name);
+        let numbered = || name.parse::<usize>().ok()?.checked_sub(1).and_then(|index| parameters.get(index));
+        named.or_else(numbered)?["text"].as_str().map(Into::into)
+    };
+    render(text, BODY_BYTES_MAX, value)
+}

@@ -1,0 +1,325 @@
+//! Variables in texts: `{{name}}` becomes the contact's name.
+//!
+//! A variable is `{{`, a name, `}}`; the name holds no braces and no line break, and blanks around it do not count.
+//! Everything else is text and stays as it is. A variable that is unknown or empty becomes nothing. What takes a
+//! variable's place is text: whatever it holds, it is not looked at again.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use chrono::{DateTime, Timelike, Utc};
+use chrono_tz::Tz;
+use hotline_persistence::tables::organization::Organization;
+
+use crate::tickets::Ticket;
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Variable(&'a str),
+}
+
+/// The parts of a text, in order.
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let rest = self.0;
+        let mut searched = 0;
+        while let Some(found) = rest[searched..].find("{{") {
+            let start = searched + found;
+            let inside = &rest[start + 2..];
+            match inside.find(['{', '}', '\n', '\r']) {
+                Some(end) if inside[end..].starts_with("}}") && start == 0 => {
+                    self.0 = &inside[end + 2..];
+                    return Some(Piece::Variable(inside[..end].trim()));
+                }
+                Some(end) if inside[end..].starts_with("}}") => {
+                    self.0 = &rest[start..];
+                    return Some(Piece::Text(&rest[..start]));
+                }
+                // A brace further on may begin one.
+                _ => searched = start + 1,
+            }
+        }
+        self.0 = "";
+        (!rest.is_empty()).then_some(Piece::Text(rest))
+    }
+}
+
+/// The names of the variables in a text, in order.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    Pieces(text).filter_map(|piece| match piece {
+        Piece::Variable(name) => Some(name),
+        Piece::Text(_) => None,
+    })
+}
+
+/// The text with every variable's value in its place; none when it would have more than `bytes_max` bytes.
+pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> Option<Cow<'v, str>>) -> Option<String> {
+    let mut rendered = String::with_capacity(text.len().min(bytes_max));
+    for piece in Pieces(text) {
+        let part = match piece {
+            Piece::Text(text) => Cow::Borrowed(text),
+            Piece::Variable(name) => value(name).unwrap_or_default(),
+        };
+        // Before it grows: a few bytes of variables may ask for very many.
+        if rendered.len() + part.len() > bytes_max {
+            return None;
+        }
+        rendered.push_str(&part);
+    }
+    Some(rendered)
+}
+
+/// What a contact has for variables besides its name and number. Whoever writes reads it before, when the text asks
+/// for it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContactValues {
+    /// The e-mail address.
+    pub email: Option<String>,
+    /// The values of the custom fields, by key.
+    pub custom: HashMap<String, String>,
+}
+
+impl ContactValues {
+    /// Whether a variable of this name is looked for here.
+    pub fn are_asked_for(name: &str) -> bool {
+        !NEAR.contains(&name)
+    }
+}
+
+/// Variables whose values a ticket and its company's directory hold.
+const NEAR: &[&str] =
+    &["name", "firstName", "number", "ticketId", "queue", "agent", "channel", "company", "date", "time", "greeting"];
+
+/// Everything a variable may stand for, at one moment of one ticket.
+pub struct Values<'a> {
+    /// The ticket.
+    pub ticket: &'a Ticket,
+    /// Its company's directory.
+    pub organization: &'a Organization,
+    /// The moment.
+    pub now: DateTime<Utc>,
+    /// What the contact has besides.
+    pub contact: &'a ContactValues,
+}
+
+impl<'a> Values<'a> {
+    /// The value of a variable: what every message has, then the contact's custom field with this key, then the
+    /// company's global variable with this key.
+    pub fn get(&self, name: &str) -> Option<Cow<'a, str>> {
+        let Self { ticket, organization, contact, .. } = self;
+        let borrowed = |text: &'a str| Some(Cow::Borrowed(text));
+        match name {
+            "name" => borrowed(&ticket.contact.name),
+            "firstName" => ticket.contact.name.split_whitespace().next().map(Cow::Borrowed),
+            "number" => ticket.contact.number.as_deref().map(Cow::Borrowed),
+            "email" => contact.email.as_deref().map(Cow::Borrowed),
+            "ticketId" => Some(Cow::Owned(ticket.row.id.to_string())),
+            "queue" => {
+                let queue = ticket.row.queue_id.and_then(|id| organization.queues.get(&id));
+                queue.map(|queue| Cow::Borrowed(queue.row.name.as_str()))
+            }
+            "agent" => {
+                let user = ticket.row.user_id.and_then(|id| organization.users.get(&id));
+                user.map(|user| Cow::Borrowed(user.name.as_str()))
+            }
+            "channel" => {
+                let channel = organization.channels.get(&ticket.row.channel_id);
+                channel.map(|channel| Cow::Borrowed(channel.name.as_str()))
+            }
+            "company" => borrowed(&organization.company.name),
+            "date" => Some(Cow::Owned(self.local().format("%Y-%m-%d").to_string())),
+            "time" => Some(Cow::Owned(self.local().format("%H:%M").to_string())),
+            "greeting" => borrowed(greeting(self.local().hour())),
+            key => {
+                let own = contact.custom.get(key).filter(|value| !value.is_empty());
+                let value = own.or_else(|| organization.global_variables.get(key));
+                value.map(|value| Cow::Borrowed(value.as_str()))
+            }
+        }
+    }
+
+    /// Now, as the company's clocks show it; a zone nobody knows is UTC.
+    fn local(&self) -> DateTime<Tz> {
+        let zone = self.organization.company.time_zone.parse().unwrap_or(Tz::UTC);
+        self.now.with_timezone(&zone)
+    }
+}
+
+/// What one says at this hour.
+fn greeting(hour: u32) -> &'static str {
+    match hour {
+        5..=11 => "Good morning",
+        12..=17 => "Good afternoon",
+        _ => "Good evening",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::tables::global_variables::BUILT_IN;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn known(name: &str) -> Option<Cow<'static, str>> {
+        match name {
+            "name" => Some(Cow::Borrowed("Zoe")),
+            "sly" => Some(Cow::Borrowed("{{name}}")),
+            "half" => Some(Cow::Borrowed("{{")),
+            "braces" => Some(Cow::Borrowed("}}")),
+            "empty" => Some(Cow::Borrowed("")),
+            _ => None,
+        }
+    }
+
+    fn rendered(text: &str) -> String {
+        render(text, usize::MAX, known).expect("no limit")
+    }
+
+    #[test]
+    fn a_variable_is_replaced_by_its_value_and_an_unknown_one_by_nothing() {
+        for (text, expected) in [
+            ("", ""),
+            ("hello", "hello"),
+            ("{{name}}", "Zoe"),
+            ("Hello {{name}}!", "Hello Zoe!"),
+            ("{{ name }}{{\tname}}", "ZoeZoe"),
+            ("a{{unknown}}b{{empty}}c", "abc"),
+            ("{{}}|{{  }}", "|"),
+            ("{{Name}} {{NAME}}", " "),
+            ("{{nome do cliente}}", ""),
+            ("é{{name}}é", "éZoeé"),
+        ] {
+            assert_eq!(rendered(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_variable_stays_as_it_is() {
+        for text in [
+            "{{unknown",
+            "}}",
+            "{ {name} }",
+            "{name}",
+            "{{na{me}}",
+            "{{na\nme}}",
+            "{{na}me}}",
+            "{{name}",
+            "{{{{",
+            "a}}b{{",
+        ] {
+            assert_eq!(rendered(text), text);
+        }
+        // The innermost braces count.
+        assert_eq!(rendered("{{{name}}}"), "{Zoe}");
+        assert_eq!(rendered("{{ {{name}} }}"), "{{ Zoe }}");
+        assert_eq!(rendered("{{a\n{{name}}"), "{{a\nZoe");
+    }
+
+    #[test]
+    fn a_value_is_not_rendered_again() {
+        assert_eq!(rendered("{{sly}}"), "{{name}}");
+        assert_eq!(rendered("{{half}}name{{braces}}"), "{{name}}");
+    }
+
+    #[test]
+    fn what_grows_beyond_the_limit_is_none() {
+        assert_eq!(render("{{name}}{{name}}", 6, known).as_deref(), Some("ZoeZoe"));
+        assert_eq!(render("{{name}}{{name}}", 5, known), None);
+        // It gives up before it has the gigabytes.
+        let large = "x".repeat(1 << 20);
+        let asked = std::cell::Cell::new(0);
+        let one = |_: &str| {
+            asked.set(asked.get() + 1);
+            Some(Cow::Borrowed(large.as_str()))
+        };
+        assert_eq!(render(&"{{x}}".repeat(10_000), 1 << 20, one), None);
+        assert_eq!(asked.get(), 2);
+    }
+
+    #[test]
+    fn a_greeting_is_of_its_hour() {
+        let greetings: Vec<&str> = (0..24).map(greeting).collect();
+        assert!(greetings[..5].iter().chain(&greetings[18..]).all(|greeting| *greeting == "Good evening"));
+        assert!(greetings[5..12].iter().all(|greeting| *greeting == "Good morning"));
+        assert!(greetings[12..18].iter().all(|greeting| *greeting == "Good afternoon"));
+    }
+
+    #[test]
+    fn every_variable_that_is_near_is_one_every_message_has() {
+        // `email` is the one that a ticket does not hold.
+        assert!(NEAR.iter().all(|name| BUILT_IN.contains(name)));
+        let far: Vec<_> = BUILT_IN.iter().filter(|name| ContactValues::are_asked_for(name)).collect();
+        assert_eq!(far, [&"email"]);
+        assert!(ContactValues::are_asked_for("shoeSize"));
+    }
+
+    /// Texts full of braces and names.
+    fn texts() -> impl Strategy<Value = String> {
+        let part = prop::sample::select(vec![
+            "{",
+            "}",
+            "{{",
+            "}}",
+            "{{name}}",
+            "{{sly}}",
+            "{{unknown}}",
+            " ",
+            "\n",
+            "name",
+            "é",
+            "😀",
+        ]);
+        prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_text_are_the_text(text in texts()) {
+            let mut rest = text.as_str();
+            for piece in Pieces(&text) {
+                match piece {
+                    Piece::Text(part) => {
+                        prop_assert!(!part.is_empty());
+                        rest = rest.strip_prefix(part).expect("the next part");
+                    }
+                    Piece::Variable(name) => {
+                        prop_assert!(!name.contains(['{', '}', '\n', '\r']));
+                        let inside = rest.strip_prefix("{{").expect("it begins").trim_start();
+                        rest = inside.strip_prefix(name).expect("its name").trim_start();
+                        rest = rest.strip_prefix("}}").expect("it ends");
+                    }
+                }
+            }
+            prop_assert_eq!(rest, "");
+        }
+
+        #[test]
+        fn a_text_without_variables_is_itself(text in any::<String>()) {
+            if names(&text).next().is_none() {
+                prop_assert_eq!(rendered(&text), text);
+            }
+        }
+
+        #[test]
+        fn with_its_own_text_as_value_each_variable_gives_the_text_back(text in texts()) {
+            // Blanks around the names are the only thing that is lost, and here there are none beside braces of names.
+            let own = |name: &str| Some(Cow::Owned(format!("{{{{{name}}}}}")));
+            let trimmed = render(&text, usize::MAX, own).expect("no limit");
+            prop_assert_eq!(trimmed.replace([' '], ""), text.replace([' '], ""));
+        }
+
+        #[test]
+        fn a_limit_changes_nothing_but_whether_there_is_a_text(text in texts(), bytes_max in 0_usize..80) {
+            let whole = rendered(&text);
+            let expected = (whole.len() <= bytes_max).then_some(whole);
+            prop_assert_eq!(render(&text, bytes_max, known), expected);
+        }
+    }
+}

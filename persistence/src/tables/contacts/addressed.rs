@@ -1,0 +1,148 @@
+//! Contacts a provider knows by an id of its own: page-scoped, account-scoped, or in place of a hidden number.
+
+use sqlx::PgPool;
+
+use super::ContactRef;
+use crate::error::within;
+use crate::{ChannelId, CompanyId, ContactId, Result};
+
+/// A contact as a provider names it.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Addressed<'a> {
+    pub channel: ChannelId,
+    pub address: &'a str,
+    /// What the contact is called if it is created.
+    pub name: &'a str,
+    pub social_username: Option<&'a str>,
+    /// By which kind of channel the contact came.
+    pub origin: &'a str,
+}
+
+/// The contact with this address on a channel, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_address(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    address: &str,
+) -> Result<Option<ContactRef>> {
+    within(
+        sqlx::query_as(
+            "select c.id, c.name, c.number from contact_addresses a
+             join contacts c on c.company_id = a.company_id and c.id = a.contact_id
+             where a.company_id = $1 and a.channel_id = $2 and a.address = $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(address)
+        .fetch_optional(db),
+    )
+    .await
+}
+
+/// The contact with this address: found, or created. At any concurrency there is one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_or_create_by_address(db: &PgPool, company: CompanyId, new: Addressed<'_>) -> Result<ContactRef> {
+    if let Some(contact) = by_address(db, company, new.channel, new.address).await? {
+        return Ok(contact);
+    }
+    let created = within(async {
+        let mut transaction = db.begin().await?;
+        let contact: ContactRef = sqlx::query_as(
+            "insert into contacts (company_id, name, social_username, origin) values ($1, $2, $3, $4)
+             returning id, name, number",
+        )
+        .bind(company)
+        .bind(new.name)
+        .bind(new.social_username)
+        .bind(new.origin)
+        .fetch_one(&mut *transaction)
+        .await?;
+        let noted = sqlx::query(
+            "insert into contact_addresses (company_id, channel_id, address, contact_id) values ($1, $2, $3, $4)
+             on conflict (company_id, channel_id, address) do nothing",
+        )
+        .bind(company)
+        .bind(new.channel)
+        .bind(new.address)
+        .bind(contact.id)
+        .execute(&mut *transaction)
+        .await?;
+        if noted.rows_affected() == 0 {
+            // A twin was faster; its contact is the one.
+            return Ok(None);
+        }
+        transaction.commit().await?;
+        Ok(Some(contact))
+    })
+    .await?;
+    match created {
+        Some(contact) => Ok(contact),
+        None => by_address(db, company, new.channel, new.address).await?.ok_or(crate::Error::NotFound("contact")),
+    }
+}
+
+/// Names a contact who was called by their number.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn name_numbered(db: &PgPool, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
+    let named = "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
+    within(sqlx::query(named).bind(company).bind(contact).bind(name).execute(db)).await?;
+    Ok(())
+}
+
+/// Notes an address of a contact that is known otherwise; one that is somebody's stays theirs.
+///
+/// # Errors
+/// When the database cannot answer; [`crate::Error::NotFound`] when the contact has gone.
+pub async fn note_address(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    address: &str,
+    contact: ContactId,
+) -> Result<()> {
+    within(
+        sqlx::query(
+            "insert into contact_addresses (company_id, channel_id, address, contact_id) values ($1, $2, $3, $4)
+             on conflict (company_id, channel_id, address) do nothing",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(address)
+        .bind(contact)
+        .execute(db),
+    )
+    .await
+    .map_err(crate::table::explain(&[]))?;
+    Ok(())
+}
+
+/// How a provider addresses a contact on a channel: what it called them last; none when it never did.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn address_of(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<String>> {
+    within(
+        sqlx::query_scalar(
+            "select address from contact_addresses where company_id = $1 and contact_id = $2 and channel_id = $3
+             order by created_at desc limit 1",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_optional(db),
+    )
+    .await
+}

@@ -1,0 +1,145 @@
+//! Which advertisement or link brought a contact to write.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+
+use crate::{CompanyId, ContactId};
+
+/// A contact wrote because of an advertisement or a link. What is not said leaves what was known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ReferralRow {
+    pub company_id: CompanyId,
+    pub contact_id: ContactId,
+    pub referral: Referral,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub at: DateTime<Utc>,
+}
+
+/// The marketing fields of a contact a provider tells of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs)]
+pub struct Referral {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctwa_clid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media_url: Option<String>,
+}
+
+impl Referral {
+    /// Whether nothing is told.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is known after `later` was told as well.
+    fn add(&mut self, later: &Self) {
+        let Self { ctwa_clid, source_url, source_id, headline, media_type, media_url } = later;
+        let told = [
+            (&mut self.ctwa_clid, ctwa_clid),
+            (&mut self.source_url, source_url),
+            (&mut self.source_id, source_id),
+            (&mut self.headline, headline),
+            (&mut self.media_type, media_type),
+            (&mut self.media_url, media_url),
+        ];
+        for (known, later) in told {
+            if later.is_some() {
+                known.clone_from(later);
+            }
+        }
+    }
+}
+
+/// What several rows say of one contact together: the same as one after the other.
+fn fold(rows: &[&ReferralRow]) -> Vec<ReferralRow> {
+    let mut folded: BTreeMap<(CompanyId, ContactId), ReferralRow> = BTreeMap::new();
+    for row in rows {
+        match folded.entry((row.company_id, row.contact_id)) {
+            Entry::Vacant(first) => drop(first.insert((*row).clone())),
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.referral.add(&row.referral);
+                known.at = known.at.max(row.at);
+            }
+        }
+    }
+    folded.into_values().collect()
+}
+
+/// Stores what brought contacts, as it was told. A contact that is gone stays gone.
+pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -> std::result::Result<(), sqlx::Error> {
+    let rows = fold(rows);
+    macro_rules! column {
+        ($field:ident) => {
+            rows.iter().map(|row| row.referral.$field.as_deref()).collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(
+        // Rows are locked in one order by all: an import changes many as well.
+        "with held as (
+             select c.company_id, c.id, x.ctwa_clid, x.source_url, x.source_id, x.headline, x.media_type, x.media_url,
+                 x.at
+             from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+                 $8::text[], $9::timestamptz[])
+                 as x (company, contact, ctwa_clid, source_url, source_id, headline, media_type, media_url, at)
+             join contacts c on c.company_id = x.company and c.id = x.contact
+             order by c.company_id, c.id for no key update of c
+         )
+         update contacts c set
+             ctwa_clid = coalesce(held.ctwa_clid, c.ctwa_clid),
+             source_url = coalesce(held.source_url, c.source_url),
+             source_id = coalesce(held.source_id, c.source_id),
+             headline = coalesce(held.headline, c.headline),
+             media_type = coalesce(held.media_type, c.media_type),
+             media_url = coalesce(held.media_url, c.media_url),
+             updated_at = greatest(c.updated_at, held.at)
+         from held where c.company_id = held.company_id and c.id = held.id",
+    )
+    .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.contact_id).collect::<Vec<_>>())
+    .bind(column!(ctwa_clid))
+    .bind(column!(source_url))
+    .bind(column!(source_id))
+    .bind(column!(headline))
+    .bind(column!(media_type))
+    .bind(column!(media_url))
+    .bind(rows.iter().map(|row| row.at).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(contact: i64, source_id: Option<&str>, headline: Option<&str>) -> ReferralRow {
+        let referral = Referral {
+            source_id: source_id.map(str::to_owned),
+            headline: headline.map(str::to_owned),
+            ..Referral::default()
+        };
+        ReferralRow { company_id: CompanyId(1), contact_id: ContactId(contact), referral, at: DateTime::UNIX_EPOCH }
+    }
+
+    #[test]
+    fn what_is_told_later_counts_and_what_is_not_told_stays() {
+        let rows = [told(7, Some("ad 1"), Some("Buy")), told(8, Some("ad 9"), None), told(7, Some("ad 2"), None)];
+        let folded = fold(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(folded, [told(7, Some("ad 2"), Some("Buy")), told(8, Some("ad 9"), None)]);
+    }
+}

@@ -1,0 +1,158 @@
+//! Statuses that came before their message was known to be sent. Plain.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool};
+
+use super::messages::{MessageError, MessageStatus, Milestone};
+use crate::error::within;
+use crate::{ChannelId, CompanyId, Error, Result};
+
+/// What a provider has told of a message nobody knew.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct EarlyStatus {
+    pub company_id: CompanyId,
+    pub channel_id: ChannelId,
+    pub provider_message_id: String,
+    pub milestone: Milestone,
+    pub at: DateTime<Utc>,
+}
+
+#[derive(FromRow)]
+struct Row {
+    status: MessageStatus,
+    error: Option<Value>,
+    at: DateTime<Utc>,
+}
+
+/// Keeps a status. One that is kept already stays as it is.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn keep(db: &PgPool, early: &EarlyStatus) -> Result<()> {
+    let error = match &early.milestone {
+        Milestone::Failed(error) => Some(Json(error)),
+        _ => None,
+    };
+    within(
+        sqlx::query(
+            "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at)
+             values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
+        )
+        .bind(early.company_id)
+        .bind(early.channel_id)
+        .bind(&early.provider_message_id)
+        .bind(early.milestone.status().as_str())
+        .bind(error)
+        .bind(early.at)
+        .execute(db),
+    )
+    .await?;
+    Ok(())
+}
+
+/// What is kept of one message.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_message(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    provider_message_id: &str,
+) -> Result<Vec<EarlyStatus>> {
+    let rows: Vec<Row> = within(
+        sqlx::query_as(
+            "select status, error, at from early_statuses
+             where company_id = $1 and channel_id = $2 and provider_message_id = $3 order by created_at",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(provider_message_id)
+        .fetch_all(db),
+    )
+    .await?;
+    rows.into_iter().map(|row| row.into_status(company, channel, provider_message_id)).collect()
+}
+
+impl Row {
+    fn into_status(self, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> Result<EarlyStatus> {
+        let milestone = match self.status {
+            MessageStatus::Delivered => Milestone::Delivered,
+            MessageStatus::Read => Milestone::Read,
+            MessageStatus::Failed => {
+                let stored = self.error.unwrap_or_default();
+                let error: MessageError = serde_json::from_value(stored)
+                    .map_err(|error| Error::Database(sqlx::Error::Decode(error.into())))?;
+                Milestone::Failed(error)
+            }
+            _ => Milestone::Sent,
+        };
+        let provider_message_id = provider_message_id.to_owned();
+        Ok(EarlyStatus { company_id: company, channel_id: channel, provider_message_id, milestone, at: self.at })
+    }
+}
+
+/// The messages of a channel something is kept of, the newest `limit`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_channel(db: &PgPool, company: CompanyId, channel: ChannelId, limit: i64) -> Result<Vec<String>> {
+    within(
+        sqlx::query_scalar(
+            "select provider_message_id from early_statuses where company_id = $1 and channel_id = $2
+             order by created_at desc limit $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// The channels something is kept of. Serves no request.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn channels(db: &PgPool) -> Result<Vec<(CompanyId, ChannelId)>> {
+    within(sqlx::query_as("select distinct company_id, channel_id from early_statuses").fetch_all(db)).await
+}
+
+/// Forgets what was kept of a message, once the message has it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn remove(db: &PgPool, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> Result<()> {
+    within(
+        sqlx::query(
+            "delete from early_statuses where company_id = $1 and channel_id = $2 and provider_message_id = $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(provider_message_id)
+        .execute(db),
+    )
+    .await?;
+    Ok(())
+}
+
+/// Forgets up to `limit` that were kept before a time: of messages that are none of ours. Answers how many there were.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn sweep(db: &PgPool, before: DateTime<Utc>, limit: i64) -> Result<u64> {
+    let swept = within(
+        sqlx::query(
+            "delete from early_statuses where ctid = any (array(
+                 select ctid from early_statuses where created_at < $1 limit $2))",
+        )
+        .bind(before)
+        .bind(limit)
+        .execute(db),
+    )
+    .await?;
+    Ok(swept.rows_affected())
+}

@@ -1,0 +1,214 @@
+//! Files of messages. A message row names its file, and triggers keep this table in step with the messages: no
+//! statement here makes a row. The statements serve the sweep, which goes over all companies.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
+
+use crate::error::within;
+use crate::key::{KEY_CHARACTERS, new_key};
+use crate::{CompanyId, Result};
+
+/// Seconds of an hour.
+const HOUR_S: i64 = 3600;
+
+/// Digits of the hour in an id: hours since 1970 fit until the year 3883.
+const HOUR_DIGITS: usize = 6;
+
+/// A file's id: the hour in which it was stored, and what nobody can guess.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type)]
+#[serde(try_from = "String", into = "String")]
+#[sqlx(transparent)]
+pub struct MediaId(String);
+
+impl MediaId {
+    /// An id for a file that is stored now.
+    pub fn new(now: DateTime<Utc>) -> Self {
+        Self(new_key(&hour_digits(hour_of(now))))
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The digits of its hour.
+    pub fn hour(&self) -> &str {
+        &self.0[..HOUR_DIGITS]
+    }
+}
+
+/// The hour of a moment, in hours since 1970.
+pub fn hour_of(at: DateTime<Utc>) -> i64 {
+    at.timestamp().div_euclid(HOUR_S)
+}
+
+/// The digits of an hour, as ids begin with them.
+pub fn hour_digits(hour: i64) -> String {
+    format!("{hour:0HOUR_DIGITS$x}")
+}
+
+impl FromStr for MediaId {
+    type Err = &'static str;
+
+    /// Any text that could be one of ours: nothing else ever becomes part of a path.
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let is_hour = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        let bytes = text.as_bytes();
+        let is_one = bytes.len() == HOUR_DIGITS + KEY_CHARACTERS
+            && bytes[..HOUR_DIGITS].iter().all(is_hour)
+            && bytes[HOUR_DIGITS..].iter().all(u8::is_ascii_alphanumeric);
+        if is_one { Ok(Self(text.to_owned())) } else { Err("no id of a file") }
+    }
+}
+
+impl TryFrom<String> for MediaId {
+    type Error = &'static str;
+    fn try_from(text: String) -> std::result::Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<MediaId> for String {
+    fn from(id: MediaId) -> Self {
+        id.0
+    }
+}
+
+impl std::fmt::Display for MediaId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A file that is stored: what its message keeps of it, in the column `media`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct StoredMedia {
+    pub id: MediaId,
+    /// What its content is.
+    pub mime_type: String,
+    pub file_name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl StoredMedia {
+    /// What a message's column holds.
+    pub fn of(media: &serde_json::Value) -> Option<Self> {
+        Self::deserialize(media).ok()
+    }
+}
+
+/// A file, and whose it is.
+pub type Owned = (CompanyId, MediaId);
+
+/// Which of these files no message has.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>> {
+    let (companies, ids) = columns(files);
+    within(
+        sqlx::query_as(
+            "select x.company, x.id from unnest($1::bigint[], $2::text[]) as x (company, id)
+             where not exists (select from media m where m.company_id = x.company and m.id = x.id)",
+        )
+        .bind(companies)
+        .bind(ids)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// Files whose message is gone, at most `limit`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
+    within(
+        sqlx::query_as("select company_id, id from media where left_at is not null order by left_at limit $1")
+            .bind(limit)
+            .fetch_all(db),
+    )
+    .await
+}
+
+/// Forgets files that are removed.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn forget(db: &PgPool, files: &[Owned]) -> Result<()> {
+    let (companies, ids) = columns(files);
+    within(
+        sqlx::query(
+            "delete from media m using unnest($1::bigint[], $2::text[]) as x (company, id)
+             where m.company_id = x.company and m.id = x.id and m.left_at is not null",
+        )
+        .bind(companies)
+        .bind(ids)
+        .execute(db),
+    )
+    .await?;
+    Ok(())
+}
+
+/// The last hour in which files without a message were looked for.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn swept_hour(db: &PgPool) -> Result<i64> {
+    within(sqlx::query_scalar("select hour from media_sweep").fetch_one(db)).await
+}
+
+/// Notes that an hour is done. It never goes back: another process may be ahead.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn set_swept_hour(db: &PgPool, hour: i64) -> Result<()> {
+    within(sqlx::query("update media_sweep set hour = $1 where hour < $1").bind(hour).execute(db)).await?;
+    Ok(())
+}
+
+fn columns(files: &[Owned]) -> (Vec<CompanyId>, Vec<&str>) {
+    files.iter().map(|(company, id)| (*company, id.as_str())).unzip()
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_knows_its_hour_and_nothing_else_is_one() {
+        let now = DateTime::from_timestamp(1_766_000_000, 0).expect("a time");
+        let id = MediaId::new(now);
+        assert_eq!(id.hour(), hour_digits(1_766_000_000 / 3600));
+        assert_eq!(id.as_str().parse(), Ok(id.clone()));
+        assert_ne!(MediaId::new(now), id, "two files in one second");
+        let other = &id.as_str()[1..];
+        for text in ["", "../../etc/passwd", other, &format!("{other}/"), &format!("G{other}"), &format!("{id}a")] {
+            assert!(text.parse::<MediaId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_message_keeps_is_read_again_and_anything_else_is_none() {
+        let stored = StoredMedia {
+            id: MediaId::new(DateTime::UNIX_EPOCH),
+            mime_type: "image/png".to_owned(),
+            file_name: "a.png".to_owned(),
+            size: 7,
+        };
+        let column = serde_json::to_value(&stored).expect("JSON");
+        assert_eq!(column["mimeType"], "image/png");
+        assert_eq!(StoredMedia::of(&column), Some(stored));
+        assert_eq!(
+            StoredMedia::of(&serde_json::json!({"id": "../x", "mimeType": "a/b", "fileName": "", "size": 1})),
+            None
+        );
+    }
+}

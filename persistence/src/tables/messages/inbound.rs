@@ -1,0 +1,143 @@
+//! What contacts have written, as far as receiving more of it needs to know.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use super::{MessageRow, MessageStatus};
+use crate::error::within;
+use crate::{ChannelId, CompanyId, ContactId, MessageId, Result, TicketId};
+
+/// A file that came with a message has been fetched, or will never be: `media` is `null` then, and `error` says why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct MediaRow {
+    pub company_id: CompanyId,
+    pub ticket_id: TicketId,
+    pub message_id: MessageId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+/// Puts files into their messages; a message that has its file already keeps it.
+pub(crate) async fn set_media(db: &mut PgConnection, rows: &[&MediaRow]) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query(
+        "update messages m set media = x.media, error = coalesce(x.error, m.error)
+         from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[]) as x (company, id, media, error)
+         where m.company_id = x.company and m.id = x.id and m.media ? 'wanted'",
+    )
+    .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.message_id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.media.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Messages of any company whose file has still to be fetched, the first `limit` after one. Serves no request.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn media_wanted(db: &PgPool, after: MessageId, limit: i64) -> Result<Vec<MessageRow>> {
+    within(
+        sqlx::query_as("select * from messages where media ? 'wanted' and id > $1 order by id limit $2")
+            .bind(after)
+            .bind(limit)
+            .fetch_all(db),
+    )
+    .await
+}
+
+/// The provider's ids of what a channel has received, the newest first, at most `limit`, with when each came.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn received(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    limit: i64,
+) -> Result<Vec<(String, DateTime<Utc>)>> {
+    within(
+        sqlx::query_as(
+            "select provider_message_id, created_at from messages
+             where company_id = $1 and channel_id = $2 and direction = 'inbound' and provider_message_id is not null
+             order by id desc limit $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// When a contact last wrote on a channel, or none if they never did.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn last_inbound_at(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<DateTime<Utc>>> {
+    within(
+        sqlx::query_scalar(
+            // Calls of a provider may come out of order: of the last few the latest counts.
+            "select max(at) from (
+                 select coalesce(sent_at, created_at) as at from messages
+                 where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'inbound'
+                 order by id desc limit 10) last",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_one(db),
+    )
+    .await
+}
+
+/// A message a provider may tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct Passed {
+    pub ticket_id: TicketId,
+    pub id: MessageId,
+}
+
+/// What was sent to a contact up to a time and is not known to have come as far as `status`, the newest first.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn sent_until(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+    until: DateTime<Utc>,
+    status: MessageStatus,
+    limit: i64,
+) -> Result<Vec<Passed>> {
+    let behind: &[&str] = if status == MessageStatus::Read { &["sent", "delivered"] } else { &["sent"] };
+    within(
+        sqlx::query_as(
+            "select ticket_id, id from messages
+             where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'outbound'
+               and status = any($4) and sent_at <= $5
+             order by id desc limit $6",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .bind(behind)
+        .bind(until)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}

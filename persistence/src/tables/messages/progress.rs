@@ -1,0 +1,202 @@
+//! How far messages have come: statuses only move forward, in whichever order they are told.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::MessageStatus;
+use crate::{CompanyId, MessageId, TicketId};
+
+/// Why a message failed, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageError {
+    /// The provider's code, or one of Hotline's own, which begin with `ERR_`.
+    pub code: String,
+    /// In words.
+    pub message: String,
+}
+
+/// What can be told of a message that was queued.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Milestone {
+    /// The channel has taken it.
+    Sent,
+    /// It has reached the contact.
+    Delivered,
+    /// The contact has read it.
+    Read,
+    /// It reaches nobody.
+    Failed(MessageError),
+}
+
+impl Milestone {
+    /// The status of a message that has come this far and no further.
+    pub fn status(&self) -> MessageStatus {
+        match self {
+            Self::Sent => MessageStatus::Sent,
+            Self::Delivered => MessageStatus::Delivered,
+            Self::Read => MessageStatus::Read,
+            Self::Failed(_) => MessageStatus::Failed,
+        }
+    }
+}
+
+/// A message has come this far. Writing it twice, or after a later one, changes nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ProgressRow {
+    pub company_id: CompanyId,
+    pub ticket_id: TicketId,
+    pub message_id: MessageId,
+    pub milestone: Milestone,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_message_id: Option<String>,
+}
+
+/// What several rows say of one message together: the same as one after the other.
+struct Folded<'a> {
+    company: CompanyId,
+    id: MessageId,
+    /// How far it has come, failures aside.
+    reached: MessageStatus,
+    /// Told before it had arrived: what counts, unless the table knows that it had.
+    failed: Option<&'a MessageError>,
+    sent_at: Option<DateTime<Utc>>,
+    delivered_at: Option<DateTime<Utc>>,
+    read_at: Option<DateTime<Utc>>,
+    provider_message_id: Option<&'a str>,
+}
+
+impl<'a> Folded<'a> {
+    fn of(row: &ProgressRow) -> Self {
+        Self {
+            company: row.company_id,
+            id: row.message_id,
+            reached: MessageStatus::Queued,
+            failed: None,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+            provider_message_id: None,
+        }
+    }
+
+    fn add(&mut self, row: &'a ProgressRow) {
+        use MessageStatus::{Delivered, Queued, Read, Sent};
+        self.provider_message_id = self.provider_message_id.or(row.provider_message_id.as_deref());
+        match &row.milestone {
+            Milestone::Sent => earliest(&mut self.sent_at, row.at),
+            Milestone::Delivered => earliest(&mut self.delivered_at, row.at),
+            Milestone::Read => earliest(&mut self.read_at, row.at),
+            Milestone::Failed(error) => {
+                if matches!(self.reached, Queued | Sent) {
+                    self.failed = self.failed.or(Some(error));
+                }
+                return;
+            }
+        }
+        let to = row.milestone.status();
+        if matches!((self.reached, to), (Queued, _) | (Sent, Delivered | Read) | (Delivered, Read)) {
+            self.reached = to;
+        }
+    }
+}
+
+fn earliest(kept: &mut Option<DateTime<Utc>>, at: DateTime<Utc>) {
+    *kept = Some(kept.map_or(at, |kept| kept.min(at)));
+}
+
+fn fold<'a>(rows: &[&'a ProgressRow]) -> Vec<Folded<'a>> {
+    let mut folded: HashMap<(CompanyId, MessageId), Folded<'a>> = HashMap::with_capacity(rows.len());
+    for row in rows {
+        folded.entry((row.company_id, row.message_id)).or_insert_with(|| Folded::of(row)).add(row);
+    }
+    let mut folded: Vec<_> = folded.into_values().collect();
+    // In key order the index is walked once.
+    folded.sort_unstable_by_key(|folded| (folded.company, folded.id));
+    folded
+}
+
+/// Moves messages forward.
+pub(crate) async fn progress(db: &mut PgConnection, rows: &[&ProgressRow]) -> std::result::Result<(), sqlx::Error> {
+    let folded = fold(rows);
+    macro_rules! column {
+        ($value:expr) => {
+            folded.iter().map($value).collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(include_str!("progress.sql"))
+        .bind(column!(|folded| folded.company))
+        .bind(column!(|folded| folded.id))
+        .bind(column!(|folded| folded.reached.as_str()))
+        .bind(column!(|folded| folded.failed.map(|error| serde_json::to_value(error).unwrap_or(Value::Null))))
+        .bind(column!(|folded| folded.sent_at))
+        .bind(column!(|folded| folded.delivered_at))
+        .bind(column!(|folded| folded.read_at))
+        .bind(column!(|folded| folded.provider_message_id))
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    fn told(milestone: Milestone, second: i64) -> ProgressRow {
+        ProgressRow {
+            company_id: CompanyId(1),
+            ticket_id: TicketId(1),
+            message_id: MessageId(1),
+            milestone,
+            at: DateTime::UNIX_EPOCH + TimeDelta::seconds(second),
+            provider_message_id: (second == 1).then(|| "wamid.1".to_owned()),
+        }
+    }
+
+    fn failed() -> Milestone {
+        Milestone::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
+    }
+
+    /// How far it has come, and whether it has failed before it arrived.
+    fn after(milestones: &[Milestone]) -> (MessageStatus, bool) {
+        let rows: Vec<_> = milestones.iter().cloned().zip(1..).map(|(milestone, at)| told(milestone, at)).collect();
+        let rows: Vec<_> = rows.iter().collect();
+        let folded = fold(&rows);
+        let one = folded.first().expect("one message");
+        (one.reached, one.failed.is_some())
+    }
+
+    #[test]
+    fn in_any_order_a_message_is_as_far_as_it_ever_was() {
+        use Milestone::{Delivered, Read, Sent};
+        let steps = [Sent, Delivered, Read];
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let rows: Vec<_> = order.iter().map(|step| told(steps[*step].clone(), *step as i64 + 1)).collect();
+            let rows: Vec<_> = rows.iter().collect();
+            let folded = fold(&rows);
+            let [one] = folded.as_slice() else { panic!("one message, not {}", folded.len()) };
+            assert_eq!((one.reached, one.failed), (MessageStatus::Read, None));
+            let seconds = [one.sent_at, one.delivered_at, one.read_at].map(|at| at.map(|at| at.timestamp()));
+            assert_eq!(seconds, [Some(1), Some(2), Some(3)], "{order:?}");
+            assert_eq!(one.provider_message_id, Some("wamid.1"));
+        }
+    }
+
+    #[test]
+    fn what_has_arrived_does_not_fail() {
+        use Milestone::{Delivered, Read, Sent};
+        assert_eq!(after(&[failed(), Sent, Delivered]), (MessageStatus::Delivered, true));
+        assert_eq!(after(&[Sent, failed()]), (MessageStatus::Sent, true));
+        assert_eq!(after(&[Delivered, failed()]), (MessageStatus::Delivered, false));
+        assert_eq!(after(&[Read, failed(), Sent]), (MessageStatus::Read, false));
+    }
+}

@@ -1,0 +1,256 @@
+//! `GET /media/{company}/{id}`: a file of a message, for whoever holds its address. No token: the signature says what
+//! may be read, whose it is and until when. An address that was never made here is answered like a file that does not
+//! exist; one whose time is over is told so.
+
+use std::ops::Range;
+
+use actix_web::body::SizedStream;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, Charset,
+    ContentDisposition, DispositionParam, DispositionType, ETAG, EntityTag, ExtendedValue, HeaderName, HeaderValue,
+    IF_NONE_MATCH, IF_RANGE, IfNoneMatch, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
+use chrono::Utc;
+use futures_util::TryStreamExt;
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::media::MediaId;
+use serde::Deserialize;
+
+use crate::app::App;
+pub use crate::media::PATH;
+use crate::media::{Bad, Claim};
+use crate::web::{Answer, ApiError};
+
+/// Types a browser may show by itself: pictures, sound and films run nothing. Anything else is saved, above all what
+/// runs scripts (HTML, SVG, XML).
+const SHOWN: &[&str] = &[
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "image/avif",
+    "image/bmp",
+    "image/heif",
+    "image/jxl",
+    "application/pdf",
+];
+
+/// What is saved runs nothing even where it is opened all the same.
+const NOTHING: &str = "sandbox; default-src 'none'";
+
+/// What is shown loads itself, and nothing else.
+const ITSELF: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
+
+/// The viewers of browsers do not work in a sandbox, and are one themselves.
+const VIEWER: &str = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'";
+
+/// What an address says, besides whose file it is and which.
+#[derive(Deserialize)]
+pub struct Said {
+    name: String,
+    #[serde(rename = "type")]
+    mime_type: String,
+    expires: i64,
+    signature: String,
+}
+
+/// `GET` and `HEAD /media/{company}/{id}`.
+pub async fn show(
+    request: HttpRequest,
+    app: Data<App>,
+    path: Path<(String, String)>,
+    said: Option<Query<Said>>,
+) -> Answer<HttpResponse> {
+    let (company, id) = path.into_inner();
+    let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
+    let Query(Said { name, mime_type, expires, signature }) = said.ok_or_else(ApiError::not_found)?;
+    let claim = Claim { company, id, name, mime_type, expires };
+    let now = Utc::now();
+    app.media.links().check(&claim, &signature, now).map_err(|bad| match bad {
+        Bad::Forged => ApiError::not_found(),
+        Bad::Expired => ApiError::link_expired(),
+    })?;
+    let is_served = app.engine.directory().company(company).is_some_and(|known| known.company.active);
+    let id: MediaId = claim.id.parse().map_err(|_| ApiError::not_found())?;
+    if !is_served {
+        return Err(ApiError::not_found());
+    }
+    // The id never means another content.
+    let tag = EntityTag::new_strong(id.to_string());
+    if is_known(&request, &tag) {
+        let mut response = HttpResponse::build(StatusCode::NOT_MODIFIED);
+        describe(&mut response, &claim, &tag, now.timestamp());
+        return Ok(response.finish());
+    }
+    let size = app.media.size(company, &id).await?;
+    let range = match asked(&request, &tag, size) {
+        Asked::Whole => None,
+        Asked::Part(range) => Some(range),
+        Asked::Nothing => return Ok(unsatisfiable(size)),
+    };
+    let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let mut response = HttpResponse::build(status);
+    describe(&mut response, &claim, &tag, now.timestamp());
+    response.insert_header((CONTENT_TYPE, text(&claim.mime_type))).insert_header((ACCEPT_RANGES, "bytes"));
+    let bytes = range.clone().unwrap_or(0..size);
+    if let Some(range) = &range {
+        response.insert_header((CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
+    }
+    let length = bytes.end - bytes.start;
+    if request.method() == actix_web::http::Method::HEAD {
+        let nothing = futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>();
+        return Ok(response.body(SizedStream::new(length, nothing)));
+    }
+    let found = app.media.read(company, &id, range).await?;
+    // Cut short, the client sees that the length is not right.
+    let content =
+        found.into_stream().inspect_err(|error| tracing::warn!(%error, "a file could not be read to its end"));
+    Ok(response.body(SizedStream::new(length, content)))
+}
+
+/// What of the file is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Whole,
+    Part(Range<u64>),
+    /// What lies behind its end.
+    Nothing,
+}
+
+/// One range is served; several, or what is no range of bytes, are answered with the whole, as RFC 9110 has it.
+fn asked(request: &HttpRequest, tag: &EntityTag, size: u64) -> Asked {
+    let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+    // Of another version, which there never was, no part is of use.
+    let is_of_this = header(IF_RANGE).is_none_or(|known| known == tag.to_string());
+    let Some(said) = header(RANGE).filter(|_| is_of_this) else { return Asked::Whole };
+    range(said, size)
+}
+
+fn range(said: &str, size: u64) -> Asked {
+    let parsed = said.strip_prefix("bytes=").map(str::trim).filter(|range| !range.contains(','));
+    let Some((first, last)) = parsed.and_then(|range| range.split_once('-')) else { return Asked::Whole };
+    // A number that is too large for us is one behind the end; one that is none makes no range.
+    let number = |digits: &str| {
+        let is_one = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        is_one.then(|| digits.parse().unwrap_or(u64::MAX))
+    };
+    match (number(first), number(last)) {
+        (Some(first), None) if last.is_empty() && first < size => Asked::Part(first..size),
+        (Some(_), None) if last.is_empty() => Asked::Nothing,
+        (Some(first), Some(last)) if first > last => Asked::Whole,
+        (Some(first), Some(last)) if first < size => Asked::Part(first..last.saturating_add(1).min(size)),
+        (Some(_), Some(_)) => Asked::Nothing,
+        (None, Some(0)) if first.is_empty() => Asked::Nothing,
+        (None, Some(count)) if first.is_empty() => Asked::Part(size.saturating_sub(count)..size),
+        _ => Asked::Whole,
+    }
+}
+
+fn unsatisfiable(size: u64) -> HttpResponse {
+    let mut response = ApiError::range_not_satisfiable(size).error_response();
+    if let Ok(range) = HeaderValue::try_from(format!("bytes */{size}")) {
+        response.headers_mut().insert(CONTENT_RANGE, range);
+    }
+    response
+}
+
+/// Whether the client has the file already.
+fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
+    match request.headers().contains_key(IF_NONE_MATCH).then(|| {
+        use actix_web::http::header::Header;
+        IfNoneMatch::parse(request)
+    }) {
+        Some(Ok(IfNoneMatch::Any)) => true,
+        Some(Ok(IfNoneMatch::Items(known))) => known.iter().any(|known| known.weak_eq(tag)),
+        Some(Err(_)) | None => false,
+    }
+}
+
+/// What is said of the file whatever of it is served.
+fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
+    let kind = claim.mime_type.split('/').next().unwrap_or_default();
+    let is_shown = SHOWN.contains(&claim.mime_type.as_str()) || matches!(kind, "audio" | "video");
+    let policy = match is_shown {
+        true if claim.mime_type == "application/pdf" => VIEWER,
+        true => ITSELF,
+        false => NOTHING,
+    };
+    let disposition = if is_shown { DispositionType::Inline } else { DispositionType::Attachment };
+    response
+        .insert_header((CONTENT_DISPOSITION, text_of(&named(disposition, &claim.name))))
+        .insert_header((CONTENT_SECURITY_POLICY, policy))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        // It never changes; but who finds the address in a browser's cache later must not find the file there.
+        .insert_header((CACHE_CONTROL, format!("private, max-age={}, immutable", claim.expires - now_s)))
+        .insert_header((ETAG, text_of(tag)));
+}
+
+/// The name in a form every client reads, and in the one that says it right.
+fn named(disposition: DispositionType, name: &str) -> ContentDisposition {
+    let plain: String = name.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
+    let mut parameters = vec![DispositionParam::Filename(plain.clone())];
+    if plain != name {
+        let value = name.as_bytes().to_vec();
+        let extended = ExtendedValue { charset: Charset::Ext("UTF-8".to_owned()), language_tag: None, value };
+        parameters.push(DispositionParam::FilenameExt(extended));
+    }
+    ContentDisposition { disposition, parameters }
+}
+
+fn is_plain(character: char) -> bool {
+    (character.is_ascii_graphic() || character == ' ') && !matches!(character, '"' | '\\' | '%')
+}
+
+fn text_of(value: &impl ToString) -> HeaderValue {
+    text(&value.to_string())
+}
+
+/// A value that was checked when the file came in, as a header.
+fn text(value: &str) -> HeaderValue {
+    HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_http_means_them() {
+        for (said, expected) in [
+            ("bytes=0-0", Asked::Part(0..1)),
+            ("bytes=2-4", Asked::Part(2..5)),
+            ("bytes=7-", Asked::Part(7..10)),
+            ("bytes=-3", Asked::Part(7..10)),
+            ("bytes=-99", Asked::Part(0..10)),
+            ("bytes=5-99999999999999999999999", Asked::Part(5..10)),
+            ("bytes=10-", Asked::Nothing),
+            ("bytes=10-11", Asked::Nothing),
+            ("bytes=99999999999999999999999-", Asked::Nothing),
+            ("bytes=-0", Asked::Nothing),
+            ("bytes=4-2", Asked::Whole),
+            ("bytes=0-1,3-4", Asked::Whole),
+            ("bytes=a-b", Asked::Whole),
+            ("bytes=-", Asked::Whole),
+            ("bytes=1", Asked::Whole),
+            ("bytes=+1-2", Asked::Whole),
+            ("lines=0-1", Asked::Whole),
+            ("", Asked::Whole),
+        ] {
+            assert_eq!(range(said, 10), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn names_cannot_leave_their_header() {
+        let header = |name: &str| named(DispositionType::Attachment, name).to_string();
+        assert_eq!(header("a b.txt"), "attachment; filename=\"a b.txt\"");
+        assert_eq!(header("Férias.png"), "attachment; filename=\"F_rias.png\"; filename*=UTF-8''F%C3%A9rias.png");
+        assert_eq!(
+            header("a\"; filename=\"b.html"),
+            "attachment; filename=\"a_; filename=_b.html\"; filename*=UTF-8''a%22%3B%20filename%3D%22b.html"
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! The kinds of interactive message, one after the other.
+
+use std::collections::HashSet;
+
+use super::place::{Errors, Place};
+
+/// Characters of a message's body, of a list's body, of a text header and of a footer.
+const BODY_CHARACTERS_MAX: usize = 1024;
+const LIST_BODY_CHARACTERS_MAX: usize = 4096;
+const HEADER_CHARACTERS_MAX: usize = 60;
+const FOOTER_CHARACTERS_MAX: usize = 60;
+
+/// Buttons of a message or a card, characters of a button's title and of its id.
+const BUTTONS_MAX: usize = 3;
+const BUTTON_CHARACTERS_MAX: usize = 20;
+const BUTTON_ID_CHARACTERS_MAX: usize = 256;
+
+/// Sections and rows of a list, and characters of what is in them.
+const SECTIONS_MAX: usize = 10;
+const ROWS_MAX: usize = 10;
+const SECTION_TITLE_CHARACTERS_MAX: usize = 24;
+const ROW_TITLE_CHARACTERS_MAX: usize = 24;
+const ROW_DESCRIPTION_CHARACTERS_MAX: usize = 72;
+const ROW_ID_CHARACTERS_MAX: usize = 200;
+
+/// Cards of a carousel.
+const CARDS_MAX: usize = 10;
+
+/// Characters of a document's file name, as of every name.
+const FILE_NAME_CHARACTERS_MAX: usize = 255;
+
+/// What a webchat shows.
+const SHOWN: [&str; 5] = ["button", "list", "cta_url", "location_request_message", "carousel"];
+
+/// What exists on other channels only.
+pub(super) const ELSEWHERE: [&str; 7] =
+    ["flow", "product", "product_list", "catalog_message", "address_message", "voice_call", "call_permission_request"];
+
+const MEDIA: [&str; 3] = ["image", "video", "document"];
+const TEXT_OR_MEDIA: [&str; 4] = ["text", "image", "video", "document"];
+
+pub(super) fn check(interactive: &Place<'_>, errors: &mut Errors) {
+    let Some(interactive) = interactive.object(errors) else { return };
+    let kind = interactive.at("type");
+    let Some(name) = kind.text(usize::MAX, errors) else { return };
+    match name {
+        "button" => button(interactive, errors),
+        "list" => list(interactive, errors),
+        "cta_url" => link(interactive, errors),
+        "location_request_message" => location_request(interactive, errors),
+        "carousel" => carousel(interactive, errors),
+        name if ELSEWHERE.contains(&name) => errors.refuse(&kind, "does not exist on the webchat"),
+        name if name.trim().is_empty() => {}
+        _ => errors.refuse(&kind, format!("must be one of {}", SHOWN.join(", "))),
+    }
+}
+
+fn button(interactive: &Place<'_>, errors: &mut Errors) {
+    header(interactive, &TEXT_OR_MEDIA, errors);
+    body(interactive, BODY_CHARACTERS_MAX, errors);
+    footer(interactive, errors);
+    if let Some(action) = interactive.at("action").object(errors) {
+        buttons(action, "reply", &mut HashSet::new(), errors);
+    }
+}
+
+fn list(interactive: &Place<'_>, errors: &mut Errors) {
+    header(interactive, &["text"], errors);
+    body(interactive, LIST_BODY_CHARACTERS_MAX, errors);
+    footer(interactive, errors);
+    let action = interactive.at("action");
+    let Some(action) = action.object(errors) else { return };
+    action.at("button").text(BUTTON_CHARACTERS_MAX, errors);
+    let sections = action.at("sections");
+    let all = sections.counted(1..=SECTIONS_MAX, "sections", errors);
+    let mut rows = Vec::new();
+    for section in &all {
+        let title = section.at("title");
+        if all.len() > 1 {
+            title.text(SECTION_TITLE_CHARACTERS_MAX, errors);
+        } else {
+            title.optional_text(SECTION_TITLE_CHARACTERS_MAX, errors);
+        }
+        rows.extend(section.at("rows").objects(errors));
+    }
+    if !all.is_empty() && !(1..=ROWS_MAX).contains(&rows.len()) {
+        errors.refuse(&sections, format!("must have 1 to {ROWS_MAX} rows in total"));
+        return;
+    }
+    let mut ids = HashSet::new();
+    for row in &rows {
+        unique_id(row, ROW_ID_CHARACTERS_MAX, &mut ids, errors);
+        row.at("title").text(ROW_TITLE_CHARACTERS_MAX, errors);
+        row.at("description").optional_text(ROW_DESCRIPTION_CHARACTERS_MAX, errors);
+    }
+}
+
+fn link(interactive: &Place<'_>, errors: &mut Errors) {
+    header(interactive, &TEXT_OR_MEDIA, errors);
+    body(interactive, BODY_CHARACTERS_MAX, errors);
+    footer(interactive, errors);
+    if let Some(action) = interactive.at("action").object(errors) {
+        link_button(action, errors);
+    }
+}
+
+fn location_request(interactive: &Place<'_>, errors: &mut Errors) {
+    let header = interactive.at("header");
+    if header.is_there() {
+        errors.refuse(&header, "does not exist on a location request");
+    }
+    body(interactive, BODY_CHARACTERS_MAX, errors);
+    footer(interactive, errors);
+    if let Some(action) = interactive.at("action").object(errors) {
+        action.at("name").word("send_location", errors);
+    }
+}
+
+fn carousel(interactive: &Place<'_>, errors: &mut Errors) {
+    header(interactive, &TEXT_OR_MEDIA, errors);
+    body(interactive, BODY_CHARACTERS_MAX, errors);
+    footer(interactive, errors);
+    let action = interactive.at("action");
+    let Some(action) = action.object(errors) else { return };
+    // A choice names the message and the id: over all its cards an id is one option.
+    let mut ids = HashSet::new();
+    for card in action.at("cards").counted(1..=CARDS_MAX, "cards", errors) {
+        if let Some(header) = card.at("header").object(errors) {
+            media_or_text(header, &["image", "video"], errors);
+        }
+        body(&card, BODY_CHARACTERS_MAX, errors);
+        let action = card.at("action");
+        let Some(action) = action.object(errors) else { continue };
+        if action.at("buttons").is_there() {
+            buttons(action, "quick_reply", &mut ids, errors);
+        } else if action.at("name").is_there() {
+            link_button(action, errors);
+        } else {
+            errors.refuse(action, "must have a link (name: cta_url) or buttons");
+        }
+    }
+}
+
+/// Buttons that answer: under `kind`, the word their type is as well.
+fn buttons(action: &Place<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
+    for button in action.at("buttons").counted(1..=BUTTONS_MAX, "buttons", errors) {
+        button.at("type").word(kind, errors);
+        let reply = button.at(kind);
+        if let Some(reply) = reply.object(errors) {
+            unique_id(reply, BUTTON_ID_CHARACTERS_MAX, ids, errors);
+            reply.at("title").text(BUTTON_CHARACTERS_MAX, errors);
+        }
+    }
+}
+
+fn unique_id(option: &Place<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
+    let id = option.at("id");
+    if let Some(text) = id.text(characters_max, errors)
+        && !ids.insert(text.to_owned())
+    {
+        errors.refuse(&id, "must be unique");
+    }
+}
+
+/// A button that leads to a page.
+fn link_button(action: &Place<'_>, errors: &mut Errors) {
+    action.at("name").word("cta_url", errors);
+    if let Some(parameters) = action.at("parameters").object(errors) {
+        parameters.at("display_text").text(BUTTON_CHARACTERS_MAX, errors);
+        parameters.at("url").url(errors);
+    }
+}
+
+fn body(part: &Place<'_>, characters_max: usize, errors: &mut Errors) {
+    if let Some(body) = part.at("body").object(errors) {
+        body.at("text").text(characters_max, errors);
+    }
+}
+
+fn footer(part: &Place<'_>, errors: &mut Errors) {
+    let footer = part.at("footer");
+    if footer.is_there()
+        && let Some(footer) = footer.object(errors)
+    {
+        footer.at("text").text(FOOTER_CHARACTERS_MAX, errors);
+    }
+}
+
+fn header(part: &Place<'_>, kinds: &[&str], errors: &mut Errors) {
+    let header = part.at("header");
+    if header.is_there()
+        && let Some(header) = header.object(errors)
+    {
+        media_or_text(header, kinds, errors);
+    }
+}
+
+fn media_or_text(header: &Place<'_>, kinds: &[&str], errors: &mut Errors) {
+    let kind = header.at("type");
+    let Some(name) = kind.text(usize::MAX, errors) else { return };
+    if !kinds.contains(&name) {
+        errors.refuse(&kind, format!("must be {}", kinds.join(", ")));
+        return;
+    }
+    if !MEDIA.contains(&name) {
+        header.at("text").text(HEADER_CHARACTERS_MAX, errors);
+        return;
+    }
+    let media = header.at(name);
+    let Some(media) = media.object(errors) else { return };
+    if media.at("id").is_there() && !media.at("link").is_there() {
+        errors.refuse(media, "must be given by link: files the provider keeps are not there on the webchat");
+        return;
+    }
+    media.at("link").url(errors);
+    media.at("filename").optional_text(FILE_NAME_CHARACTERS_MAX, errors);
+}

@@ -1,0 +1,129 @@
+//! A place in an object: what is there, and what to call it when it is wrong.
+
+use std::ops::RangeInclusive;
+
+use hotline_actors::FieldError;
+use serde_json::Value;
+use url::Url;
+
+/// Characters of an address: what browsers of every kind follow.
+pub(super) const URL_CHARACTERS_MAX: usize = 2_000;
+
+/// A value, or none, and the way to it.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'a> {
+    value: Option<&'a Value>,
+    path: String,
+}
+
+/// What was found to be wrong.
+#[derive(Debug, Default)]
+pub(super) struct Errors(Vec<FieldError>);
+
+impl Errors {
+    pub(super) fn refuse(&mut self, place: &Place<'_>, reason: impl Into<String>) {
+        self.0.push(FieldError { field: place.path.clone(), reason: reason.into() });
+    }
+
+    pub(super) fn into_fields(self) -> Vec<FieldError> {
+        self.0
+    }
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn of(interactive: &'a Value) -> Self {
+        Self { value: Some(interactive), path: "interactive".to_owned() }
+    }
+
+    /// A field; `null` is as good as none.
+    pub(super) fn at(&self, name: &str) -> Self {
+        let value = self.value.and_then(|value| value.get(name)).filter(|value| !value.is_null());
+        Self { value, path: format!("{}.{name}", self.path) }
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.value.is_some()
+    }
+
+    /// A text that must be there, be not blank, and have at most so many characters.
+    pub(super) fn text(&self, characters_max: usize, errors: &mut Errors) -> Option<&'a str> {
+        let Some(value) = self.value else {
+            errors.refuse(self, "is required");
+            return None;
+        };
+        let Some(text) = value.as_str() else {
+            errors.refuse(self, "must be a string");
+            return None;
+        };
+        if text.trim().is_empty() {
+            errors.refuse(self, "must not be blank");
+        } else if text.chars().count() > characters_max {
+            errors.refuse(self, format!("must have at most {characters_max} characters"));
+        }
+        Some(text)
+    }
+
+    /// The same, where it may be left out.
+    pub(super) fn optional_text(&self, characters_max: usize, errors: &mut Errors) {
+        if self.is_there() {
+            self.text(characters_max, errors);
+        }
+    }
+
+    /// A word that must be there, and be this one.
+    pub(super) fn word(&self, word: &str, errors: &mut Errors) {
+        match self.value {
+            None => errors.refuse(self, "is required"),
+            Some(value) if value == word => {}
+            Some(_) => errors.refuse(self, format!("must be {word}")),
+        }
+    }
+
+    /// An object that must be there. What is in one that is not is not asked for.
+    pub(super) fn object(&self, errors: &mut Errors) -> Option<&Self> {
+        match self.value {
+            Some(Value::Object(_)) => return Some(self),
+            Some(_) => errors.refuse(self, "must be an object"),
+            None => errors.refuse(self, "is required"),
+        }
+        None
+    }
+
+    /// The objects of a list that must be there. Items that are none are left out.
+    pub(super) fn objects(&self, errors: &mut Errors) -> Vec<Self> {
+        let items = match self.value {
+            Some(Value::Array(items)) => items,
+            Some(_) => {
+                errors.refuse(self, "must be a list");
+                return Vec::new();
+            }
+            None => {
+                errors.refuse(self, "is required");
+                return Vec::new();
+            }
+        };
+        let place = |(index, item)| Self { value: Some(item), path: format!("{}[{index}]", self.path) };
+        let mut places: Vec<Self> = items.iter().enumerate().map(place).collect();
+        places.retain(|place| place.object(errors).is_some());
+        places
+    }
+
+    /// The same, with so many items.
+    pub(super) fn counted(&self, count: RangeInclusive<usize>, what: &str, errors: &mut Errors) -> Vec<Self> {
+        let there = self.value.and_then(Value::as_array).map(Vec::len);
+        if there.is_some_and(|there| !count.contains(&there)) {
+            errors.refuse(self, format!("must have {} to {} {what}", count.start(), count.end()));
+            return Vec::new();
+        }
+        self.objects(errors)
+    }
+
+    /// An address on the web that must be there.
+    pub(super) fn url(&self, errors: &mut Errors) {
+        let Some(text) = self.text(URL_CHARACTERS_MAX, errors) else { return };
+        let is_web = Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if !is_web && !text.trim().is_empty() {
+            errors.refuse(self, "must be an http or https URL");
+        }
+    }
+}

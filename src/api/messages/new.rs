@@ -1,0 +1,175 @@
+//! The body of `POST /messages`.
+
+use hotline_actors::tickets::AfterSend;
+use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, WrapupTypeId};
+use serde_json::{Map, Value, json};
+
+use crate::api::templates::Asked;
+use crate::web::values::{Accepted, MessageBody, Name, Number, Object, Text};
+use crate::web::{Fields, Input};
+
+/// A message to be sent.
+#[derive(Clone, Debug)]
+pub struct NewMessage {
+    pub(super) channel_id: Option<ChannelId>,
+    pub(super) recipient: Option<Recipient>,
+    pub(super) contact_name: Option<Name>,
+    pub(super) what: What,
+    pub(super) reopen_ticket: bool,
+    pub(super) after: AfterSend,
+    /// Also when nothing is closed: an id that does not exist is one all the same.
+    pub(super) wrapup_type_id: Option<WrapupTypeId>,
+}
+
+/// Whom a message is for, in the order of precedence.
+#[derive(Clone, Debug)]
+pub(super) enum Recipient {
+    Ticket(TicketId),
+    Contact(ContactId),
+    Number(Number),
+}
+
+/// What is written.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Text(MessageBody),
+    /// Its files come beside the fields.
+    Media {
+        caption: Option<MessageBody>,
+    },
+    Template(Asked),
+    Interactive(Map<String, Value>),
+}
+
+/// What can be sent: a note is none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Media,
+    Template,
+    Interactive,
+}
+
+const KINDS: [(&str, Kind); 4] =
+    [("text", Kind::Text), ("media", Kind::Media), ("template", Kind::Template), ("interactive", Kind::Interactive)];
+
+impl Accepted for Kind {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let word = value.as_str().map(str::trim);
+        let kind = KINDS.iter().find(|(name, _)| Some(*name) == word).map(|(_, kind)| *kind);
+        kind.ok_or_else(|| format!("must be one of {}", KINDS.map(|(name, _)| name).join(", ")))
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "enum": KINDS.map(|(name, _)| name),
+            "description": "`text` needs `body`, `media` a form with files in `medias`, `template` and `interactive` \
+                            the field of their name",
+        })
+    }
+}
+
+/// Buttons, a list, a link: as the official cloud API has them.
+struct Interactive(Map<String, Value>);
+
+impl Accepted for Interactive {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        Object::from_json(value).map(|object| Self(object.0))
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Object::from_text(text).map(|object| Self(object.0))
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "description": "The interactive object of the official cloud API, at most 65,536 bytes. A webchat shows \
+                            button, list, cta_url, location_request_message and carousel",
+            "example": question(),
+        })
+    }
+}
+
+impl Input for NewMessage {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let kind = fields.required::<Kind>("type");
+        let channel_id = fields.optional("channelId");
+        let ticket: Option<TicketId> = fields.optional("ticketId");
+        let contact: Option<ContactId> = fields.optional("contactId");
+        let number: Option<Number> = fields.optional("number");
+        if channel_id.is_none() && !fields.has("channelId") && !fields.has("ticketId") {
+            fields.refuse("channelId", "is required without ticketId");
+        }
+        let contact_name = fields.optional("contactName");
+        let body: Option<MessageBody> = fields.optional("body");
+        let template = fields.object("template", Asked::read);
+        let interactive = fields.optional::<Interactive>("interactive");
+        let needed = match kind {
+            Some(Kind::Text) => "body",
+            Some(Kind::Template) => "template",
+            Some(Kind::Interactive) => "interactive",
+            Some(Kind::Media) | None => "type",
+        };
+        if kind.is_some() && !fields.has(needed) {
+            fields.refuse(needed, "is required");
+        }
+        let reopen_ticket = fields.optional("reopenTicket").unwrap_or(false);
+        let queue_id: Option<QueueId> = fields.optional("queueId");
+        let close_ticket = fields.optional("closeTicket").unwrap_or(false);
+        let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
+        let wrapup_note: Option<Text> = fields.optional("wrapupNote");
+        let recipient =
+            ticket.map(Recipient::Ticket).or(contact.map(Recipient::Contact)).or(number.map(Recipient::Number));
+        // What is to be recorded at a closing that does not come is left out, as any field that does not apply.
+        let after = AfterSend {
+            queue_id,
+            close_ticket,
+            wrapup_type_id: wrapup_type_id.filter(|_| close_ticket),
+            wrapup_note: wrapup_note.filter(|_| close_ticket).map(|note| note.0),
+        };
+        let what = match kind? {
+            Kind::Text => What::Text(body?),
+            Kind::Media => What::Media { caption: body },
+            Kind::Template => What::Template(template?),
+            Kind::Interactive => What::Interactive(interactive?.0),
+        };
+        Some(Self { channel_id, recipient, contact_name, what, reopen_ticket, after, wrapup_type_id })
+    }
+
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![
+            (
+                "text",
+                json!({
+                    "channelId": 7, "number": "5511987654321", "contactName": "Maria Lima", "type": "text",
+                    "body": "{{greeting}}, {{firstName}}! Your order is on its way.",
+                }),
+            ),
+            ("media", json!({"ticketId": 7, "type": "media", "body": "Your invoice, {{firstName}}."})),
+            (
+                "template",
+                json!({
+                    "channelId": 7, "number": "5511987654321", "type": "template",
+                    "template": {
+                        "name": "order_shipped", "language": "en_US",
+                        "parameters": {"body": ["{{firstName}}", "4711"]},
+                    },
+                }),
+            ),
+            ("interactive", json!({"channelId": 7, "contactId": 7, "type": "interactive", "interactive": question()})),
+        ]
+    }
+}
+
+fn question() -> Value {
+    json!({
+        "type": "button",
+        "body": {"text": "Shall we deliver it tomorrow?"},
+        "action": {"buttons": [
+            {"type": "reply", "reply": {"id": "yes", "title": "Yes, please"}},
+            {"type": "reply", "reply": {"id": "no", "title": "No"}},
+        ]},
+    })
+}

@@ -1,0 +1,138 @@
+//! The templates of channels, as their providers told them lately.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dashmap::DashMap;
+use hotline_actors::channels::Account;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use hotline_persistence::{ChannelId, CompanyId};
+use moka::sync::Cache;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use super::Template;
+use crate::providers::Graph;
+use crate::web::{Answer, ApiError};
+
+/// How long what was fetched is taken for true. An approval is seen sooner: who names what is not there has it looked
+/// for anew.
+const FRESH_FOR: Duration = Duration::from_secs(300);
+
+/// How long after a fetch nobody looks anew for what was not there: wrong names must not become calls of the provider.
+const MISSED_FOR: Duration = Duration::from_secs(10);
+
+/// How long what was fetched serves while the provider does not answer.
+const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// Pause after a fetch that failed: those who wait behind it are told so, and do not wait one after the other.
+const FAILED_FOR: Duration = Duration::from_secs(5);
+
+/// Longest a fetch may take, all its pages together: somebody waits for it.
+const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Templates kept of all channels together, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
+const KEPT_BYTES_MAX: u64 = 64 << 20;
+
+type Key = (CompanyId, ChannelId);
+
+/// The cache.
+pub struct Templates {
+    graph: Graph,
+    kept: Cache<Key, Arc<Kept>>,
+    /// One fetch at a time for each channel, with when the last one failed.
+    turns: DashMap<Key, Arc<Mutex<Option<Instant>>>>,
+}
+
+/// What a provider told.
+struct Kept {
+    /// Of whom: a channel may be given another account.
+    account: (Account, Option<String>),
+    at: Instant,
+    templates: Arc<[Template]>,
+    bytes: u32,
+}
+
+impl Templates {
+    /// None yet; they are asked for over this.
+    pub fn new(graph: Graph) -> Self {
+        let weigher = |_: &Key, kept: &Arc<Kept>| kept.bytes;
+        let kept = Cache::builder().weigher(weigher).max_capacity(KEPT_BYTES_MAX).time_to_live(STALE_FOR).build();
+        Self { graph, kept, turns: DashMap::new() }
+    }
+
+    /// The templates of a channel, approved or not; other than phone channels have none.
+    ///
+    /// # Errors
+    /// `503` when they are not known and the provider does not tell.
+    pub async fn of(&self, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
+        self.not_older_than(FRESH_FOR, channel).await
+    }
+
+    /// The same after something was looked for in vain.
+    ///
+    /// # Errors
+    /// As [`Templates::of`].
+    pub async fn anew(&self, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
+        self.not_older_than(MISSED_FOR, channel).await
+    }
+
+    async fn not_older_than(&self, age_max: Duration, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
+        let Some(account) = account_of(channel) else { return Ok(Arc::new([])) };
+        let key = (channel.company_id, channel.id);
+        let kept = || self.kept.get(&key).filter(|kept| kept.account == account);
+        let fresh = || kept().filter(|kept| kept.at.elapsed() <= age_max).map(|kept| kept.templates.clone());
+        if let Some(templates) = fresh() {
+            return Ok(templates);
+        }
+        let turn = self.turns.entry(key).or_default().clone();
+        let mut failed_at = turn.lock().await;
+        // Fetched by whoever had the turn before.
+        if let Some(templates) = fresh() {
+            return Ok(templates);
+        }
+        let has_just_failed = failed_at.is_some_and(|at| at.elapsed() < FAILED_FOR);
+        if !has_just_failed {
+            if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
+                *failed_at = None;
+                let fetched =
+                    Kept { account: account.clone(), at: Instant::now(), templates: templates.clone(), bytes };
+                self.kept.insert(key, Arc::new(fetched));
+                return Ok(templates);
+            }
+            *failed_at = Some(Instant::now());
+        }
+        kept().map(|kept| kept.templates.clone()).ok_or_else(ApiError::unavailable)
+    }
+}
+
+/// Whose templates a channel may send; none when it is no phone channel, or is not connected to an account.
+fn account_of(channel: &ChannelRow) -> Option<(Account, Option<String>)> {
+    if channel.kind != ChannelType::Whatsapp {
+        return None;
+    }
+    let business_account = channel.settings().ok()?.business_account_id;
+    Some((Account::of(channel)?, business_account))
+}
+
+async fn fetch(
+    graph: &Graph,
+    (account, business_account): &(Account, Option<String>),
+) -> Option<(Arc<[Template]>, u32)> {
+    let fetched = graph.templates(account, business_account.as_deref());
+    let rows = match tokio::time::timeout(FETCH_TIME_MAX, fetched).await {
+        Ok(Ok(rows)) => rows,
+        Ok(Err(error)) => {
+            tracing::warn!(channel.id = %account.channel, %error, "the templates of a channel cannot be fetched");
+            return None;
+        }
+        Err(_) => {
+            tracing::warn!(channel.id = %account.channel, "the templates of a channel do not come in time");
+            return None;
+        }
+    };
+    let bytes: usize = rows.iter().map(|row| row.to_string().len()).sum();
+    // What has no name or language cannot be sent anyway.
+    let templates = rows.iter().filter_map(|row| Template::deserialize(row).ok()).collect();
+    Some((templates, u32::try_from(bytes).unwrap_or(u32::MAX)))
+}

@@ -1,0 +1,257 @@
+//! What a call of a provider says, in the words of no provider; and how its JSON is read: one part that nobody can
+//! read never spoils the others.
+
+use chrono::{DateTime, Utc};
+use hotline_actors::engine::Inbound;
+use hotline_persistence::tables::contacts::Referral;
+use hotline_persistence::tables::messages::{MessageError, Milestone};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Bytes of what is said, as everywhere.
+const BODY_BYTES_MAX: usize = 65_536;
+
+/// Characters of a name, as everywhere.
+const NAME_CHARACTERS_MAX: usize = 255;
+
+/// Characters of an address of the web, or of another free text.
+const TEXT_CHARACTERS_MAX: usize = 10_000;
+
+/// Bytes of an id. A provider's have some hundred; what is longer would not fit an index.
+const ID_BYTES_MAX: usize = 1024;
+
+/// Milliseconds of a time that is told in seconds are never that many: they would be in the year 5138.
+const SECONDS_MAX: i64 = 100_000_000_000;
+
+/// Everything one call says.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    /// In its order.
+    pub events: Vec<Event>,
+    /// Parts that say nothing a conversation has a place for: echoes of our own messages, reactions taken back, other
+    /// news of the account.
+    pub ignored: usize,
+    /// Parts nobody can read.
+    pub unreadable: usize,
+}
+
+/// One thing that happened.
+#[derive(Debug)]
+pub(super) struct Event {
+    /// The number or page it happened to, as the provider names it.
+    pub account: Option<String>,
+    /// What happened.
+    pub what: What,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    /// A contact has written.
+    Said(Box<Inbound>),
+    /// One of our messages has come further.
+    Status { message_id: String, milestone: Milestone, at: Option<DateTime<Utc>> },
+    /// All of our messages to a contact up to a time have.
+    Until { address: String, milestone: Milestone, until: DateTime<Utc> },
+    /// A contact came by a link, and has not written yet.
+    Came { address: String, referral: Referral },
+}
+
+/// A file the provider holds, as its message keeps it until it is fetched: in the column `media`, under `wanted`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Wanted {
+    /// The provider's id of the file: its address is to be asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Or its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What it is said to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// What it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<String>,
+}
+
+impl Wanted {
+    /// As a message keeps it.
+    pub(super) fn into_media(self) -> Value {
+        serde_json::json!({"wanted": self})
+    }
+
+    /// What a message still wants.
+    pub(super) fn of(media: &Value) -> Option<Self> {
+        Self::deserialize(media.get("wanted")?).ok()
+    }
+}
+
+/// The JSON of a body. Half a character, as a name that was cut may end with, is replaced, not refused: it would be
+/// repeated for days.
+pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Some(value);
+    }
+    serde_json::from_str(&with_whole_characters(&String::from_utf8_lossy(bytes))).ok()
+}
+
+/// Replaces escapes of half characters.
+fn with_whole_characters(json: &str) -> String {
+    let mut whole = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(start) = rest.find('\\') {
+        let (before, escape) = rest.split_at(start);
+        whole.push_str(before);
+        let length = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                whole.push_str("\\ufffd");
+                rest = &escape[6..];
+                continue;
+            }
+            (Some(_), _) => 6,
+            // The backslash and the character it escapes.
+            (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        whole.push_str(&escape[..length]);
+        rest = &escape[length..];
+    }
+    whole.push_str(rest);
+    whole
+}
+
+/// The number of an escape `\uXXXX` at the beginning of a text.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// The elements of a field that is a list.
+pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A field that is a text, or a number in place of one; none when it is empty.
+pub(super) fn text(value: &Value, field: &str) -> Option<String> {
+    scalar(value.get(field)?).map(|text| cut(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
+}
+
+/// A text of a nested object.
+pub(super) fn text_at(value: &Value, pointer: &str) -> Option<String> {
+    scalar(value.pointer(pointer)?).map(|text| cut(text, TEXT_CHARACTERS_MAX)).filter(|text| !text.is_empty())
+}
+
+/// An id: never cut, since a part of it would name something else.
+pub(super) fn id(value: &Value, field: &str) -> Option<String> {
+    scalar(value.get(field)?).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
+}
+
+/// An id in a nested object.
+pub(super) fn id_at(value: &Value, pointer: &str) -> Option<String> {
+    scalar(value.pointer(pointer)?).filter(|id| !id.is_empty() && id.len() <= ID_BYTES_MAX)
+}
+
+/// A name: one line, and not blank.
+pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
+    let name = scalar(value.pointer(pointer)?)?;
+    let line: Vec<&str> = name.split_whitespace().collect();
+    Some(cut(line.join(" "), NAME_CHARACTERS_MAX)).filter(|name| !name.is_empty())
+}
+
+/// A time in seconds or milliseconds since 1970, as a number or a text.
+pub(super) fn time(value: &Value, field: &str) -> Option<DateTime<Utc>> {
+    let number: i64 = scalar(value.get(field)?)?.parse().ok()?;
+    if number > SECONDS_MAX { DateTime::from_timestamp_millis(number) } else { DateTime::from_timestamp(number, 0) }
+        .filter(|at| *at > DateTime::UNIX_EPOCH)
+}
+
+/// What is said, as far as a message holds it; none when it is blank.
+pub(super) fn body(text: impl Into<String>) -> Option<String> {
+    let mut text = text.into().replace('\0', "");
+    if text.len() > BODY_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(BODY_BYTES_MAX));
+    }
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// A text of many parts, each on a line of its own; those that are not there are left out.
+pub(super) fn lines(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let lines: Vec<String> = parts.into_iter().flatten().collect();
+    body(lines.join("\n"))
+}
+
+/// What stands in place of something a message has no form for: its kind.
+pub(super) fn placeholder(kind: &str) -> String {
+    format!("[{}]", cut(kind.to_owned(), NAME_CHARACTERS_MAX))
+}
+
+/// Where something is, as a text anybody can follow.
+pub(super) fn place(name: Option<String>, address: Option<String>, at: &Value) -> Option<String> {
+    let coordinate = |short: &str, long: &str| at.get(short).or_else(|| at.get(long)).and_then(Value::as_f64);
+    let link = coordinate("lat", "latitude")
+        .zip(coordinate("long", "longitude"))
+        .map(|(latitude, longitude)| format!("https://www.google.com/maps?q={latitude},{longitude}"));
+    lines([name, address, link])
+}
+
+/// Why a message failed, of the first of a provider's errors.
+pub(super) fn failure(errors: &[Value]) -> MessageError {
+    let error = errors.first().unwrap_or(&Value::Null);
+    let message =
+        text_at(error, "/error_data/details").or_else(|| text(error, "message")).or_else(|| text(error, "title"));
+    MessageError {
+        code: text(error, "code").unwrap_or_else(|| "unknown".to_owned()),
+        message: message.unwrap_or_else(|| "the provider says no more".to_owned()),
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        // What Postgres cannot store.
+        Value::String(text) if text.contains('\0') => Some(text.replace('\0', "")),
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn cut(text: String, characters_max: usize) -> String {
+    match text.char_indices().nth(characters_max) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn half_a_character_does_not_spoil_a_body() {
+        let whole = br#"{"a": "\ud83d\ude00", "b": "\\ud83d", "c": "\"\u00e9"}"#;
+        assert_eq!(parse(whole), Some(json!({"a": "😀", "b": "\\ud83d", "c": "\"é"})));
+        let half = br#"{"name": "An\ud83d", "b": "\ud83d\ude00 \\ud83d \udE00", "c": 1}"#;
+        assert_eq!(parse(half), Some(json!({"name": "An\u{fffd}", "b": "😀 \\ud83d \u{fffd}", "c": 1})));
+        assert_eq!(parse(b"{\"a\": \"x\xff\"}"), Some(json!({"a": "x\u{fffd}"})));
+        for broken in [&b"{"[..], b"", b"\\", b"{\"a\": \"\\u", b"{\"a\": \"\\ud83d", b"\"\\\xc3\xa9"] {
+            assert_eq!(parse(broken), None);
+        }
+    }
+
+    #[test]
+    fn texts_fit_where_they_are_stored_and_ids_are_whole_or_none() {
+        let value = json!({"name": format!("  A\n {}", "é".repeat(300)), "nul": "a\0b", "number": 7, "no": null,
+            "long": "x".repeat(ID_BYTES_MAX + 1), "s": "1749416383", "ms": 1_749_416_383_500_i64, "bad": "soon"});
+        assert_eq!(name_at(&value, "/name").map(|name| name.chars().count()), Some(255));
+        assert_eq!(text(&value, "nul").as_deref(), Some("ab"));
+        assert_eq!((id(&value, "number").as_deref(), id(&value, "no"), id(&value, "long")), (Some("7"), None, None));
+        assert_eq!(time(&value, "s").map(|at| at.timestamp()), Some(1_749_416_383));
+        assert_eq!(time(&value, "ms").map(|at| at.timestamp_millis()), Some(1_749_416_383_500));
+        assert_eq!(time(&value, "bad"), None);
+        assert_eq!(body("é".repeat(40_000)).map(|body| body.len()), Some(BODY_BYTES_MAX));
+        assert_eq!(body(" \n"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Carries out what a call says.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_web::web::Data;
+use chrono::Utc;
+use futures_util::{StreamExt, stream};
+use hotline_actors::engine::Inbound;
+use hotline_actors::{Organization, Refusal};
+use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::{ChannelId, CompanyId};
+use serde::Serialize;
+
+use super::call::{Call, Event, What};
+use crate::app::App;
+
+/// Conversations a call is carried out in at once: enough to share the journal's syncs.
+const AT_ONCE: usize = 16;
+
+/// What became of a call's parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Tally {
+    /// Taken now.
+    pub taken: usize,
+    /// Taken before: the call, or a part of it, is a repetition.
+    pub repeated: usize,
+    /// Nothing a conversation has a place for.
+    pub ignored: usize,
+    /// Nothing anybody can read.
+    pub unreadable: usize,
+}
+
+#[derive(Default)]
+struct Counts {
+    taken: AtomicUsize,
+    repeated: AtomicUsize,
+    unreadable: AtomicUsize,
+}
+
+/// Carries everything out that can be: of one contact in the order in which it was told.
+///
+/// # Errors
+/// Why something cannot be taken now. What was taken stays: the provider repeats the call, and it is not taken twice.
+pub(super) async fn take(app: &Data<App>, channel: &ChannelRow, call: Call) -> Result<Tally, Refusal> {
+    let company = channel.company_id;
+    let organization = app.engine.directory().company(company).ok_or(Refusal::NotFound)?;
+    let settings = channel.settings()?;
+    let Call { events, mut ignored, unreadable } = call;
+    let mut strands: HashMap<(ChannelId, String), Vec<What>> = HashMap::new();
+    for Event { account, what } in events {
+        match addressee(&organization, channel, &settings, account.as_deref()) {
+            Some(channel) => strands.entry((channel, strand(&what))).or_default().push(what),
+            None => ignored += 1,
+        }
+    }
+    let counts = Counts::default();
+    let strands = stream::iter(strands).map(|((channel, _), strand)| follow(app, company, channel, strand, &counts));
+    let outcomes: Vec<Result<(), Refusal>> = strands.buffer_unordered(AT_ONCE).collect().await;
+    if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
+        return Err(refusal);
+    }
+    let tally = Tally {
+        taken: counts.taken.into_inner(),
+        repeated: counts.repeated.into_inner(),
+        ignored,
+        unreadable: unreadable + counts.unreadable.into_inner(),
+    };
+    if tally.unreadable > 0 {
+        tracing::warn!(company.id = %company, channel.id = %channel.id, parts = tally.unreadable, "a call has parts nobody can read");
+    }
+    Ok(tally)
+}
+
+/// Whose conversation it belongs to: what is told of one comes in one order.
+fn strand(what: &What) -> String {
+    match what {
+        What::Said(inbound) => {
+            let from = &inbound.from;
+            let number = from.number.as_ref().map(|number| number.digits.as_str());
+            format!("contact {}", number.or(from.address.as_deref()).unwrap_or_default())
+        }
+        What::Until { address, .. } | What::Came { address, .. } => format!("contact {address}"),
+        What::Status { message_id, .. } => format!("message {message_id}"),
+    }
+}
+
+/// The channel something happened to. A provider calls one address for all numbers of an account: what is told of
+/// another number belongs to its own channel, if the company has one with the same secret, and else to nobody.
+fn addressee(
+    organization: &Organization,
+    called: &ChannelRow,
+    settings: &ChannelSettings,
+    account: Option<&str>,
+) -> Option<ChannelId> {
+    let account_of = |settings: &ChannelSettings| match called.kind {
+        ChannelType::Whatsapp => settings.phone_number_id.clone(),
+        _ => settings.page_id.clone(),
+    };
+    let (Some(account), Some(own)) = (account, account_of(settings)) else { return Some(called.id) };
+    if account == own {
+        return Some(called.id);
+    }
+    let sibling = organization.channels.values().find(|other| {
+        other.kind == called.kind
+            && other.settings().is_ok_and(|other| {
+                account_of(&other).as_deref() == Some(account) && other.app_secret == settings.app_secret
+            })
+    });
+    // The account that is told of on instagram is not the page that may be named in its settings.
+    sibling.map(|sibling| sibling.id).or((called.kind == ChannelType::Instagram).then_some(called.id))
+}
+
+async fn follow(
+    app: &Data<App>,
+    company: CompanyId,
+    channel: ChannelId,
+    strand: Vec<What>,
+    counts: &Counts,
+) -> Result<(), Refusal> {
+    for what in strand {
+        let counted = match carry_out(app, company, channel, what).await {
+            Ok(true) => &counts.taken,
+            Ok(false) => &counts.repeated,
+            Err(refusal @ (Refusal::Unavailable(_) | Refusal::Defect(_))) => return Err(refusal),
+            // It will be refused as often as it is repeated.
+            Err(refusal) => {
+                tracing::warn!(%refusal, company.id = %company, channel.id = %channel, "a part of a call is refused");
+                &counts.unreadable
+            }
+        };
+        counted.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// False when it was taken before.
+async fn carry_out(app: &Data<App>, company: CompanyId, channel: ChannelId, what: What) -> Result<bool, Refusal> {
+    let engine = &app.engine;
+    match what {
+        What::Said(inbound) => said(app, company, channel, *inbound).await,
+        What::Status { message_id, milestone, at } => {
+            let at = at.unwrap_or_else(Utc::now);
+            engine.tell(company, channel, &message_id, milestone, at).await.map(|()| true)
+        }
+        What::Until { address, milestone, until } => {
+            engine.tell_until(company, channel, &address, milestone, until).await.map(|()| true)
+        }
+        What::Came { address, referral } => engine.came(company, channel, &address, referral).await.map(|()| true),
+    }
+}
+
+async fn said(app: &Data<App>, company: CompanyId, channel: ChannelId, inbound: Inbound) -> Result<bool, Refusal> {
+    let has_file = inbound.media.is_some();
+    match app.engine.take_in(company, channel, inbound).await? {
+        Some(message) => {
+            if has_file {
+                app.hooks.downloads.begin(&message);
+            }
+            Ok(true)
+        }
+        None => Ok(false),
+    }
+}

@@ -1,0 +1,162 @@
+//! Where the providers of phone and social channels call: `/hooks/{publicKey}`, outside the API, since they hold no
+//! token of a company.
+//!
+//! `GET` answers the challenge by which a provider makes sure of the address. `POST` takes what it tells: what contacts
+//! write, and how far our messages have come. It is believed if its body is signed with the channel's app secret
+//! (`signature.rs`), and answered `200` once everything it says is durable.
+//!
+//! # What is answered, and why
+//!
+//! A provider repeats a call that is not answered `200`, for days, and gives up an address that fails for long. So:
+//!
+//! - `200` to everything signed that could be taken, was taken before, or can never be read: its repetition would bring
+//!   the same bytes. Parts that cannot be read are counted in the answer and in the log; the others are taken.
+//! - `503` when something could not be taken now (the database is needed and away, the journal is full): all that was
+//!   taken stays, and the repetition adds the rest.
+//! - `401` without a good signature, nothing stored. `404` for a key no such channel has. `429` to an address that was
+//!   refused too often, `413` beyond what a provider sends.
+//!
+//! A call is carried out to its end also when the provider hangs up: its repetition finds it done.
+
+mod call;
+mod downloads;
+mod guard;
+mod intake;
+mod numbers;
+mod signature;
+mod social;
+mod whatsapp;
+
+use std::net::IpAddr;
+
+use actix_web::http::header::{CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS};
+use actix_web::web::{self, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use hotline_actors::Refusal;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use serde_json::{Value, json};
+
+use self::call::Call;
+pub use self::downloads::Downloads;
+use self::guard::{CALL_BYTES_MAX, Guard};
+use self::intake::{Tally, take};
+use crate::app::App;
+use crate::web::{Answer, ApiError, body, origin};
+
+/// The path.
+pub const PATH: &str = "/hooks/{publicKey}";
+
+/// Bytes of a challenge: a provider's is a number.
+const CHALLENGE_BYTES_MAX: usize = 1024;
+
+/// What the calls share.
+pub struct Hooks {
+    guard: Guard,
+    /// Files that are fetched from the providers.
+    pub downloads: Downloads,
+}
+
+impl Hooks {
+    /// With files fetched so.
+    pub fn new(downloads: Downloads) -> Self {
+        Self { guard: Guard::default(), downloads }
+    }
+}
+
+/// `GET /hooks/{publicKey}`: the provider makes sure that the address is ours.
+/// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
+pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse> {
+    let address = caller(&request, &app);
+    let channel = channel(&request, &app, address)?;
+    app.hooks.guard.check(address, Some((channel.company_id, channel.id)))?;
+    let (mut mode, mut token, mut challenge) = (None, None, None);
+    for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
+        match &*name {
+            "hub.mode" => mode = Some(value.into_owned()),
+            "hub.verify_token" => token = Some(value.into_owned()),
+            "hub.challenge" => challenge = Some(value.into_owned()),
+            _ => {}
+        }
+    }
+    let expected = channel.settings()?.verify_token;
+    let is_known = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
+    if !is_known {
+        app.hooks.guard.refused(address, Some((channel.company_id, channel.id)));
+        return Err(ApiError {
+            message: "the verify token is missing or invalid".to_owned(),
+            ..ApiError::unauthorized()
+        });
+    }
+    let challenge = challenge.filter(|challenge| challenge.len() <= CHALLENGE_BYTES_MAX);
+    match (mode.as_deref(), challenge) {
+        (Some("subscribe"), Some(challenge)) => Ok(HttpResponse::Ok()
+            .content_type("text/plain; charset=utf-8")
+            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+            .body(challenge)),
+        _ => Err(ApiError::bad_request("hub.mode must be `subscribe`, and hub.challenge is required")),
+    }
+}
+
+/// `POST /hooks/{publicKey}`: the provider tells what happened.
+pub async fn receive(request: HttpRequest, app: Data<App>, payload: web::Payload) -> Answer<HttpResponse> {
+    let address = caller(&request, &app);
+    let channel = channel(&request, &app, address)?;
+    let key = (channel.company_id, channel.id);
+    app.hooks.guard.check(address, Some(key))?;
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let seat = app.hooks.guard.seat(address, key, length).await?;
+    let bytes = body::read_up_to(&mut payload.into_inner(), CALL_BYTES_MAX).await?;
+    let secret = channel.settings()?.app_secret;
+    if !secret.is_some_and(|secret| signature::is_valid(request.headers(), &bytes, &secret)) {
+        app.hooks.guard.refused(address, Some(key));
+        return Err(ApiError { message: "the signature is missing or invalid".to_owned(), ..ApiError::unauthorized() });
+    }
+    let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
+    if !organization.company.active {
+        return Err(ApiError::company_inactive());
+    }
+    let carrying_out = app.clone();
+    let carried_out = app.engine.background().spawn(async move {
+        let _seat = seat;
+        let call = read(&channel, call::parse(&bytes).as_ref());
+        drop(bytes);
+        take(&carrying_out, &channel, call).await
+    });
+    let tally = carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?;
+    fail::fail_point!("hook_taken", |_| Err(ApiError::unavailable()));
+    Ok(answer(tally))
+}
+
+fn answer(tally: Tally) -> HttpResponse {
+    HttpResponse::Ok().json(json!({"data": tally}))
+}
+
+/// What a call says. One nobody can read says nothing, as often as it comes.
+fn read(channel: &ChannelRow, call: Option<&Value>) -> Call {
+    let object = call.and_then(|call| call.get("object")?.as_str());
+    match (channel.kind, call, object) {
+        (ChannelType::Whatsapp, Some(call), Some("whatsapp_business_account")) => whatsapp::read(call),
+        (ChannelType::Messenger, Some(call), Some("page")) => social::read(call, social::MESSENGER),
+        // An instagram account that is connected by its page may be told of as either.
+        (ChannelType::Instagram, Some(call), Some("instagram" | "page")) => social::read(call, social::INSTAGRAM),
+        (_, Some(Value::Object(_)), Some(_)) => Call { ignored: 1, ..Call::default() },
+        _ => Call { unreadable: 1, ..Call::default() },
+    }
+}
+
+fn caller(request: &HttpRequest, app: &App) -> Option<IpAddr> {
+    origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies)
+}
+
+/// The channel a path names.
+fn channel(request: &HttpRequest, app: &App, address: Option<IpAddr>) -> Answer<ChannelRow> {
+    app.hooks.guard.check(address, None)?;
+    let directory = app.engine.directory();
+    let named = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
+    let channel = named.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
+    // A webchat has no provider.
+    channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {
+        app.hooks.guard.refused(address, None);
+        ApiError::not_found()
+    })
+}

@@ -1,0 +1,236 @@
+//! The social channels' calls. Both speak of `messaging` events:
+//! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/messages>,
+//! beside it `message-deliveries`, `message-reads`, `message-reactions`, `messaging_postbacks` and
+//! `messaging_referrals`; for instagram <https://developers.facebook.com/docs/instagram-messaging/webhooks> and
+//! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
+//!
+//! A text is a text; each file is a message with the text as the first one's caption; a chosen button (`postback`) is
+//! its title; a reaction is its emoji, quoting the message it is for. What else is attached (a story, a shared post)
+//! is a text that names it and links to it. Neither says what a contact is called. Echoes of our own messages, messages
+//! that were taken back, and what other applications are to answer (`standby`) are no messages.
+
+use hotline_actors::engine::{Inbound, Sender};
+use hotline_persistence::tables::contacts::Referral;
+use hotline_persistence::tables::messages::Milestone;
+use serde_json::{Value, json};
+
+use super::call::{
+    Call, Event, Wanted, What, body, id, id_at, lines, list, name_at, place, placeholder, text, text_at, time,
+};
+
+/// The kinds of attachment that are files.
+const FILES: [&str; 5] = ["image", "audio", "video", "file", "sticker"];
+
+/// Attachments of a message that are taken: more than anybody sends at once.
+const ATTACHMENTS_MAX: usize = 32;
+
+/// The fields instagram tells of events under, where it does not list them as `messaging`.
+const FIELDS: [&str; 6] = [
+    "messages",
+    "messaging_postbacks",
+    "messaging_seen",
+    "message_reactions",
+    "messaging_referral",
+    "messaging_referrals",
+];
+
+/// Which of the two.
+#[derive(Clone, Copy)]
+pub(super) struct Network {
+    /// What contacts come by.
+    pub origin: &'static str,
+    /// What contacts are called who have no name.
+    pub name: &'static str,
+}
+
+pub(super) const MESSENGER: Network = Network { origin: "messenger", name: "Messenger" };
+pub(super) const INSTAGRAM: Network = Network { origin: "instagram", name: "Instagram" };
+
+/// Reads a call.
+pub(super) fn read(call: &Value, network: Network) -> Call {
+    let mut read = Call::default();
+    for entry in list(call, "entry") {
+        let account = id(entry, "id");
+        for event in list(entry, "messaging") {
+            network.read_event(account.as_deref(), event, &mut read);
+        }
+        for change in list(entry, "changes") {
+            let field = change.get("field").and_then(Value::as_str);
+            match change.get("value") {
+                Some(event) if field.is_some_and(|field| FIELDS.contains(&field)) => {
+                    network.read_event(account.as_deref(), event, &mut read);
+                }
+                _ => read.ignored += 1,
+            }
+        }
+        read.ignored += list(entry, "standby").len();
+    }
+    read
+}
+
+impl Network {
+    fn read_event(self, account: Option<&str>, event: &Value, read: &mut Call) {
+        let Some(sender) = id_at(event, "/sender/id") else {
+            read.unreadable += 1;
+            return;
+        };
+        let before = read.events.len();
+        let mut add = |what| read.events.push(Event { account: account.map(str::to_owned), what });
+        let mut is_readable = true;
+        if let Some(message) = event.get("message") {
+            is_readable = self.read_message(&sender, event, message, &mut add);
+        } else if let Some(postback) = event.get("postback") {
+            add(What::Said(Box::new(self.postback(&sender, event, postback))));
+        } else if let Some(reaction) = event.get("reaction") {
+            match self.reaction(&sender, event, reaction) {
+                Some(Some(inbound)) => add(What::Said(Box::new(inbound))),
+                Some(None) => {}
+                None => is_readable = false,
+            }
+        } else if let Some(delivery) = event.get("delivery") {
+            reached(&sender, event, delivery, &Milestone::Delivered, &mut add);
+        } else if let Some(seen) = event.get("read") {
+            reached(&sender, event, seen, &Milestone::Read, &mut add);
+        } else if let Some(told) = event.get("referral") {
+            add(What::Came { address: sender, referral: referral(told) });
+        }
+        match (read.events.len() == before, is_readable) {
+            (_, false) => read.unreadable += 1,
+            (true, true) => read.ignored += 1,
+            (false, true) => {}
+        }
+    }
+
+    fn inbound(self, sender: &str, event: &Value, message_id: String) -> Inbound {
+        let last = sender.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
+        Inbound {
+            message_id,
+            written_at: time(event, "timestamp"),
+            from: Sender {
+                number: None,
+                address: Some(sender.to_owned()),
+                name: name_at(event, "/sender/name"),
+                fallback_name: format!("{} {}", self.name, &sender[last..]),
+                social_username: name_at(event, "/sender/username"),
+                origin: self.origin,
+            },
+            body: None,
+            media: None,
+            quotes: None,
+            referral: Referral::default(),
+        }
+    }
+
+    /// False when nobody can read it.
+    fn read_message(self, sender: &str, event: &Value, message: &Value, add: &mut impl FnMut(What)) -> bool {
+        let is = |flag: &str| message.get(flag).and_then(Value::as_bool) == Some(true);
+        if is("is_echo") || is("is_self") || is("is_deleted") {
+            return true;
+        }
+        let Some(mid) = id(message, "mid") else { return false };
+        let mut first = self.inbound(sender, event, mid.clone());
+        first.quotes = id_at(message, "/reply_to/mid");
+        first.referral = referral(message.get("referral").unwrap_or(&Value::Null));
+        let story = text_at(message, "/reply_to/story/url").map(|url| format!("{} {url}", placeholder("story")));
+        let said = message.get("text").and_then(Value::as_str).map(str::to_owned);
+        first.body = lines([story, said]);
+
+        let mut files = Vec::new();
+        for attachment in list(message, "attachments").iter().take(ATTACHMENTS_MAX) {
+            let kind = text(attachment, "type").unwrap_or_else(|| "attachment".to_owned());
+            match text_at(attachment, "/payload/url") {
+                Some(url) if FILES.contains(&kind.as_str()) => {
+                    let file_name = name_at(attachment, "/payload/title").or_else(|| name_at(attachment, "/name"));
+                    files.push(Wanted { url: Some(url), file_name, ..Wanted::default() });
+                }
+                url => first.body = lines([first.body.take(), Some(attached(&kind, attachment, url))]),
+            }
+        }
+        if first.body.is_none() && files.is_empty() {
+            first.body = body(placeholder(if is("is_unsupported") { "unsupported" } else { "message" }));
+        }
+        let mut files = files.into_iter().map(Wanted::into_media);
+        first.media = files.next();
+        add(What::Said(Box::new(first)));
+        for (media, number) in files.zip(2..) {
+            // One message at the provider, several here: each needs an id of its own to be taken once.
+            let more = self.inbound(sender, event, format!("{mid}#{number}"));
+            add(What::Said(Box::new(Inbound { media: Some(media), ..more })));
+        }
+        true
+    }
+
+    fn postback(self, sender: &str, event: &Value, postback: &Value) -> Inbound {
+        // Older ones have no id; nobody presses two buttons in a millisecond.
+        let message_id = id(postback, "mid").unwrap_or_else(|| happened("postback", sender, event));
+        let title = text(postback, "title").or_else(|| text(postback, "payload"));
+        Inbound {
+            body: body(title.unwrap_or_else(|| placeholder("postback"))),
+            referral: referral(postback.get("referral").unwrap_or(&Value::Null)),
+            ..self.inbound(sender, event, message_id)
+        }
+    }
+
+    /// None when nobody can read it; nothing when it was taken back.
+    fn reaction(self, sender: &str, event: &Value, reaction: &Value) -> Option<Option<Inbound>> {
+        let mid = id(reaction, "mid")?;
+        if text(reaction, "action").as_deref() == Some("unreact") {
+            return Some(None);
+        }
+        let emoji = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)))?;
+        let message_id = format!("{}:{mid}", happened("reaction", sender, event));
+        Some(Some(Inbound { body: body(emoji), quotes: Some(mid), ..self.inbound(sender, event, message_id) }))
+    }
+}
+
+/// An id for what the provider gives none.
+fn happened(what: &str, sender: &str, event: &Value) -> String {
+    format!("{what}:{sender}:{}", text(event, "timestamp").unwrap_or_default())
+}
+
+/// What our messages have reached: each that is named, and where none is, all up to a time.
+fn reached(sender: &str, event: &Value, told: &Value, milestone: &Milestone, add: &mut impl FnMut(What)) {
+    let at = time(told, "watermark").or_else(|| time(event, "timestamp"));
+    let mut named: Vec<String> = list(told, "mids").iter().filter_map(|mid| id(&json!({"mid": mid}), "mid")).collect();
+    named.extend(id(told, "mid"));
+    if named.is_empty()
+        && let Some(until) = time(told, "watermark")
+    {
+        add(What::Until { address: sender.to_owned(), milestone: milestone.clone(), until });
+    }
+    for message_id in named {
+        add(What::Status { message_id, milestone: milestone.clone(), at });
+    }
+}
+
+/// What is attached and is no file.
+fn attached(kind: &str, attachment: &Value, url: Option<String>) -> String {
+    let payload = attachment.get("payload").unwrap_or(&Value::Null);
+    let title = text(attachment, "title").or_else(|| text(payload, "title"));
+    if let Some(at) = payload.get("coordinates")
+        && let Some(place) = place(title.clone(), None, at)
+    {
+        return place;
+    }
+    let link = url.or_else(|| text(attachment, "url")).or_else(|| text(payload, "link"));
+    [Some(placeholder(kind)), title, link].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The advertisement or link that brought the contact.
+fn referral(told: &Value) -> Referral {
+    let ad = told.get("ads_context_data").unwrap_or(&Value::Null);
+    let (photo, video) = (text(ad, "photo_url"), text(ad, "video_url"));
+    let media_type = match (&photo, &video) {
+        (Some(_), _) => Some("image".to_owned()),
+        (None, Some(_)) => Some("video".to_owned()),
+        (None, None) => None,
+    };
+    Referral {
+        ctwa_clid: text(told, "ctwa_clid"),
+        source_url: text(told, "referer_uri").or_else(|| text(told, "source_url")),
+        source_id: text(told, "ad_id").or_else(|| text(told, "ref")),
+        headline: text(ad, "ad_title"),
+        media_type,
+        media_url: photo.or(video),
+    }
+}

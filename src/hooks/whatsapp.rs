@@ -1,0 +1,237 @@
+//! The phone channel's calls, as the provider documents them under "messages webhook reference":
+//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages>, with a
+//! page for each kind of message (`…/messages/reaction`, `…/messages/unsupported`, …) and one for statuses.
+//!
+//! What a kind becomes:
+//!
+//! | kind | message |
+//! |---|---|
+//! | `text` | the text |
+//! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it was fetched, with its caption |
+//! | `location`, `contacts`, `order` | a text with what they hold, line by line |
+//! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to |
+//! | `reaction` | the emoji, quoting the message it is for, as other desks show it; one taken back is no message |
+//! | `system` (a number was changed) | what the provider says of it |
+//! | any other, also `unsupported` | a text that names the kind: an agent sees that something came |
+//!
+//! A person who hides their number is named by an id scoped to the business (`from_user_id`):
+//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
+
+use hotline_actors::engine::{Inbound, Number, Sender};
+use hotline_persistence::tables::contacts::Referral;
+use hotline_persistence::tables::messages::Milestone;
+use serde_json::Value;
+
+use super::call::{
+    Call, Event, Wanted, What, body, failure, id, id_at, lines, list, name_at, place, placeholder, text, text_at, time,
+};
+use super::numbers;
+
+/// The kinds of message that are files.
+const FILES: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
+
+/// Reads a call.
+pub(super) fn read(call: &Value) -> Call {
+    let mut read = Call::default();
+    for change in list(call, "entry").iter().flat_map(|entry| list(entry, "changes")) {
+        let value = change.get("value").unwrap_or(&Value::Null);
+        if change.get("field").and_then(Value::as_str) == Some("messages") {
+            read_messages(value, &mut read);
+        } else {
+            read.ignored += 1;
+        }
+    }
+    read
+}
+
+fn read_messages(value: &Value, read: &mut Call) {
+    let account = id_at(value, "/metadata/phone_number_id");
+    let contacts = list(value, "contacts");
+    for message in list(value, "messages") {
+        match said(message, contacts) {
+            Said::Message(inbound) => {
+                read.events.push(Event { account: account.clone(), what: What::Said(inbound) });
+            }
+            Said::Nothing => read.ignored += 1,
+            Said::Unreadable => read.unreadable += 1,
+        }
+    }
+    for status in list(value, "statuses") {
+        let Some(message_id) = id(status, "id") else {
+            read.unreadable += 1;
+            continue;
+        };
+        match milestone(status) {
+            Some(milestone) => {
+                let what = What::Status { message_id, milestone, at: time(status, "timestamp") };
+                read.events.push(Event { account: account.clone(), what });
+            }
+            None => read.ignored += 1,
+        }
+    }
+    for error in list(value, "errors") {
+        let code = text(error, "code");
+        tracing::warn!(code, "a provider tells of an error that belongs to no message");
+        read.ignored += 1;
+    }
+}
+
+fn milestone(status: &Value) -> Option<Milestone> {
+    match status.get("status")?.as_str()? {
+        "sent" => Some(Milestone::Sent),
+        "delivered" => Some(Milestone::Delivered),
+        // A voice message that was played was read.
+        "read" | "played" => Some(Milestone::Read),
+        "failed" => Some(Milestone::Failed(failure(list(status, "errors")))),
+        _ => None,
+    }
+}
+
+enum Said {
+    Message(Box<Inbound>),
+    Nothing,
+    Unreadable,
+}
+
+fn said(message: &Value, contacts: &[Value]) -> Said {
+    let (Some(message_id), Some(from)) = (id(message, "id"), sender(message, contacts)) else {
+        return Said::Unreadable;
+    };
+    let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
+    let part = message.get(&kind).unwrap_or(&Value::Null);
+    let mut quotes = id_at(message, "/context/id");
+    let mut media = None;
+    let body = match kind.as_str() {
+        "text" => text_body(part),
+        file if FILES.contains(&file) => {
+            media = wanted(part).map(Wanted::into_media);
+            text(part, "caption").and_then(body)
+        }
+        "reaction" => {
+            quotes = id(part, "message_id");
+            match text(part, "emoji") {
+                Some(emoji) => body(emoji),
+                None => return Said::Nothing,
+            }
+        }
+        "button" => text(part, "text").and_then(body),
+        "interactive" => choice(part),
+        "location" => place(text(part, "name"), text(part, "address"), part),
+        "contacts" => lines(list(message, "contacts").iter().map(card)),
+        "order" => order(part),
+        "system" => text(part, "body").and_then(body),
+        _ => None,
+    };
+    let body = body.or_else(|| media.is_none().then(|| unknown(&kind, message)));
+    Said::Message(Box::new(Inbound {
+        message_id,
+        written_at: time(message, "timestamp"),
+        from,
+        body,
+        media,
+        quotes,
+        referral: referral(message.get("referral").unwrap_or(&Value::Null)),
+    }))
+}
+
+/// A text is taken as it is, not cut like what is told of it.
+fn text_body(part: &Value) -> Option<String> {
+    part.get("body").and_then(Value::as_str).and_then(body)
+}
+
+fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
+    let (from, address) = (id(message, "from"), id(message, "from_user_id"));
+    let number = from.as_deref().filter(|from| numbers::is_one(from));
+    // Whatever else names the sender is all the provider has.
+    let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
+    let number = number.map(|digits| Number {
+        digits: digits.to_owned(),
+        others: numbers::other_spellings(digits),
+        country: numbers::country(digits),
+    });
+    let last_characters = |named: &str| {
+        let from = named.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
+        format!("WhatsApp {}", &named[from..])
+    };
+    let fallback_name = last_characters(address.as_deref().or(from.as_deref())?);
+    let is_theirs = |contact: &&Value| {
+        let (wa_id, user_id) = (id(contact, "wa_id"), id(contact, "user_id"));
+        (wa_id.is_some() && wa_id == from) || (user_id.is_some() && user_id == address)
+    };
+    let contact = contacts.iter().find(is_theirs).or(match contacts {
+        [only] => Some(only),
+        _ => None,
+    });
+    let name = contact.and_then(|contact| name_at(contact, "/profile/name"));
+    let social_username = contact.and_then(|contact| name_at(contact, "/profile/username"));
+    Some(Sender { number, address, name, fallback_name, social_username, origin: "whatsapp" })
+}
+
+fn wanted(part: &Value) -> Option<Wanted> {
+    Some(Wanted {
+        id: Some(id(part, "id")?),
+        url: None,
+        mime_type: text(part, "mime_type"),
+        file_name: name_at(part, "/filename"),
+    })
+}
+
+/// The title of the option a contact chose, or what they filled in.
+fn choice(part: &Value) -> Option<String> {
+    let kind = text(part, "type")?;
+    let reply = part.get(&kind)?;
+    let title = text(reply, "title").or_else(|| text(reply, "body")).or_else(|| text(reply, "name"));
+    lines([title, text(reply, "response_json")])
+}
+
+/// A contact that was shared, on one line.
+fn card(card: &Value) -> Option<String> {
+    let of_list = |field: &str, value: &str| list(card, field).iter().filter_map(|entry| text(entry, value)).collect();
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(name_at(card, "/name/formatted_name").or_else(|| name_at(card, "/name/first_name")));
+    parts.extend(text_at(card, "/org/company"));
+    parts.extend::<Vec<String>>(of_list("phones", "phone"));
+    parts.extend::<Vec<String>>(of_list("emails", "email"));
+    parts.extend::<Vec<String>>(of_list("urls", "url"));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn order(part: &Value) -> Option<String> {
+    let items = list(part, "product_items").iter().map(|item| {
+        let sold = text(item, "product_retailer_id")?;
+        let quantity = text(item, "quantity").unwrap_or_else(|| "1".to_owned());
+        let price = text(item, "item_price").map(|price| {
+            let currency = text(item, "currency").unwrap_or_default();
+            format!(" ({price} {currency})")
+        });
+        Some(format!("{quantity} × {sold}{}", price.unwrap_or_default()))
+    });
+    lines(std::iter::once(text(part, "text")).chain(items))
+}
+
+/// The kind, and why the provider shows no more of it.
+fn unknown(kind: &str, message: &Value) -> String {
+    let named = text_at(message, &format!("/{kind}/type")).filter(|_| kind == "unsupported");
+    let error = list(message, "errors").first();
+    let reason = error.and_then(|error| {
+        text_at(error, "/error_data/details").or_else(|| text(error, "title")).or_else(|| text(error, "message"))
+    });
+    let kind = named.map_or_else(|| kind.to_owned(), |named| format!("{kind}: {named}"));
+    let placeholder = placeholder(&kind);
+    match reason {
+        Some(reason) => format!("{placeholder} {reason}"),
+        None => placeholder,
+    }
+}
+
+/// The advertisement or post that brought the contact.
+fn referral(told: &Value) -> Referral {
+    Referral {
+        ctwa_clid: text(told, "ctwa_clid"),
+        source_url: text(told, "source_url"),
+        source_id: text(told, "source_id"),
+        headline: text(told, "headline"),
+        media_type: text(told, "media_type"),
+        media_url: text(told, "image_url").or_else(|| text(told, "video_url")).or_else(|| text(told, "thumbnail_url")),
+    }
+}

@@ -1,0 +1,236 @@
+//! What a file is: by its content first, then by what its sender says, then by its name.
+
+use super::Refused;
+
+/// Bytes from the beginning of a file that are looked at. Every signature lies within.
+pub(super) const HEAD_BYTES: usize = 8 * 1024;
+
+/// Characters of a type: RFC 6838 allows 127 on each side of the slash.
+const TYPE_CHARACTERS_MAX: usize = 255;
+
+/// What is said of a file by those who send it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// The content type that came with it.
+    pub mime_type: Option<String>,
+    /// Its name.
+    pub file_name: Option<String>,
+}
+
+/// Types that say nothing.
+const NOTHING: &[&str] =
+    &["application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown"];
+
+/// Types a recorder may hold sound or pictures in: the content alone does not say which.
+const FOR_SOUND_OR_PICTURES: &[&str] = &[
+    "video/mp4",
+    "video/webm",
+    "video/x-matroska",
+    "video/quicktime",
+    "video/x-ms-wmv",
+    "video/mpeg",
+    "video/3gpp",
+    "audio/ogg",
+];
+
+/// Forms that many documents are made in: of those the sender knows more than the content shows.
+const FOR_DOCUMENTS: &[&str] =
+    &["application/zip", "application/x-ole-storage", "application/gzip", "text/xml", "text/plain"];
+
+/// The type of a file that begins so.
+///
+/// # Errors
+/// [`Refused::TypeUnknown`] when nothing tells it, [`Refused::TypeMismatch`] when the content is of another category
+/// than what is said of it.
+pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
+    let said = declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
+    match (by_content(head), said) {
+        (None, None) => Err(Refused::TypeUnknown),
+        (None, Some(said)) => Ok(said),
+        (Some(content), None) => Ok(content.to_owned()),
+        (Some(content), Some(said)) if says_more(content, &said) => Ok(said),
+        (Some(content), Some(said)) if Category::of(content) == Category::of(&said) => Ok(content.to_owned()),
+        (Some(_), Some(_)) => Err(Refused::TypeMismatch),
+    }
+}
+
+/// What kinds of file there are. A difference within one is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Category {
+    Image,
+    Audio,
+    Video,
+    Document,
+}
+
+impl Category {
+    fn of(mime_type: &str) -> Self {
+        match mime_type.split('/').next() {
+            Some("image") => Self::Image,
+            Some("audio") => Self::Audio,
+            Some("video") => Self::Video,
+            _ => Self::Document,
+        }
+    }
+}
+
+/// Whether what is said goes further than what the content shows, and does not contradict it.
+fn says_more(content: &str, said: &str) -> bool {
+    if FOR_SOUND_OR_PICTURES.contains(&content) {
+        let is_heard_or_seen = matches!(Category::of(said), Category::Audio | Category::Video);
+        return is_heard_or_seen && Category::of(said) != Category::of(content);
+    }
+    if matches!(content, "text/xml" | "text/plain") && said.ends_with("+xml") {
+        return true; // Pictures as well: image/svg+xml.
+    }
+    let is_known_by_content = infer::is_mime_supported(said);
+    FOR_DOCUMENTS.contains(&content)
+        && Category::of(said) == Category::Document
+        // A text that is called a PDF is a text. A package that is called one of its kinds may be that.
+        && (content != "text/plain" || !is_known_by_content)
+}
+
+/// What the content is, if it shows.
+fn by_content(head: &[u8]) -> Option<&'static str> {
+    match infer::get(head).map(|found| found.mime_type()) {
+        // The same in the words others use.
+        Some("audio/m4a") => Some("audio/mp4"),
+        Some("video/x-m4v") => Some("video/mp4"),
+        Some("audio/opus") => Some("audio/ogg"),
+        Some("audio/x-wav") => Some("audio/wav"),
+        Some("audio/x-flac") => Some("audio/flac"),
+        // A signature that many texts begin with by chance says nothing.
+        Some("application/octet-stream") => None,
+        Some(found) => Some(found),
+        None => is_text(head).then_some("text/plain"),
+    }
+}
+
+/// Whether these bytes are text: UTF-8 without the control characters no text has.
+fn is_text(head: &[u8]) -> bool {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // The head may end within a character.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    let is_usual =
+        |character: char| !character.is_control() || matches!(character, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}');
+    !text.is_empty() && text.chars().all(is_usual)
+}
+
+fn by_name(name: &str) -> Option<String> {
+    mime_guess::from_path(name).first_raw().and_then(essence)
+}
+
+/// A type without its parameters; none when it says nothing, or is none.
+fn essence(mime_type: &str) -> Option<String> {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_word = |word: &str| {
+        let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !word.is_empty() && word.bytes().all(is_usual)
+    };
+    let (kind, rest) = essence.split_once('/')?;
+    let is_one = is_word(kind) && is_word(rest) && essence.len() <= TYPE_CHARACTERS_MAX;
+    (is_one && !NOTHING.contains(&essence.as_str())).then_some(essence)
+}
+
+/// The usual ending of a type's files.
+pub(super) fn extension(mime_type: &str) -> Option<&'static str> {
+    // The first in the alphabet is not the usual one of these.
+    match mime_type {
+        "image/jpeg" => Some("jpg"),
+        "text/plain" => Some("txt"),
+        "audio/mpeg" => Some("mp3"),
+        "audio/mp4" => Some("m4a"),
+        "audio/ogg" => Some("ogg"),
+        "video/mp4" => Some("mp4"),
+        _ => mime_guess::get_mime_extensions_str(mime_type)?.first().copied(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    const PDF: &[u8] = b"%PDF-1.7\n";
+    const ZIP: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0";
+    const WEBM: &[u8] = b"\x1a\x45\xdf\xa3\x9fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84webmB";
+    const NOISE: &[u8] = &[0x00, 0x9c, 0xff, 0x01, 0x80, 0x00, 0x17];
+
+    fn kind(head: &[u8], mime_type: &str, file_name: &str) -> Result<String, Refused> {
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        of(head, &Declared { mime_type: given(mime_type), file_name: given(file_name) })
+    }
+
+    #[track_caller]
+    fn is(head: &[u8], mime_type: &str, file_name: &str, expected: &str) {
+        assert_eq!(kind(head, mime_type, file_name).as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn content_comes_first_then_what_is_said_then_the_name() {
+        is(PNG, "", "", "image/png");
+        is(PNG, "application/octet-stream", "a", "image/png");
+        is(PNG, "image/jpeg", "a.jpg", "image/png");
+        is(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
+        is(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
+        is(NOISE, "", "a.PDF", "application/pdf");
+        for (mime_type, file_name) in
+            [("", ""), ("", "a"), ("", ".hidden"), ("nonsense", "a"), ("application/octet-stream", "a")]
+        {
+            assert_eq!(kind(NOISE, mime_type, file_name), Err(Refused::TypeUnknown), "{mime_type} {file_name}");
+        }
+    }
+
+    #[test]
+    fn another_category_is_a_contradiction() {
+        for (head, mime_type, file_name) in [
+            (PDF, "image/png", "a.png"),
+            (PDF, "", "a.png"),
+            (PNG, "application/pdf", "a.pdf"),
+            (PNG, "video/mp4", ""),
+            (b"<!DOCTYPE html><script>".as_slice(), "image/png", ""),
+            (b"hello".as_slice(), "image/jpeg", ""),
+            (b"hello".as_slice(), "audio/mpeg", ""),
+            (b"<?xml version=\"1.0\"?><a/>".as_slice(), "image/png", ""),
+        ] {
+            assert_eq!(kind(head, mime_type, file_name), Err(Refused::TypeMismatch), "{mime_type} {file_name}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_what_its_sender_says_as_long_as_no_content_could_tell() {
+        is(b"a,b\n1,2\n", "text/csv", "a.csv", "text/csv");
+        is(b"a,b\n1,2\n", "", "a.csv", "text/csv");
+        is(b"{\"a\":1}", "application/json", "", "application/json");
+        is("ação".as_bytes(), "", "", "text/plain");
+        is(b"hello", "application/pdf", "a.pdf", "text/plain");
+        is(b"<html> hello", "text/plain", "a.txt", "text/html");
+        is(b"<?xml version=\"1.0\"?><svg/>", "image/svg+xml", "a.svg", "image/svg+xml");
+        is(b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "image/svg+xml", "a.svg", "image/svg+xml");
+        is(b"<?xml version=\"1.0\"?><x/>", "application/xml", "a.xml", "application/xml");
+    }
+
+    #[test]
+    fn a_form_that_many_types_share_leaves_the_word_to_the_sender() {
+        let docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+        is(ZIP, docx, "a.docx", docx);
+        is(ZIP, "", "a.docx", docx);
+        is(ZIP, "application/zip", "", "application/zip");
+        is(WEBM, "audio/webm;codecs=opus", "voice.webm", "audio/webm");
+        is(WEBM, "video/mp4", "a.mp4", "video/webm");
+        assert_eq!(kind(WEBM, "image/png", ""), Err(Refused::TypeMismatch));
+    }
+
+    #[test]
+    fn a_type_becomes_a_usual_ending() {
+        assert_eq!(extension("image/jpeg"), Some("jpg"));
+        assert_eq!(extension("image/png"), Some("png"));
+        assert_eq!(extension("application/x-nobody-knows"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Addresses of files: whoever holds one may read that one file for a while, and nobody can make one.
+//!
+//! `/media/{company}/{id}?name=…&type=…&expires=…&signature=…`. The signature (HMAC-SHA-256) covers everything else,
+//! so a file is served without asking a database what it is and whose: also during an outage, and never to another
+//! company. The name is in the query because paths are logged and names may be private.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::installation_keys::InstallationKey;
+use hotline_persistence::tables::media::StoredMedia;
+use sha2::Sha256;
+
+/// Where files are served.
+pub const PATH: &str = "/media/{company}/{id}";
+
+/// Seconds between two expiries: a file keeps its address for so long, and so its place in a browser's cache.
+const STEP_S: i64 = 3600;
+
+/// Makes and checks addresses. Cheap to clone.
+#[derive(Clone)]
+pub struct Links(Arc<Inner>);
+
+struct Inner {
+    /// Has the key, and nothing else yet.
+    keyed: Hmac<Sha256>,
+    /// What stands before the path; nothing: the path alone is given.
+    public_url: String,
+    valid_for: TimeDelta,
+}
+
+/// What an address says of its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Whose it is.
+    pub company: CompanyId,
+    /// Which.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub mime_type: String,
+    /// Until when the address is good, in seconds since 1970.
+    pub expires: i64,
+}
+
+/// Why an address is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bad {
+    /// It was never made here.
+    Forged,
+    /// Its time is over.
+    Expired,
+}
+
+impl Links {
+    pub(super) fn new(key: InstallationKey, public_url: Option<&str>, valid_for: TimeDelta) -> Self {
+        let public_url = public_url.unwrap_or_default().trim_end_matches('/').to_owned();
+        Self(Arc::new(Inner { keyed: Hmac::new(&key.into()), public_url, valid_for }))
+    }
+
+    /// A fresh address of a file.
+    pub fn url(&self, company: CompanyId, media: &StoredMedia, now: DateTime<Utc>) -> String {
+        let claim = Claim {
+            company,
+            id: media.id.to_string(),
+            name: media.file_name.clone(),
+            mime_type: media.mime_type.clone(),
+            expires: (now + self.0.valid_for).timestamp().div_euclid(STEP_S) * STEP_S + STEP_S,
+        };
+        let query = form_urlencoded::Serializer::new(String::new())
+            .append_pair("name", &claim.name)
+            .append_pair("type", &claim.mime_type)
+            .append_pair("expires", &claim.expires.to_string())
+            .append_pair("signature", &hex::encode(self.mac(&claim).finalize().into_bytes()))
+            .finish();
+        format!("{}/media/{company}/{}?{query}", self.0.public_url, claim.id)
+    }
+
+    /// Whether an address was made here and is good still. The signature is compared in constant time.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, claim: &Claim, signature: &str, now: DateTime<Utc>) -> Result<(), Bad> {
+        let signature = hex::decode(signature).map_err(|_| Bad::Forged)?;
+        self.mac(claim).verify_slice(&signature).map_err(|_| Bad::Forged)?;
+        if now.timestamp() < claim.expires { Ok(()) } else { Err(Bad::Expired) }
+    }
+
+    fn mac(&self, claim: &Claim) -> Hmac<Sha256> {
+        let mut mac = self.0.keyed.clone();
+        let (company, expires) = (claim.company.to_string(), claim.expires.to_string());
+        // Each with its length, so that nothing can move from one to the next.
+        for part in [company.as_str(), &claim.id, &claim.name, &claim.mime_type, &expires] {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        mac
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use hotline_persistence::tables::media::MediaId;
+
+    use super::*;
+
+    fn parse(url: &str) -> (Claim, String) {
+        let url = url::Url::parse(&format!("http://host{url}")).expect("a URL");
+        let path: Vec<&str> = url.path().split('/').collect();
+        let query: std::collections::HashMap<String, String> = url.query_pairs().into_owned().collect();
+        let claim = Claim {
+            company: path[2].parse().expect("company"),
+            id: path[3].to_owned(),
+            name: query["name"].clone(),
+            mime_type: query["type"].clone(),
+            expires: query["expires"].parse().expect("a number"),
+        };
+        (claim, query["signature"].clone())
+    }
+
+    #[test]
+    fn an_address_is_good_for_its_file_and_its_time_only() {
+        let now = DateTime::from_timestamp(1_766_000_000, 0).expect("a time");
+        let links = Links::new([7; 64], None, TimeDelta::hours(24));
+        let media = StoredMedia {
+            id: MediaId::new(now),
+            mime_type: "image/png".to_owned(),
+            file_name: "a & b?.png".to_owned(),
+            size: 1,
+        };
+        let url = links.url(CompanyId(1), &media, now);
+        let (claim, signature) = parse(&url);
+        assert_eq!(claim.name, media.file_name);
+        assert_eq!(links.check(&claim, &signature, now), Ok(()));
+        assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(24)), Ok(()));
+        assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(25)), Err(Bad::Expired));
+        assert_eq!(links.url(CompanyId(1), &media, now + TimeDelta::seconds(1)), url, "browsers keep what they know");
+
+        let others = [
+            Claim { company: CompanyId(2), ..claim.clone() },
+            Claim { id: format!("{}a", claim.id), ..claim.clone() },
+            Claim { name: "a".to_owned(), ..claim.clone() },
+            Claim { mime_type: "text/html".to_owned(), ..claim.clone() },
+            Claim { expires: claim.expires + 1, ..claim.clone() },
+            Claim { name: "a & b?.pngi".to_owned(), mime_type: "mage/png".to_owned(), ..claim.clone() },
+        ];
+        for other in others {
+            assert_eq!(links.check(&other, &signature, now), Err(Bad::Forged), "{other:?}");
+        }
+        for forged in ["", "00", "zz", &signature[2..], &signature.to_uppercase()[..62]] {
+            assert_eq!(links.check(&claim, forged, now), Err(Bad::Forged), "{forged}");
+        }
+        let elsewhere = Links::new([8; 64], None, TimeDelta::hours(24));
+        assert_eq!(elsewhere.check(&claim, &signature, now), Err(Bad::Forged), "another installation's");
+    }
+
+    #[test]
+    fn a_public_address_stands_before_the_path() {
+        let links = Links::new([7; 64], Some("https://support.example/"), TimeDelta::hours(1));
+        let media = StoredMedia {
+            id: MediaId::new(DateTime::UNIX_EPOCH),
+            mime_type: "image/png".to_owned(),
+            file_name: "a.png".to_owned(),
+            size: 1,
+        };
+        let url = links.url(CompanyId(1), &media, DateTime::UNIX_EPOCH);
+        assert!(url.starts_with("https://support.example/media/1/"), "{url}");
+    }
+}

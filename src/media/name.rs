@@ -1,0 +1,49 @@
+//! File names, as they are kept and shown.
+
+use super::kind;
+
+/// Characters of a name, as of every name in the API.
+const CHARACTERS_MAX: usize = 255;
+
+/// A name without folders and without what no screen should show; one is made when nothing is left.
+pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
+    let last = declared.unwrap_or_default().rsplit(['/', '\\']).next().unwrap_or_default();
+    let shown: String = last.chars().filter(|character| is_shown(*character)).take(CHARACTERS_MAX).collect();
+    let shown = shown.trim().trim_end_matches('.');
+    if !shown.is_empty() {
+        return shown.to_owned();
+    }
+    let extension = kind::extension(mime_type).map(|extension| format!(".{extension}"));
+    format!("file{}", extension.unwrap_or_default())
+}
+
+/// No control characters, which break headers and tables, and none that turn the direction of writing, which make
+/// `exe.png` of `gnp.exe`.
+fn is_shown(character: char) -> bool {
+    let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !character.is_control() && !turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_what_could_do_harm() {
+        for (declared, kept) in [
+            ("photo.png", "photo.png"),
+            ("../../etc/passwd", "passwd"),
+            (r"C:\Users\Ana\Férias 1.png", "Férias 1.png"),
+            ("a\0b\r\nc\".png", "abc\".png"),
+            ("\u{202e}gnp.exe", "gnp.exe"),
+            ("  notes.txt. ", "notes.txt"),
+            ("", "file.png"),
+            ("..", "file.png"),
+            ("folder/", "file.png"),
+        ] {
+            assert_eq!(of(Some(declared), "image/png"), kept);
+        }
+        assert_eq!(of(None, "application/x-nobody-knows"), "file");
+        assert_eq!(of(Some(&"ã".repeat(300)), "image/png").chars().count(), CHARACTERS_MAX);
+    }
+}

@@ -1,0 +1,25 @@
+//! Files on their way to a provider.
+
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, TryStreamExt};
+use hotline_persistence::tables::media::StoredMedia;
+use hotline_persistence::tables::messages::MessageRow;
+
+use super::{Media, ReadError};
+use crate::providers::media::{MediaFile, MediaFiles, MediaUnavailable};
+
+impl MediaFiles for Media {
+    fn open(&self, message: &MessageRow) -> BoxFuture<'static, Result<MediaFile, MediaUnavailable>> {
+        let (media, company) = (self.clone(), message.company_id);
+        let stored = message.media.as_ref().and_then(StoredMedia::of);
+        Box::pin(async move {
+            let StoredMedia { id, mime_type, file_name, size } = stored.ok_or(MediaUnavailable::Gone)?;
+            let found = media.read(company, &id, None).await.map_err(|error| match error {
+                ReadError::NotFound => MediaUnavailable::Gone,
+                ReadError::Unavailable(reason) => MediaUnavailable::Later(reason),
+            })?;
+            let content = found.into_stream().map_err(std::io::Error::other).boxed();
+            Ok(MediaFile { file_name, mime_type, size, content })
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! Where files are stored for good: a folder, or a bucket that speaks S3. A file lies at `{hour}/{company}/{id}`; the
+//! hour comes first so that the sweep can look at one hour after the other, and never at all files.
+
+use std::ops::Range;
+use std::path::Path as Folder;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::media::{MediaId, Owned, hour_digits};
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{Error, GetOptions, GetResult, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig};
+use tokio::io::AsyncReadExt;
+use tokio::sync::Semaphore;
+
+use super::incoming::{Arrived, rewind};
+use super::{OpenError, ReadError};
+
+/// Bytes that are sent to a bucket at once: the least its parts may have.
+const PART_BYTES: usize = 5 * 1024 * 1024;
+
+/// Files that are sent to a bucket at the same time, each with a part in memory: 40 MiB at most. The others wait on
+/// disk.
+const SENDING_MAX: usize = 8;
+
+/// How often, and how long, a request to a bucket is tried anew. Whoever uploads waits for it.
+const RETRIES_MAX: usize = 4;
+const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A bucket: `s3://bucket`, or `s3://bucket/folder`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreUrl {
+    bucket: String,
+    folder: String,
+}
+
+impl FromStr for StoreUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rest = text.strip_prefix("s3://").ok_or("must be s3://bucket or s3://bucket/folder")?;
+        let (bucket, folder) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        if bucket.is_empty() || !bucket.bytes().all(is_name) {
+            return Err("must name a bucket: s3://bucket".to_owned());
+        }
+        Path::parse(folder).map_err(|error| error.to_string())?;
+        Ok(Self { bucket: bucket.to_owned(), folder: folder.trim_matches('/').to_owned() })
+    }
+}
+
+/// Where files are.
+pub(super) enum Place {
+    /// Under the folder they came into: storing one is renaming it.
+    Folder(LocalFileSystem),
+    /// Elsewhere.
+    Bucket { store: Arc<dyn ObjectStore>, folder: String, sending: Semaphore },
+}
+
+impl Place {
+    pub(super) fn open(folder: &Folder, store: Option<&StoreUrl>) -> Result<Self, OpenError> {
+        let said = |error: Error| OpenError::Store(error.to_string());
+        let Some(StoreUrl { bucket, folder }) = store else {
+            let local = LocalFileSystem::new_with_prefix(folder).map_err(said)?;
+            return Ok(Self::Folder(local.with_fsync(true).with_automatic_cleanup(true)));
+        };
+        let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
+        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build().map_err(said)?;
+        Ok(Self::Bucket { store: Arc::new(store), folder: folder.clone(), sending: Semaphore::new(SENDING_MAX) })
+    }
+
+    fn store(&self) -> &dyn ObjectStore {
+        match self {
+            Self::Folder(store) => store,
+            Self::Bucket { store, .. } => store,
+        }
+    }
+
+    fn path(&self, parts: &[&str]) -> Path {
+        let folder = match self {
+            Self::Folder(_) => "",
+            Self::Bucket { folder, .. } => folder,
+        };
+        folder.split('/').chain(parts.iter().copied()).filter(|part| !part.is_empty()).collect()
+    }
+
+    fn path_of(&self, company: CompanyId, id: &MediaId) -> Path {
+        self.path(&[id.hour(), &company.to_string(), id.as_str()])
+    }
+
+    /// Stores a file that came in. It is there whole and synced afterwards, or not at all.
+    pub(super) async fn put(&self, company: CompanyId, id: &MediaId, mut arrived: Arrived) -> Result<(), String> {
+        let to = self.path_of(company, id);
+        match self {
+            Self::Folder(store) => {
+                arrived.file.sync_all().await.map_err(|error| error.to_string())?;
+                let from = arrived.name().ok_or("the file has no name")?;
+                let from = self.path(&["incoming", &from.to_string_lossy()]);
+                store.rename(&from, &to).await.map_err(|error| error.to_string())?;
+            }
+            Self::Bucket { store, sending, .. } => {
+                let _turn = sending.acquire().await.map_err(|error| error.to_string())?;
+                send(store.as_ref(), &to, &mut arrived).await?;
+            }
+        }
+        fail::fail_point!("media_published", |_| std::process::abort());
+        Ok(())
+    }
+
+    pub(super) async fn get(
+        &self,
+        company: CompanyId,
+        id: &MediaId,
+        range: Option<Range<u64>>,
+    ) -> Result<GetResult, ReadError> {
+        let options = GetOptions::new().with_range(range);
+        Ok(self.store().get_opts(&self.path_of(company, id), options).await?)
+    }
+
+    pub(super) async fn size(&self, company: CompanyId, id: &MediaId) -> Result<u64, ReadError> {
+        Ok(self.store().head(&self.path_of(company, id)).await?.size)
+    }
+
+    /// The files that were stored in an hour.
+    pub(super) fn of_hour(&self, hour: i64) -> BoxStream<'static, Result<Owned, String>> {
+        let found = self.store().list(Some(&self.path(&[&hour_digits(hour)])));
+        // What somebody else laid there is none of ours, and stays.
+        let found = found.try_filter_map(|object| std::future::ready(Ok(owned(&object.location))));
+        found.map_err(|error| error.to_string()).boxed()
+    }
+
+    /// Removes files, at most some hundred; those that are gone already are no error.
+    pub(super) async fn remove(&self, files: &[Owned]) -> Result<(), String> {
+        let paths: Vec<_> = files.iter().map(|(company, id)| Ok(self.path_of(*company, id))).collect();
+        let mut removed = self.store().delete_stream(futures_util::stream::iter(paths).boxed());
+        while let Some(outcome) = removed.next().await {
+            match outcome {
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whose file lies at a path.
+fn owned(path: &Path) -> Option<Owned> {
+    let mut parts = path.as_ref().rsplit('/');
+    let id = parts.next()?.parse().ok()?;
+    let company = parts.next()?.parse().ok()?;
+    Some((company, id))
+}
+
+/// Sends a file to a bucket, with no more than one part of it in memory.
+async fn send(store: &dyn ObjectStore, to: &Path, arrived: &mut Arrived) -> Result<(), String> {
+    rewind(&mut arrived.file).await.map_err(|error| error.to_string())?;
+    if arrived.size <= PART_BYTES as u64 {
+        let whole = part(arrived).await?;
+        return store.put(to, whole.into()).await.map(drop).map_err(|error| error.to_string());
+    }
+    let mut upload = store.put_multipart(to).await.map_err(|error| error.to_string())?;
+    let sent = send_parts(upload.as_mut(), arrived).await;
+    if sent.is_err() {
+        // What cannot be taken back either is left to the bucket's own rule for unfinished uploads.
+        let _ = upload.abort().await;
+    }
+    sent
+}
+
+async fn send_parts(upload: &mut dyn MultipartUpload, arrived: &mut Arrived) -> Result<(), String> {
+    loop {
+        let part = part(arrived).await?;
+        if part.is_empty() {
+            return upload.complete().await.map(drop).map_err(|error| error.to_string());
+        }
+        upload.put_part(part.into()).await.map_err(|error| error.to_string())?;
+    }
+}
+
+/// The next bytes of a file; none at its end.
+async fn part(arrived: &mut Arrived) -> Result<Bytes, String> {
+    let mut part = BytesMut::with_capacity(PART_BYTES);
+    while part.len() < PART_BYTES {
+        let mut rest = (&mut arrived.file).take((PART_BYTES - part.len()) as u64);
+        if rest.read_buf(&mut part).await.map_err(|error| error.to_string())? == 0 {
+            break;
+        }
+    }
+    Ok(part.freeze())
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound { .. } => Self::NotFound,
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_named_by_its_address() {
+        let url = |text: &str| text.parse::<StoreUrl>().map(|url| (url.bucket, url.folder));
+        assert_eq!(url("s3://files"), Ok(("files".to_owned(), String::new())));
+        assert_eq!(url("s3://files/hotline/media/"), Ok(("files".to_owned(), "hotline/media".to_owned())));
+        for text in ["files", "https://files", "s3://", "s3:///folder", "s3://a b", "s3://files/../x"] {
+            assert!(url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_could_be_ours_is_seen() {
+        let id = MediaId::new(chrono::DateTime::UNIX_EPOCH);
+        let at = |text: String| owned(&Path::parse(text).expect("a path"));
+        assert_eq!(at(format!("a/{}/7/{id}", id.hour())), Some((CompanyId(7), id.clone())));
+        assert_eq!(at(format!("{}/seven/{id}", id.hour())), None);
+        assert_eq!(at(format!("{}/7/notes.txt", id.hour())), None);
+    }
+}

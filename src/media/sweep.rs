@@ -1,0 +1,117 @@
+//! Files without a message go. Two kinds of them:
+//!
+//! - Those no message ever came to name, because the process or its caller went away in between. Every hour's files
+//!   are looked at once, when the hour is long over; so the work follows what is stored in an hour, not what there is.
+//! - Those whose message was deleted. The table names them.
+//!
+//! Everything may be done twice: a crash in between, or another process that sweeps as well, changes nothing.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::TryStreamExt;
+use hotline_actors::Engine;
+use hotline_persistence::tables::media::{self, Owned, hour_of};
+use tokio::time::MissedTickBehavior;
+
+use super::Media;
+
+/// How long after its hour a file without a message is still left alone. Between storing a file and journaling its
+/// message lie seconds; the store itself may take minutes.
+const GRACE: TimeDelta = TimeDelta::hours(1);
+
+/// Files looked at, and removed, in one step.
+const STEP_FILES: usize = 500;
+
+/// Hours looked at in one sweep: after a day without the service, all of it.
+const HOURS_MAX: i64 = 24;
+
+/// Steps of files that lost their message, in one sweep.
+const LEFT_STEPS_MAX: usize = 20;
+
+/// Longest a step waits for what was answered to be in the tables, or for the store; else the next sweep goes on.
+const STEP_TIME_MAX: Duration = Duration::from_secs(60);
+
+impl Media {
+    /// Sweeps now and then, and when asked, for as long as the process lives.
+    pub async fn keep_swept(&self, engine: &Engine) {
+        let mut clock = tokio::time::interval(self.0.sweep_every);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = clock.tick() => {}
+                () = self.0.sweep_asked.notified() => {}
+            }
+            if let Err(error) = self.sweep(engine, Utc::now()).await {
+                tracing::debug!(error, "files without a message are not swept now");
+            }
+        }
+    }
+
+    /// Asks for a sweep soon: messages were deleted.
+    pub fn sweep_soon(&self) {
+        self.0.sweep_asked.notify_one();
+    }
+
+    /// Removes files that belong to no message, as of now; answers how many.
+    ///
+    /// # Errors
+    /// When the database or the store cannot answer; what was removed by then stays so.
+    pub async fn sweep(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
+        Ok(self.sweep_left(engine).await? + self.sweep_hours(engine, now).await?)
+    }
+
+    /// Those whose message was deleted.
+    async fn sweep_left(&self, engine: &Engine) -> Result<usize, String> {
+        let db = &engine.store().db;
+        let mut removed = 0;
+        for _ in 0..LEFT_STEPS_MAX {
+            let left = media::left(db, STEP_FILES as i64).await.map_err(|error| error.to_string())?;
+            if left.is_empty() {
+                break;
+            }
+            in_time(self.0.place.remove(&left)).await?;
+            media::forget(db, &left).await.map_err(|error| error.to_string())?;
+            removed += left.len();
+        }
+        Ok(removed)
+    }
+
+    /// Those no message came to name, in the hours that are long over.
+    async fn sweep_hours(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
+        let db = &engine.store().db;
+        // The last hour that was over before the grace began.
+        let last = hour_of(now - GRACE) - 1;
+        let done = media::swept_hour(db).await.map_err(|error| error.to_string())?;
+        let mut removed = 0;
+        for hour in (done + 1)..=last.min(done + HOURS_MAX) {
+            let mut found = self.0.place.of_hour(hour).try_chunks(STEP_FILES);
+            while let Some(files) = in_time(async { found.try_next().await.map_err(|error| error.to_string()) }).await?
+            {
+                removed += self.remove_unnamed(engine, &files).await?;
+            }
+            media::set_swept_hour(db, hour).await.map_err(|error| error.to_string())?;
+        }
+        Ok(removed)
+    }
+
+    async fn remove_unnamed(&self, engine: &Engine, files: &[Owned]) -> Result<usize, String> {
+        let log = &engine.store().log;
+        // Every message that was answered is in the tables before anybody says there is none.
+        let flushed = async { log.reached(log.appended()).await.map_err(|error| error.to_string()) };
+        in_time(flushed).await?;
+        let unnamed = media::without_message(&engine.store().db, files).await.map_err(|error| error.to_string())?;
+        if !unnamed.is_empty() {
+            in_time(self.0.place.remove(&unnamed)).await?;
+            tracing::info!(files = unnamed.len(), "removed files that no message came to name");
+        }
+        Ok(unnamed.len())
+    }
+}
+
+async fn in_time<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    match tokio::time::timeout(STEP_TIME_MAX, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(format!("no answer within {} s", STEP_TIME_MAX.as_secs())),
+    }
+}

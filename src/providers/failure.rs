@@ -1,0 +1,93 @@
+//! What a refusal means for a message, its recipient and its channel.
+//!
+//! The provider's own code decides; the status only where there is none, since most of these come with `400`.
+//! <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>,
+//! <https://developers.facebook.com/docs/messenger-platform/error-codes>
+
+use hotline_actors::channels::SendFailure;
+use hotline_persistence::tables::messages::MessageError;
+
+use super::GraphError;
+
+/// The access token has expired, was revoked or never was one.
+const TOKEN: i64 = 190;
+
+/// Too many calls: of the app (4), of the page (32, 613), of the business account (80007), or more messages than the
+/// number's throughput (130429).
+const CHANNEL_PACED: &[i64] = &[4, 32, 613, 80_007, 130_429];
+
+/// Too many messages from this number to this recipient.
+const RECIPIENT_PACED: i64 = 131_056;
+
+/// The provider is not well: unknown (1), overloaded (2), something went wrong (131000), service unavailable
+/// (131016), account in maintenance (131057), server unavailable (133004).
+const NOT_WELL: &[i64] = &[1, 2, 131_000, 131_016, 131_057, 133_004];
+
+impl From<GraphError> for SendFailure {
+    fn from(error: GraphError) -> Self {
+        let reason = error.to_string();
+        let (status, code, is_transient, message, after) = match error {
+            GraphError::Unreachable(_) => return Self::Retry { reason, after: None },
+            GraphError::Refused { status, code, is_transient, message, retry_after } => {
+                (status, code, is_transient, message, retry_after)
+            }
+        };
+        match (status, code) {
+            (_, Some(TOKEN)) | (401, _) => Self::TokenRefused { reason: message },
+            (_, Some(RECIPIENT_PACED)) => Self::RecipientPaced { after },
+            (_, Some(code)) if CHANNEL_PACED.contains(&code) => Self::ChannelPaced { after },
+            (429, _) => Self::ChannelPaced { after },
+            (_, Some(code)) if NOT_WELL.contains(&code) => Self::Retry { reason, after },
+            (408 | 500.., _) => Self::Retry { reason, after },
+            _ if is_transient => Self::Retry { reason, after },
+            (status, code) => {
+                let code = code.map_or_else(|| status.to_string(), |code| code.to_string());
+                Self::Failed(MessageError { code, message })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn refused(status: u16, code: Option<i64>) -> SendFailure {
+        let (message, retry_after) = ("told so".to_owned(), Some(Duration::from_secs(7)));
+        GraphError::Refused { status, code, is_transient: false, message, retry_after }.into()
+    }
+
+    #[test]
+    fn the_code_decides_before_the_status() {
+        let after = Some(Duration::from_secs(7));
+        for (status, code) in [(400, Some(130_429)), (400, Some(4)), (429, None), (429, Some(613))] {
+            assert_eq!(refused(status, code), SendFailure::ChannelPaced { after }, "{status} {code:?}");
+        }
+        for status in [400, 429] {
+            assert_eq!(refused(status, Some(131_056)), SendFailure::RecipientPaced { after }, "{status}");
+        }
+        for (status, code) in [(401, None), (400, Some(190)), (401, Some(0))] {
+            let refused = refused(status, code);
+            assert_eq!(refused, SendFailure::TokenRefused { reason: "told so".to_owned() }, "{status} {code:?}");
+        }
+        for (status, code) in [(500, None), (503, Some(131_016)), (400, Some(131_000)), (408, None), (502, Some(7))] {
+            assert!(matches!(refused(status, code), SendFailure::Retry { .. }), "{status} {code:?}");
+        }
+        for (status, code, kept) in [(400, Some(131_026), "131026"), (404, None, "404"), (403, Some(10), "10")] {
+            let error = MessageError { code: kept.to_owned(), message: "told so".to_owned() };
+            assert_eq!(refused(status, code), SendFailure::Failed(error), "{status} {code:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_there_and_what_the_provider_calls_transient_are_tried_again() {
+        let unreachable = SendFailure::from(GraphError::Unreachable("no answer in time".to_owned()));
+        assert!(matches!(unreachable, SendFailure::Retry { after: None, .. }), "{unreachable:?}");
+        let message = "try later".to_owned();
+        let transient =
+            GraphError::Refused { status: 400, code: Some(9), is_transient: true, message, retry_after: None };
+        assert!(matches!(transient.into(), SendFailure::Retry { .. }));
+    }
+}

@@ -1,0 +1,86 @@
+//! The providers of phone and social channels, spoken to over HTTP: the cloud API for `whatsapp`, the send API for
+//! `messenger` and `instagram`. All three are parts of Meta's Graph API.
+//!
+//! - <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
+//! - <https://developers.facebook.com/docs/messenger-platform/reference/send-api>
+//! - <https://developers.facebook.com/docs/messenger-platform/instagram/features/send-message>
+
+mod failure;
+pub mod graph;
+pub mod media;
+mod social;
+mod whatsapp;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hotline_actors::channels::{Accepted, Delivery, Provider, SendFailure};
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::messages::MessageError;
+
+pub use self::graph::{Graph, GraphError};
+use self::media::{MediaFiles, Uploads};
+
+/// Where and how the providers are called.
+#[derive(Clone, Debug)]
+pub struct ProviderOptions {
+    /// The Graph API's address, for channels that name none of their own. Default `https://graph.facebook.com`.
+    pub url: String,
+    /// Its version, the first part of every path. Default `v23.0`.
+    pub version: String,
+    /// Longest a call may take, from the connection to the end of the answer. Default 30 seconds.
+    pub call_time_max: Duration,
+}
+
+impl Default for ProviderOptions {
+    fn default() -> Self {
+        Self {
+            url: "https://graph.facebook.com".to_owned(),
+            version: "v23.0".to_owned(),
+            call_time_max: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Every provider. Cheap to clone.
+#[derive(Clone)]
+pub struct Providers {
+    graph: Graph,
+    uploads: Uploads,
+}
+
+impl Providers {
+    /// Ready to call; no connection is made yet.
+    ///
+    /// # Errors
+    /// When the client cannot be made, for instance because the system has no certificates to trust.
+    pub fn new(options: &ProviderOptions, files: Arc<dyn MediaFiles>) -> Result<Self, reqwest::Error> {
+        Ok(Self { graph: Graph::new(options)?, uploads: Uploads::of(files) })
+    }
+
+    /// The Graph API, for what is not a send.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+}
+
+impl Provider for Providers {
+    fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>> {
+        let Self { graph, uploads } = self.clone();
+        async move {
+            match delivery.account.kind {
+                ChannelType::Whatsapp => whatsapp::send(&graph, &uploads, &delivery).await,
+                ChannelType::Messenger | ChannelType::Instagram => social::send(&graph, &uploads, &delivery).await,
+                ChannelType::Webchat => Err(unsupported("a webchat has no provider")),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// A message that no provider is asked to take.
+fn unsupported(message: &str) -> SendFailure {
+    SendFailure::Failed(MessageError { code: "ERR_UNSUPPORTED".to_owned(), message: message.to_owned() })
+}

@@ -1,0 +1,150 @@
+//! The send API of messenger and instagram: what a message is called there.
+//! <https://developers.facebook.com/docs/messenger-platform/reference/send-api>,
+//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/send-message>
+
+use hotline_actors::channels::{Accepted, Delivery, SendFailure};
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::messages::MessageType;
+use reqwest::multipart::Form;
+use serde_json::{Value, json};
+
+use super::graph::Graph;
+use super::media::{Uploaded, Uploads};
+use super::unsupported;
+
+/// Quick replies of one message.
+/// <https://developers.facebook.com/docs/messenger-platform/send-messages/quick-replies>
+const QUICK_REPLIES_MAX: usize = 13;
+
+pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
+    let message = &delivery.message;
+    let body = message.body.as_deref().filter(|body| !body.is_empty());
+    let content = match message.kind {
+        MessageType::Text => json!({"text": body.unwrap_or_default()}),
+        MessageType::Media => {
+            let uploaded = upload(graph, uploads, delivery).await?;
+            let payload = json!({"attachment_id": uploaded.id});
+            json!({"attachment": {"type": kind_of(&uploaded.mime_type), "payload": payload}})
+        }
+        MessageType::Interactive => message
+            .interactive
+            .as_ref()
+            .and_then(interactive)
+            .ok_or_else(|| unsupported("this kind of interactive message does not exist on the channel"))?,
+        MessageType::Template | MessageType::Note => {
+            return Err(unsupported("this type of message does not exist on the channel"));
+        }
+    };
+    let answer = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
+    if message.kind == MessageType::Media {
+        // A file has no caption here: what was written with it follows, and is not tried again for itself.
+        if let Some(body) = body {
+            let _ = graph.post(&delivery.account, "messages", &envelope(delivery, json!({"text": body}))).await;
+        }
+        uploads.forget(message);
+    }
+    let id = answer.and_then(|answer| answer["message_id"].as_str().map(str::to_owned));
+    Ok(Accepted { provider_message_id: id })
+}
+
+/// What every message has. Messenger gives `metadata` back with the echo of the message.
+fn envelope(delivery: &Delivery, mut content: Value) -> Value {
+    let recipient = json!({"id": delivery.to});
+    if delivery.account.kind == ChannelType::Instagram {
+        return json!({"recipient": recipient, "message": content});
+    }
+    content["metadata"] = delivery.message.id.to_string().into();
+    json!({"recipient": recipient, "messaging_type": "RESPONSE", "message": content})
+}
+
+/// An interactive object of the cloud API in this API's words; none for what does not exist here.
+fn interactive(given: &Value) -> Option<Value> {
+    let text = given["body"]["text"].as_str()?;
+    let action = &given["action"];
+    match given["type"].as_str()? {
+        "button" => quick_replies(text, action["buttons"].as_array()?.iter().map(|button| &button["reply"])),
+        "list" => {
+            let sections = action["sections"].as_array()?;
+            quick_replies(text, sections.iter().filter_map(|section| section["rows"].as_array()).flatten())
+        }
+        "cta_url" => {
+            let parameters = &action["parameters"];
+            let button = json!({"type": "web_url", "url": parameters["url"], "title": parameters["display_text"]});
+            let payload = json!({"template_type": "button", "text": text, "buttons": [button]});
+            Some(json!({"attachment": {"type": "template", "payload": payload}}))
+        }
+        _ => None,
+    }
+}
+
+fn quick_replies<'a>(text: &str, options: impl Iterator<Item = &'a Value>) -> Option<Value> {
+    let reply = |option: &Value| json!({"content_type": "text", "title": option["title"], "payload": option["id"]});
+    let replies: Vec<Value> = options.map(reply).collect();
+    (!replies.is_empty() && replies.len() <= QUICK_REPLIES_MAX).then(|| json!({"text": text, "quick_replies": replies}))
+}
+
+fn kind_of(mime_type: &str) -> &'static str {
+    match mime_type.split('/').next() {
+        Some("image") => "image",
+        Some("video") => "video",
+        Some("audio") => "audio",
+        _ => "file",
+    }
+}
+
+/// <https://developers.facebook.com/docs/messenger-platform/reference/attachment-upload-api>
+async fn upload(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Uploaded, SendFailure> {
+    let upload = async |mime_type: &str, part| {
+        let attachment = json!({"attachment": {"type": kind_of(mime_type), "payload": {"is_reusable": false}}});
+        let mut form = Form::new().text("message", attachment.to_string());
+        if delivery.account.kind == ChannelType::Instagram {
+            form = form.text("platform", "instagram");
+        }
+        let answer = graph.post_form(&delivery.account, "message_attachments", form.part("filedata", part)).await?;
+        let id = answer.and_then(|answer| answer["attachment_id"].as_str().map(str::to_owned));
+        id.ok_or_else(|| SendFailure::Retry { reason: "the upload was answered without an id".to_owned(), after: None })
+    };
+    uploads.of_message(&delivery.message, upload).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interactive_messages_become_quick_replies_and_buttons() {
+        let buttons = json!({"type": "button", "body": {"text": "Shall we?"}, "action": {"buttons": [
+            {"type": "reply", "reply": {"id": "y", "title": "Yes"}},
+            {"type": "reply", "reply": {"id": "n", "title": "No"}},
+        ]}});
+        let expected = json!({"text": "Shall we?", "quick_replies": [
+            {"content_type": "text", "title": "Yes", "payload": "y"},
+            {"content_type": "text", "title": "No", "payload": "n"},
+        ]});
+        assert_eq!(interactive(&buttons), Some(expected));
+        let list = json!({"type": "list", "body": {"text": "Which?"}, "action": {"button": "Choose", "sections": [
+            {"rows": [{"id": "a", "title": "A"}]}, {"rows": [{"id": "b", "title": "B", "description": "better"}]},
+        ]}});
+        let replies = interactive(&list).map(|message| message["quick_replies"].clone());
+        let expected = json!([{"content_type": "text", "title": "A", "payload": "a"},
+            {"content_type": "text", "title": "B", "payload": "b"}]);
+        assert_eq!(replies, Some(expected));
+        let link = json!({"type": "cta_url", "body": {"text": "Look"}, "action": {"name": "cta_url",
+            "parameters": {"display_text": "Shop", "url": "https://shop.example"}}});
+        let payload = json!({"template_type": "button", "text": "Look",
+            "buttons": [{"type": "web_url", "url": "https://shop.example", "title": "Shop"}]});
+        assert_eq!(interactive(&link), Some(json!({"attachment": {"type": "template", "payload": payload}})));
+    }
+
+    #[test]
+    fn what_does_not_exist_here_is_not_made_up() {
+        for given in [
+            json!({"type": "flow", "body": {"text": "x"}, "action": {}}),
+            json!({"type": "button", "body": {"text": "x"}, "action": {"buttons": []}}),
+            json!({"type": "list", "action": {"sections": []}}),
+            json!("text"),
+        ] {
+            assert_eq!(interactive(&given), None, "{given}");
+        }
+    }
+}

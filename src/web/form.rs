@@ -1,0 +1,243 @@
+//! A body that may bring files: JSON without, `multipart/form-data` with them. The parts of a form are the same fields,
+//! written as text; files come in parts of one name and go to disk as they come.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use actix_multipart::{Field, Multipart};
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use hotline_actors::FieldError;
+use serde_json::{Map, Value};
+
+use super::body::{self, DRAINED_FACTOR, JSON_BYTES_MAX};
+use super::wire::{Paced, body_error};
+use super::{ApiError, Fields, Input};
+use crate::app::App;
+use crate::media::{Cut, Declared, Media, Unavailable, Upload};
+
+/// The part that files come in, once for each.
+pub const FILES_PART: &str = "medias";
+
+/// Files of a form.
+pub const FILES_MAX: usize = 10;
+
+/// Parts of a form: several times the fields there are.
+const PARTS_MAX: usize = 64;
+
+/// Bytes a part may take beside its content, with what the parser reads ahead.
+const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// A body that was accepted, and the files that came with it. Dropped, they are gone; the handler publishes them once
+/// nothing else can be wrong.
+pub struct BodyWithFiles<T> {
+    /// The fields.
+    pub fields: T,
+    /// In the order of the form; none in JSON.
+    pub files: Vec<Upload>,
+}
+
+impl<T: Input + 'static> FromRequest for BodyWithFiles<T> {
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let mut payload = payload.take();
+        let request = request.clone();
+        Box::pin(async move {
+            if body::is_json(&request) {
+                return Ok(Self { fields: body::parse(&body::read(&mut payload).await?)?, files: Vec::new() });
+            }
+            if !is_form(&request) {
+                return Err(ApiError::neither_json_nor_form());
+            }
+            let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
+            let Form { fields, files } = read(&request, payload, &app.media).await?;
+            Ok(Self { fields: Fields::parse_form(&fields)?, files })
+        })
+    }
+}
+
+/// Whether the body says it is a form with files.
+pub fn is_form(request: &HttpRequest) -> bool {
+    let said = request.headers().get(CONTENT_TYPE).and_then(|said| said.to_str().ok()).unwrap_or_default();
+    said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("multipart/form-data")
+}
+
+/// Bytes of a whole form, with all it may hold.
+pub fn bytes_max(media: &Media) -> u64 {
+    media.bytes_max().saturating_mul(FILES_MAX as u64) + JSON_BYTES_MAX as u64 + PARTS_MAX as u64 * PART_HEAD_BYTES_MAX
+}
+
+/// Bytes that are read and thrown away once a form is refused: a client that is still writing must be able to read the
+/// answer.
+fn drained_bytes_max(media: &Media) -> u64 {
+    media.bytes_max().saturating_mul(DRAINED_FACTOR as u64)
+}
+
+/// Reads a whole form to disk, and answers it from the beginning: for who must have seen all of it first. `see` is
+/// shown every chunk.
+///
+/// # Errors
+/// `413` when it is larger than a form may be, `408` when it comes too slowly, `400` when it breaks off, `503` when it
+/// cannot be written.
+pub async fn lay_aside(payload: Payload, media: &Media, see: impl FnMut(&Bytes)) -> Result<Payload, ApiError> {
+    let mut body = Shared::of(payload, bytes_max(media));
+    let laid = media.incoming().lay_aside(body.clone(), bytes_max(media), see).await;
+    if laid.is_err() {
+        let _ = body.drain(drained_bytes_max(media)).await;
+    }
+    match laid {
+        Ok(chunks) => Ok(Payload::Stream { payload: Box::pin(chunks.map(|chunk| chunk.map_err(PayloadError::Io))) }),
+        Err(Cut::Source(PayloadError::Overflow) | Cut::TooLong) => Err(ApiError::payload_too_large(bytes_max(media))),
+        Err(Cut::Source(error)) => Err(body_error(error)),
+        Err(Cut::Disk(reason)) => Err(Unavailable(reason).into()),
+    }
+}
+
+struct Form {
+    fields: Map<String, Value>,
+    files: Vec<Upload>,
+}
+
+async fn read(request: &HttpRequest, payload: Payload, media: &Media) -> Result<Form, ApiError> {
+    let mut body = Shared::of(payload, bytes_max(media));
+    let form = read_parts(Multipart::new(request.headers(), body.clone()), media).await;
+    let is_too_long = body.0.borrow().is_too_long;
+    // What follows the last part is of no interest, but it must not be taken for the next request.
+    let drained = body.drain(drained_bytes_max(media)).await;
+    if is_too_long {
+        return Err(ApiError::payload_too_large(bytes_max(media)));
+    }
+    let form = form?;
+    drained.map(|()| form)
+}
+
+async fn read_parts(mut parts: Multipart, media: &Media) -> Result<Form, ApiError> {
+    let mut form = Form { fields: Map::new(), files: Vec::new() };
+    let mut left = JSON_BYTES_MAX;
+    let mut count = 0;
+    while let Some(part) = parts.next().await {
+        let mut part = part.map_err(form_error)?;
+        count += 1;
+        if count > PARTS_MAX {
+            return Err(ApiError::bad_request(format!("the form has more than {PARTS_MAX} parts")));
+        }
+        let name = part.name().unwrap_or_default().to_owned();
+        if name == FILES_PART {
+            if form.files.len() == FILES_MAX {
+                let reason = format!("must have at most {FILES_MAX} files");
+                return Err(ApiError::validation(&[FieldError { field: name, reason }]));
+            }
+            let declared = declared(&part);
+            form.files.push(media.receive(&declared, (&mut part).map(|chunk| chunk.map_err(form_error))).await?);
+            continue;
+        }
+        let is_file = part.content_disposition().is_some_and(|said| said.get_filename().is_some());
+        let text = text(&mut part, &mut left).await?;
+        // A file of another name is as unknown as a field of another name.
+        // An empty one is one that nobody filled in.
+        if !is_file && !text.is_empty() {
+            let text = String::from_utf8(text).map_err(|_| {
+                let reason = "must be UTF-8".to_owned();
+                ApiError::validation(&[FieldError { field: name.clone(), reason }])
+            })?;
+            form.fields.insert(name, Value::String(text));
+        }
+    }
+    Ok(form)
+}
+
+/// What is said of a file.
+fn declared(part: &Field) -> Declared {
+    let disposition = part.content_disposition();
+    let extended = disposition.and_then(|said| said.get_filename_ext());
+    let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
+    let plain = || disposition.and_then(|said| said.get_filename()).map(str::to_owned);
+    Declared {
+        mime_type: part.content_type().map(|said| said.essence_str().to_owned()),
+        file_name: extended.or_else(plain),
+    }
+}
+
+/// A part that is no file. All of them together may be as large as a JSON body.
+async fn text(part: &mut Field, left: &mut usize) -> Result<Vec<u8>, ApiError> {
+    let mut text = Vec::new();
+    while let Some(chunk) = part.next().await {
+        let chunk = chunk.map_err(form_error)?;
+        *left = left.checked_sub(chunk.len()).ok_or_else(|| ApiError::payload_too_large(JSON_BYTES_MAX))?;
+        text.extend_from_slice(&chunk);
+    }
+    Ok(text)
+}
+
+fn form_error(error: actix_multipart::MultipartError) -> ApiError {
+    match error {
+        actix_multipart::MultipartError::Payload(PayloadError::Overflow) => {
+            ApiError::bad_request("the form is broken: the head of a part is too large")
+        }
+        actix_multipart::MultipartError::Payload(error) => body_error(error),
+        error => ApiError::bad_request(format!("the form is broken: {error}")),
+    }
+}
+
+/// The chunks of a body, which the parser reads and which are read to their end after it.
+#[derive(Clone)]
+struct Shared(Rc<RefCell<Bounded>>);
+
+struct Bounded {
+    chunks: Paced<Payload>,
+    left: u64,
+    is_too_long: bool,
+    is_over: bool,
+}
+
+impl Shared {
+    fn of(payload: Payload, bytes_max: u64) -> Self {
+        let chunks = Paced::new(payload);
+        Self(Rc::new(RefCell::new(Bounded { chunks, left: bytes_max, is_too_long: false, is_over: false })))
+    }
+
+    /// Reads the rest, but not more than this, and throws it away.
+    async fn drain(&mut self, bytes_max: u64) -> Result<(), ApiError> {
+        self.0.borrow_mut().left = bytes_max;
+        while let Some(chunk) = self.next().await {
+            match chunk {
+                Err(PayloadError::Overflow) => break,
+                chunk => drop(chunk.map_err(body_error)?),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stream for Shared {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut body = self.0.borrow_mut();
+        if body.is_over {
+            return Poll::Ready(None);
+        }
+        let chunk = ready!(body.chunks.poll_next_unpin(cx));
+        match &chunk {
+            Some(Ok(chunk)) => match body.left.checked_sub(chunk.len() as u64) {
+                Some(left) => body.left = left,
+                None => {
+                    body.is_too_long = true;
+                    return Poll::Ready(Some(Err(PayloadError::Overflow)));
+                }
+            },
+            // An end and an error come once, whoever reads.
+            Some(Err(_)) | None => body.is_over = true,
+        }
+        Poll::Ready(chunk)
+    }
+}

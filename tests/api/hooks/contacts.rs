@@ -1,0 +1,131 @@
+//! Who writes: found, or created, and nobody else's.
+
+use hotline_persistence::tables::channels::ChannelType::Whatsapp;
+use serde_json::{Value, json};
+
+use super::{Hooked, MARIA, Setup, contact, messages, taken, tickets};
+use crate::steps::{close, id, listed};
+use crate::support::provider::hooks::text;
+use crate::support::{TestApp, eventually};
+
+#[actix_web::test]
+async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let known = app.api.post("/contacts", json!({"name": "Dona Maria", "number": MARIA})).await;
+    channel.told(&app.api, &phone.message(MARIA, "maria :)", text("wamid.1", "hi"))).await;
+    assert_eq!(messages(&app.api, channel.id).await[0]["contactId"], known.data(201)["id"]);
+    assert_eq!(contact(&app.api, &known.data(201)["id"]).await["name"], "Dona Maria");
+    // One who was called by their number is called by their name from then on, here and in the ticket.
+    let number = "5511900000002";
+    let unnamed = app.contact(number).await;
+    channel.told(&app.api, &phone.message(number, "João", text("wamid.2", "hi"))).await;
+    eventually("the contact is named", || async { contact(&app.api, &json!(unnamed)).await["name"] == "João" }).await;
+    let ticket = messages(&app.api, channel.id).await[1]["ticketId"].clone();
+    eventually("the ticket shows the name", || async {
+        app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]["name"] == "João"
+    })
+    .await;
+    assert_eq!(listed(&app.api, "/contacts").await.len(), 2);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    // Created with the ninth digit; the provider leaves it out.
+    let known = app.contact("5511987654321").await;
+    let call = channel.speaks().message("551187654321", "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let call = channel.speaks().message("551187654321", "Maria", text("wamid.2", "still me"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(messages(&app.api, channel.id).await.len(), 2);
+    assert_eq!(listed(&app.api, "/contacts").await, [known.0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_hides_their_number_is_known_by_the_providers_own_id() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let hidden = |mid: &str| {
+        let mut call = phone.message("", "Pablo", text(mid, "hi"));
+        let value = &mut call["entry"][0]["changes"][0]["value"];
+        value["contacts"] =
+            json!([{"profile": {"name": "Pablo", "username": "@pablo"}, "user_id": "BR.13491208655302741918"}]);
+        let message = value["messages"][0].as_object_mut().expect("message");
+        message.remove("from");
+        message.insert("from_user_id".to_owned(), "BR.13491208655302741918".into());
+        call
+    };
+    assert_eq!(channel.told(&app.api, &hidden("wamid.1")).await, taken(1));
+    assert_eq!(channel.told(&app.api, &hidden("wamid.2")).await, taken(1));
+    let [one] = listed(&app.api, "/contacts").await[..] else { panic!("one contact") };
+    let shown = contact(&app.api, &json!(one)).await;
+    assert_eq!(
+        (&shown["name"], &shown["number"], &shown["socialUsername"]),
+        (&json!("Pablo"), &Value::Null, &json!("@pablo"))
+    );
+    // Who showed their number before is the same contact when they hide it.
+    let mut shown = phone.message(MARIA, "Maria", text("wamid.3", "with my number"));
+    shown["entry"][0]["changes"][0]["value"]["messages"][0]["from_user_id"] = "BR.2".into();
+    channel.told(&app.api, &shown).await;
+    let known = messages(&app.api, channel.id).await[2]["contactId"].clone();
+    eventually("the id is noted", || async {
+        let noted: i64 = sqlx::query_scalar("select count(*) from contact_addresses where address = 'BR.2'")
+            .fetch_one(&app.database.db)
+            .await
+            .expect("count");
+        noted == 1
+    })
+    .await;
+    let mut call = hidden("wamid.4");
+    let value = &mut call["entry"][0]["changes"][0]["value"];
+    value["messages"][0]["from_user_id"] = "BR.2".into();
+    value["contacts"][0]["user_id"] = "BR.2".into();
+    channel.told(&app.api, &call).await;
+    assert_eq!(messages(&app.api, channel.id).await[3]["contactId"], known);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_each_other() {
+    let app = TestApp::start().await;
+    let (other, their_api) = app.another_company().await;
+    let ours = Hooked::phone(&app).await;
+    let theirs = Hooked::create(&app, &other, Whatsapp, Setup::default()).await;
+    for (channel, api, body) in [(&ours, &app.api, "for us"), (&theirs, &their_api, "for them")] {
+        let call = channel.speaks().message(MARIA, "Maria", text("wamid.same", body));
+        assert_eq!(channel.told(api, &call).await, taken(1));
+        let all = messages(api, channel.id).await;
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0]["body"], body);
+        assert_eq!(listed(api, "/contacts").await.len(), 1);
+    }
+    // The other's key with one's own secret is nobody's.
+    let call = ours.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
+    let forged = Hooked { app_secret: ours.app_secret.clone(), ..theirs.clone() };
+    forged.tell(&app.api, &call).await.error(401, "ERR_API_UNAUTHORIZED");
+    assert_eq!(messages(&their_api, theirs.id).await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_was_deleted_and_writes_again_is_somebody_new() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi"))).await;
+    let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
+    close(&app.api, id(opened)).await;
+    let gone = &opened["contact"]["id"];
+    assert_eq!(app.api.delete(&format!("/contacts/{gone}")).await.status, 204);
+    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "me again"))).await;
+    let all = messages(&app.api, channel.id).await;
+    assert_eq!(all.len(), 1);
+    assert_ne!(&all[0]["contactId"], gone);
+    app.stop().await;
+}

@@ -1,0 +1,163 @@
+//! Files contacts send: the message at once, the file once it was fetched.
+
+use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
+use serde_json::{Value, json};
+
+use super::{Hooked, MARIA, Setup, contact, messages, taken};
+use crate::steps::restarted;
+use crate::support::provider::Provider;
+use crate::support::provider::hooks::{events, file, image};
+use crate::support::{TestApp, eventually};
+
+/// A whole picture of one pixel.
+const PNG: &[u8] = &[
+    0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00, 0x00, 0x00, 0x0D, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
+];
+const PDF: &[u8] = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n";
+
+async fn with_provider(app: &TestApp, provider: &Provider) -> Hooked {
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    Hooked::create(app, &app.company, Whatsapp, setup).await
+}
+
+/// The file of the last message, once it is there.
+async fn fetched(app: &TestApp, channel: &Hooked) -> Value {
+    let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
+    eventually("the file is there", || async { last().await["media"].is_object() }).await;
+    last().await["media"].clone()
+}
+
+async fn bytes_of(app: &TestApp, media: &Value) -> Vec<u8> {
+    let url = media["url"].as_str().unwrap_or_else(|| panic!("no address: {media}"));
+    let response = app.api.anonymous(reqwest::Method::GET, url).send().await.expect("an answer");
+    assert_eq!(response.status(), 200, "{url}");
+    response.bytes().await.expect("bytes").to_vec()
+}
+
+#[actix_web::test]
+async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    let channel = with_provider(&app, &provider).await;
+    let phone = channel.speaks();
+    let picture = provider.offer("image/png", PNG);
+    let call = phone.message(MARIA, "Maria", image("wamid.1", &picture, Some("my cat")));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let media = fetched(&app, &channel).await;
+    assert_eq!((&media["mimeType"], &media["size"]), (&json!("image/png"), &json!(PNG.len())), "{media}");
+    assert_eq!(bytes_of(&app, &media).await, PNG);
+    let message = &messages(&app.api, channel.id).await[0];
+    assert_eq!(
+        (&message["type"], &message["body"], &message["error"]),
+        (&json!("media"), &json!("my cat"), &Value::Null)
+    );
+
+    let paper = provider.offer("application/pdf", PDF);
+    let call = phone.message(MARIA, "Maria", file("wamid.2", "document", &paper, "application/pdf", None));
+    channel.told(&app.api, &call).await;
+    let media = fetched(&app, &channel).await;
+    assert_eq!((&media["mimeType"], &media["fileName"]), (&json!("application/pdf"), &json!("invoice.pdf")));
+    assert_eq!(messages(&app.api, channel.id).await[1]["body"], Value::Null);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_comes_says_so() {
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    let channel = with_provider(&app, &provider).await;
+    let phone = channel.speaks();
+    // The token is refused for a while.
+    provider.only_token("", "another token");
+    let picture = provider.offer("image/png", PNG);
+    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    let waiting = messages(&app.api, channel.id).await[0].clone();
+    assert_eq!((&waiting["type"], &waiting["media"]), (&json!("media"), &Value::Null), "{waiting}");
+    provider.only_token("", "access token");
+    assert_eq!(bytes_of(&app, &fetched(&app, &channel).await).await, PNG);
+
+    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.2", "no such file", Some("gone")))).await;
+    let last = async || messages(&app.api, channel.id).await.pop().expect("a message");
+    eventually("it is known that the file is lost", || async { last().await["error"].is_object() }).await;
+    let lost = last().await;
+    assert_eq!(lost["error"]["code"], "ERR_MEDIA_UNAVAILABLE", "{lost}");
+    assert_eq!((&lost["media"], &lost["body"], &lost["status"]), (&Value::Null, &json!("gone"), &json!("received")));
+
+    let empty = provider.offer("image/png", "");
+    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.3", &empty, None))).await;
+    eventually("an empty file is none", || async { last().await["error"]["code"] == "ERR_API_MEDIA_EMPTY" }).await;
+    // What is not what it is said to be is what it is.
+    let named_otherwise = provider.offer("audio/ogg", PDF);
+    let call = phone.message(MARIA, "Maria", file("wamid.4", "audio", &named_otherwise, "audio/ogg", None));
+    channel.told(&app.api, &call).await;
+    assert_eq!(fetched(&app, &channel).await["mimeType"], "application/pdf");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_restart_goes_on_with_the_files_that_are_wanted() {
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    let channel = with_provider(&app, &provider).await;
+    provider.only_token("", "another token");
+    let picture = provider.offer("image/png", PNG);
+    let call = channel.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let app = restarted(app).await;
+    assert_eq!(messages(&app.api, channel.id).await[0]["media"], Value::Null);
+    provider.only_token("", "access token");
+    assert_eq!(bytes_of(&app, &fetched(&app, &channel).await).await, PNG);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_file_of_a_closed_ticket_comes_too_and_one_of_a_deleted_contact_is_nobodys() {
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    let channel = with_provider(&app, &provider).await;
+    let phone = channel.speaks();
+    provider.only_token("", "another token");
+    let picture = provider.offer("image/png", PNG);
+    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    let other = "5511900000002";
+    channel.told(&app.api, &phone.message(other, "João", image("wamid.2", &picture, None))).await;
+    let all = messages(&app.api, channel.id).await;
+    for message in &all {
+        crate::steps::close(&app.api, message["ticketId"].as_i64().expect("ticket")).await;
+    }
+    assert_eq!(app.api.delete(&format!("/contacts/{}", all[1]["contactId"])).await.status, 204);
+    provider.only_token("", "access token");
+    let media = fetched(&app, &channel).await;
+    assert_eq!(bytes_of(&app, &media).await, PNG);
+    assert_eq!(contact(&app.api, &all[0]["contactId"]).await["name"], "Maria");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn files_of_a_social_message_are_one_message_each() {
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let url = |bytes: &'static [u8], kind: &str| provider.file_url(&provider.offer(kind, bytes));
+    let mut event = events::attachment("m_1", "image", &url(PNG, "image/png"));
+    event["message"]["text"] = "two files".into();
+    let second = json!({"type": "file", "payload": {"url": url(PDF, "application/pdf")}});
+    event["message"]["attachments"].as_array_mut().expect("attachments").push(second);
+    let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event, events::text("m_2", "that is all")]);
+    assert_eq!(channel.told(&app.api, &call).await, taken(3));
+    let media = async || {
+        let all = messages(&app.api, channel.id).await;
+        all.iter().map(|message| message["media"]["mimeType"].clone()).collect::<Vec<_>>()
+    };
+    eventually("both files are there", || async {
+        media().await
+            == ["image/png", "application/pdf", ""].map(|kind| if kind.is_empty() { Value::Null } else { json!(kind) })
+    })
+    .await;
+    let bodies: Vec<Value> =
+        messages(&app.api, channel.id).await.iter().map(|message| message["body"].clone()).collect();
+    assert_eq!(bodies, [json!("two files"), Value::Null, json!("that is all")]);
+    app.stop().await;
+}

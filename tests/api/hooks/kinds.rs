@@ -1,0 +1,157 @@
+//! Every kind of message the phone channel's provider tells of.
+
+use serde_json::{Value, json};
+
+use super::{Hooked, MARIA, Tally, contact, messages, taken, tickets};
+use crate::steps::{assert_timestamp, history, id, ticket};
+use crate::support::TestApp;
+use crate::support::provider::hooks::{
+    Message, button_reply, contacts, image, list_reply, location, reaction, template_button, text, unsupported,
+};
+
+#[actix_web::test]
+async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
+    use hotline_persistence::tables::channels::ChannelType::Whatsapp;
+
+    use super::Setup;
+    let app = TestApp::start().await;
+    let setup = Setup { queue: Some(app.company.sales), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let call = channel.speaks().message(MARIA, "Maria Silva", text("wamid.1", "Is it open?").at(1_700_000_000));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+
+    let all = messages(&app.api, channel.id).await;
+    let [message] = all.as_slice() else { panic!("one message: {all:?}") };
+    assert_timestamp(&message["createdAt"]);
+    assert_eq!(
+        message,
+        &json!({
+            "id": message["id"], "jobId": null, "ticketId": message["ticketId"], "contactId": message["contactId"],
+            "channelId": channel.id, "direction": "inbound", "type": "text", "body": "Is it open?", "media": null,
+            "template": null, "interactive": null, "quotedMessageId": null, "status": "received", "error": null,
+            "user": null, "source": "contact", "createdAt": message["createdAt"],
+            "sentAt": "2023-11-14T22:13:20.000Z", "deliveredAt": null, "readAt": null,
+        })
+    );
+    let opened = ticket(&app.api, message["ticketId"].as_i64().expect("ticket")).await;
+    assert_eq!(opened["status"], "open");
+    assert_eq!(opened["creationSource"], "contact");
+    assert_eq!(opened["unreadCount"], 1);
+    assert_eq!(opened["queue"]["id"], json!(app.company.sales));
+    assert_eq!(opened["contact"], json!({"id": message["contactId"], "name": "Maria Silva", "number": MARIA}));
+    assert_eq!(opened["lastMessage"]["body"], "Is it open?");
+    assert_eq!(history(&app.api, id(&opened)).await.len(), 1, "opened, and nothing else");
+    let contact = contact(&app.api, &message["contactId"]).await;
+    assert_eq!(contact["numberCountry"], "BR");
+    assert_eq!(contact["origin"], "whatsapp");
+    assert_eq!(contact["lastChannel"]["id"], json!(channel.id));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn every_kind_is_taken_and_what_has_no_form_is_named() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let order = json!({"catalog_id": "1", "text": "for Friday", "product_items": [
+        {"product_retailer_id": "SKU-1", "quantity": "2", "item_price": "9.9", "currency": "BRL"}]});
+    let flow = json!({"type": "nfm_reply",
+        "nfm_reply": {"name": "flow", "body": "Sent", "response_json": "{\"day\":\"Friday\"}"}});
+    let other = |kind: &str, part: Value| Message(json!({"id": format!("wamid.{kind}"), "type": kind, kind: part}));
+    let card = "Ana Souza, +5511911111111, someone@example.com";
+    let told: Vec<(Message, &str)> = vec![
+        (text("wamid.1", "line 1\nline 2 \u{1F600}"), "line 1\nline 2 \u{1F600}"),
+        (
+            location("wamid.2", -23.55, -46.63, Some("Office")),
+            "Office\n1 Hacker Way, Menlo Park\nhttps://www.google.com/maps?q=-23.55,-46.63",
+        ),
+        (location("wamid.3", 1.0, 2.5, None), "https://www.google.com/maps?q=1,2.5"),
+        (contacts("wamid.4", "Ana Souza", "+5511911111111"), card),
+        (button_reply("wamid.5", "yes", "Yes, please"), "Yes, please"),
+        (list_reply("wamid.6", "second", "The second"), "The second"),
+        (template_button("wamid.7", "payload", "Stop"), "Stop"),
+        (other("order", order), "for Friday\n2 × SKU-1 (9.9 BRL)"),
+        (other("interactive", flow), "Sent\n{\"day\":\"Friday\"}"),
+        (
+            other("system", json!({"body": "Maria changed her number", "type": "user_changed_number"})),
+            "Maria changed her number",
+        ),
+        (unsupported("wamid.8"), "[unsupported] Message type unknown"),
+        (other("poll_creation", json!({"name": "Pizza?"})), "[poll_creation]"),
+        (other("text", json!({})), "[text]"),
+        (Message(json!({"id": "wamid.9"})), "[unknown]"),
+        (Message(json!({"id": "wamid.10", "type": "image", "image": {"mime_type": "image/png"}})), "[image]"),
+    ];
+    let (calls, bodies): (Vec<Message>, Vec<&str>) = told.into_iter().unzip();
+    let count = calls.len() as u64;
+    assert_eq!(channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", calls)).await, taken(count));
+    let all = messages(&app.api, channel.id).await;
+    let stored: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();
+    assert_eq!(stored, bodies, "each, in the order in which they were told");
+    assert!(all.iter().all(|message| message["type"] == "text" && message["direction"] == "inbound"));
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn replies_choices_and_reactions_quote_the_message_they_are_for() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello"))).await;
+    let first = messages(&app.api, channel.id).await;
+    let offered = super::statuses::sent(&app, &channel, &first[0]["contactId"], "Which one?", "wamid.ours").await;
+
+    let told = vec![
+        button_reply("wamid.2", "a", "The first").replying_to(&phone.number, "wamid.ours"),
+        template_button("wamid.3", "b", "The second").replying_to(&phone.number, "wamid.ours"),
+        reaction("wamid.4", "wamid.ours", Some("\u{1F44D}")),
+        reaction("wamid.5", "wamid.ours", None),
+        text("wamid.6", "as I said").replying_to(MARIA, "wamid.1"),
+        text("wamid.7", "to nobody").replying_to(MARIA, "wamid.of another year"),
+    ];
+    let tally = channel.told(&app.api, &phone.messages(MARIA, "Maria", told)).await;
+    assert_eq!(
+        tally,
+        Tally { taken: 5, ignored: 1, ..Tally::default() },
+        "a reaction that is taken back is no message"
+    );
+    let all = messages(&app.api, channel.id).await;
+    let quoted: Vec<(&Value, &Value)> =
+        all[2..].iter().map(|message| (&message["body"], &message["quotedMessageId"])).collect();
+    let (offered, first) = (json!(offered), first[0]["id"].clone());
+    assert_eq!(
+        quoted,
+        [
+            (&json!("The first"), &offered),
+            (&json!("The second"), &offered),
+            (&json!("\u{1F44D}"), &offered),
+            (&json!("as I said"), &first),
+            (&json!("to nobody"), &Value::Null),
+        ]
+    );
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_brought_a_contact_is_kept_with_them() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let came = text("wamid.1", "hi").referred("ad 1", "https://fb.me/ad1", "Half price", "click 1");
+    channel.told(&app.api, &phone.message(MARIA, "Maria", came)).await;
+    let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    let fields = ["ctwaClid", "sourceId", "sourceUrl", "headline", "mediaType", "mediaUrl"];
+    let kept = async || {
+        let contact = contact(&app.api, &id).await;
+        fields.map(|field| contact[field].as_str().unwrap_or_default().to_owned())
+    };
+    let picture = "https://ads.example/picture.jpg";
+    assert_eq!(kept().await, ["click 1", "ad 1", "https://fb.me/ad1", "Half price", "image", picture]);
+    // What says nothing of it leaves it; the next advertisement takes its place.
+    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "and?"))).await;
+    assert_eq!(kept().await[0], "click 1");
+    let again = image("wamid.3", "no file", None).referred("ad 2", "https://fb.me/ad2", "Free", "click 2");
+    channel.told(&app.api, &phone.message(MARIA, "Maria", again)).await;
+    assert_eq!(kept().await, ["click 2", "ad 2", "https://fb.me/ad2", "Free", "image", picture]);
+    app.stop().await;
+}

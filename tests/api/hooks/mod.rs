@@ -1,0 +1,145 @@
+//! The door the providers call at: what they tell becomes conversations, once, and durable before it is answered.
+
+mod contacts;
+mod door;
+mod files;
+mod fuzz;
+mod kinds;
+mod repeated;
+mod social;
+mod statuses;
+mod window;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
+use hotline_persistence::{ChannelId, CompanyId, QueueId};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::provider::hooks::{Page, Phone, signature};
+use crate::support::{Api, Company, Reply, TestApp, eventually};
+
+/// Who writes in most tests.
+pub const MARIA: &str = "5511987654321";
+
+/// A channel whose provider calls.
+#[derive(Clone, Debug)]
+pub struct Hooked {
+    pub company: CompanyId,
+    pub id: ChannelId,
+    pub public_key: String,
+    pub app_secret: String,
+    pub account: String,
+}
+
+/// What a new channel has besides its kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Setup<'a> {
+    /// Where its provider is. None: it cannot send.
+    pub provider_url: Option<&'a str>,
+    pub queue: Option<QueueId>,
+    /// The number or page, else one of its own.
+    pub account: Option<&'a str>,
+    /// The secret, else one of its own.
+    pub app_secret: Option<&'a str>,
+}
+
+impl Hooked {
+    /// A phone channel that only receives.
+    pub async fn phone(app: &TestApp) -> Self {
+        Self::create(app, &app.company, ChannelType::Whatsapp, Setup::default()).await
+    }
+
+    /// A channel, once the service knows it.
+    pub async fn create(app: &TestApp, company: &Company, kind: ChannelType, setup: Setup<'_>) -> Self {
+        static CHANNELS: AtomicUsize = AtomicUsize::new(1);
+        let number = CHANNELS.fetch_add(1, Ordering::Relaxed);
+        let account = setup.account.map_or_else(|| format!("10654035224{number:04}"), str::to_owned);
+        let app_secret = setup.app_secret.map_or_else(|| format!("app secret {number}"), str::to_owned);
+        let is_phone = kind == ChannelType::Whatsapp;
+        let settings = ChannelSettings {
+            phone_number_id: is_phone.then(|| account.clone()),
+            page_id: (!is_phone).then(|| account.clone()),
+            access_token: setup.provider_url.map(|_| Secret("access token".to_owned())),
+            app_secret: Some(Secret(app_secret.clone())),
+            verify_token: Some(Secret("verify token".to_owned())),
+            provider_url: setup.provider_url.map(str::to_owned),
+            ..ChannelSettings::default()
+        };
+        let new = NewChannel { name: "Provider", kind, number: None, queue_id: setup.queue, settings };
+        let row = channels::insert(&app.database.db, company.id, new).await.expect("channel");
+        let directory = app.service.app.engine.directory();
+        eventually("the new channel is seen", || async { directory.channel(&row.public_key).is_some() }).await;
+        Self { company: company.id, id: row.id, public_key: row.public_key, app_secret, account }
+    }
+
+    pub fn speaks(&self) -> Phone {
+        Phone { id: self.account.clone(), number: "15550783881".to_owned() }
+    }
+
+    pub fn page(&self, object: &'static str) -> Page {
+        Page { object, id: self.account.clone() }
+    }
+
+    pub fn path(&self) -> String {
+        format!("/hooks/{}", self.public_key)
+    }
+
+    /// A call with these bytes and this signature.
+    pub async fn call(&self, api: &Api, bytes: impl Into<Vec<u8>>, signature: Option<&str>) -> Reply {
+        let mut request = api.anonymous(Method::POST, &self.path()).header("content-type", "application/json");
+        if let Some(signature) = signature {
+            request = request.header("x-hub-signature-256", signature);
+        }
+        Reply::of(request.body(bytes.into())).await
+    }
+
+    /// A call as the provider makes it.
+    pub async fn tell(&self, api: &Api, body: &Value) -> Reply {
+        let bytes = body.to_string().into_bytes();
+        let signature = signature(&self.app_secret, &bytes);
+        self.call(api, bytes, Some(&signature)).await
+    }
+
+    /// A call that is taken; answers what became of its parts.
+    pub async fn told(&self, api: &Api, body: &Value) -> Tally {
+        let reply = self.tell(api, body).await;
+        let count = |part: &str| reply.data(200)[part].as_u64().unwrap_or_else(|| panic!("{}", reply.body));
+        Tally {
+            taken: count("taken"),
+            repeated: count("repeated"),
+            ignored: count("ignored"),
+            unreadable: count("unreadable"),
+        }
+    }
+}
+
+/// What became of a call's parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub taken: u64,
+    pub repeated: u64,
+    pub ignored: u64,
+    pub unreadable: u64,
+}
+
+/// So many parts were taken, and nothing else was said.
+pub fn taken(taken: u64) -> Tally {
+    Tally { taken, ..Tally::default() }
+}
+
+/// The messages of a channel, in order.
+pub async fn messages(api: &Api, channel: ChannelId) -> Vec<Value> {
+    api.all(&format!("/messages?channelId={channel}")).await
+}
+
+/// The tickets of a channel, in order.
+pub async fn tickets(api: &Api, channel: ChannelId) -> Vec<Value> {
+    api.all(&format!("/tickets?channelId={channel}")).await
+}
+
+/// A contact as the API shows it.
+pub async fn contact(api: &Api, id: &Value) -> Value {
+    api.get(&format!("/contacts/{id}")).await.data(200).clone()
+}

@@ -1,0 +1,158 @@
+//! What the social channels' providers tell.
+
+use chrono::Utc;
+use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger};
+use serde_json::{Value, json};
+
+use super::statuses::{queued, sent};
+use super::{Hooked, Setup, Tally, contact, messages, taken, tickets};
+use crate::steps::restarted;
+use crate::support::TestApp;
+use crate::support::provider::hooks::events;
+
+const PSID: &str = "6548123456784821";
+
+async fn social(app: &TestApp, kind: ChannelType) -> Hooked {
+    Hooked::create(app, &app.company, kind, Setup::default()).await
+}
+
+#[actix_web::test]
+async fn both_social_channels_take_every_kind() {
+    let app = TestApp::start().await;
+    for (kind, object, name) in [(Messenger, "page", "Messenger 4821"), (Instagram, "instagram", "Instagram 4821")] {
+        let channel = social(&app, kind).await;
+        let page = channel.page(object);
+        let story = json!({"message": {"mid": "m_8", "text": "nice", "reply_to": {"story": {"url": "https://cdn.example/story", "id": "1"}}}});
+        let shared = json!({"message": {"mid": "m_9", "attachments": [
+            {"type": "share", "payload": {"url": "https://example.com/post", "title": "A post"}}]}});
+        let place = json!({"message": {"mid": "m_10", "attachments": [
+            {"type": "location", "title": "Office", "payload": {"coordinates": {"lat": 1.5, "long": 2.5}}}]}});
+        let unsent = json!({"message": {"mid": "m_1", "is_deleted": true}});
+        let call = page.tells(
+            PSID,
+            1_700_000_000_500,
+            vec![
+                events::text("m_1", "hello"),
+                events::quick_reply("m_2", "RED", "Red"),
+                events::reply("m_3", "m_1", "as I said"),
+                events::postback("m_4", "START", "Get started"),
+                events::reaction("m_1", "\u{2764}"),
+                story,
+                shared,
+                place,
+                json!({"message": {"mid": "m_11", "is_unsupported": true}}),
+                events::echo("m_12", "what we said"),
+                unsent,
+                json!({"optin": {"ref": "x"}}),
+            ],
+        );
+        let tally = channel.told(&app.api, &call).await;
+        assert_eq!(tally, Tally { taken: 9, ignored: 3, ..Tally::default() }, "{object}");
+        let all = messages(&app.api, channel.id).await;
+        let first = &all[0]["id"];
+        let said: Vec<(&Value, &Value)> =
+            all.iter().map(|message| (&message["body"], &message["quotedMessageId"])).collect();
+        let none = &Value::Null;
+        assert_eq!(
+            said,
+            [
+                (&json!("hello"), none),
+                (&json!("Red"), none),
+                (&json!("as I said"), first),
+                (&json!("Get started"), none),
+                (&json!("\u{2764}"), first),
+                (&json!("[story] https://cdn.example/story\nnice"), none),
+                (&json!("[share] A post https://example.com/post"), none),
+                (&json!("Office\nhttps://www.google.com/maps?q=1.5,2.5"), none),
+                (&json!("[unsupported]"), none),
+            ]
+        );
+        assert_eq!(all[0]["sentAt"], "2023-11-14T22:13:20.500Z");
+        assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
+        let contact = contact(&app.api, &all[0]["contactId"]).await;
+        assert_eq!((&contact["name"], &contact["number"]), (&json!(name), none));
+        assert_eq!(channel.told(&app.api, &call).await, Tally { repeated: 9, ignored: 3, ..Tally::default() });
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
+    let app = TestApp::start().await;
+    let page = social(&app, Messenger).await;
+    let other = social(&app, Messenger).await;
+    let say = |channel: &Hooked, mid: &str| {
+        channel.page("page").tells(PSID, 1_700_000_000_000, vec![events::text(mid, "hi")])
+    };
+    let twins = futures_util::future::join_all((0..10).map(|number| {
+        let (app, page, call) = (&app, &page, say(&page, &format!("m_{number}")));
+        async move { page.told(&app.api, &call).await }
+    }));
+    assert!(twins.await.iter().all(|tally| *tally == taken(1)));
+    other.told(&app.api, &say(&other, "m_1")).await;
+    let app = restarted(app).await;
+    page.told(&app.api, &say(&page, "m_late")).await;
+    assert_eq!(app.api.all("/contacts").await.len(), 2, "an id is a page's own");
+    assert_eq!(tickets(&app.api, page.id).await.len(), 1);
+    assert_eq!(messages(&app.api, page.id).await.len(), 11);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_has_written_is_reached_and_what_reached_them_is_known() {
+    let app = TestApp::start().await;
+    let channel = social(&app, Messenger).await;
+    let page = channel.page("page");
+    channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
+    let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    let first = sent(&app, &channel, &contact, "one", "m_ours.1").await;
+    let second = sent(&app, &channel, &contact, "two", "m_ours.2").await;
+    let waiting = queued(&app, &channel, &contact, "three").await;
+    let status = async |id: i64| {
+        let message = app.api.get(&format!("/messages/{id}")).await;
+        message.data(200)["status"].as_str().expect("status").to_owned()
+    };
+    let now_ms = Utc::now().timestamp_millis();
+    let told = async |event: Value| channel.told(&app.api, &page.tells(PSID, now_ms, vec![event])).await;
+    assert_eq!(told(events::delivered(&["m_ours.1"], now_ms)).await, taken(1));
+    assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("delivered", "sent"));
+    // What says no names counts for all that went before.
+    assert_eq!(told(events::delivered(&[], now_ms)).await, taken(1));
+    assert_eq!(status(second).await, "delivered");
+    assert_eq!(told(events::read(now_ms)).await, taken(1));
+    assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("read", "read"));
+    assert_eq!(status(waiting["id"].as_i64().expect("id")).await, "queued", "it was never sent");
+    // A stranger's news belong to nothing.
+    let stranger = page.tells("1", now_ms, vec![events::read(now_ms)]);
+    assert_eq!(channel.told(&app.api, &stranger).await, taken(1));
+    // Instagram names the message that was read.
+    assert_eq!(told(json!({"read": {"mid": "m_ours.1"}})).await, taken(1));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came() {
+    let app = TestApp::start().await;
+    let channel = social(&app, Messenger).await;
+    let page = channel.page("page");
+    let told = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
+    // Nobody yet: there is nothing to keep it with.
+    assert_eq!(told(events::referral("promo", "ad 0")).await, taken(1));
+    assert_eq!(app.api.all("/contacts").await, [Value::Null; 0]);
+
+    let ad = json!({"ref": "promo", "ad_id": "ad 1", "source": "ADS", "type": "OPEN_THREAD",
+        "ads_context_data": {"ad_title": "Half price", "photo_url": "https://cdn.example/ad.jpg", "post_id": "9"}});
+    assert_eq!(told(json!({"message": {"mid": "m_1", "text": "hi", "referral": ad}})).await, taken(1));
+    let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    let kept = contact(&app.api, &id).await;
+    let fields =
+        ["sourceId", "headline", "mediaType", "mediaUrl"].map(|field| kept[field].as_str().unwrap_or_default());
+    assert_eq!(fields, ["ad 1", "Half price", "image", "https://cdn.example/ad.jpg"]);
+    assert_eq!(told(events::referral("promo", "ad 2")).await, taken(1));
+    assert_eq!(contact(&app.api, &id).await["sourceId"], "ad 2");
+    let mut pressed = events::postback("m_2", "START", "Get started");
+    pressed["postback"]["referral"] = json!({"ref": "summer", "source": "SHORTLINK", "type": "OPEN_THREAD"});
+    assert_eq!(told(pressed).await, taken(1));
+    assert_eq!(contact(&app.api, &id).await["sourceId"], "summer");
+    app.stop().await;
+}

@@ -1,0 +1,201 @@
+//! How far our messages have come, as the provider tells: in any order, early and late.
+
+use chrono::Utc;
+use hotline_actors::tickets::Progress;
+use hotline_persistence::tables::channels::ChannelType::Whatsapp;
+use hotline_persistence::tables::messages::Milestone;
+use hotline_persistence::{MessageId, TicketId};
+use serde_json::{Value, json};
+
+use super::{Hooked, MARIA, Setup, Tally, messages, taken};
+use crate::steps::restarted;
+use crate::support::provider::Provider;
+use crate::support::provider::hooks::text;
+use crate::support::{TestApp, eventually};
+
+/// The company writes; the message waits for a provider.
+pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str) -> Value {
+    let send = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": body});
+    crate::steps::sent(&app.api, send).await
+}
+
+/// The provider has taken a message, and calls it so: what the outbox notes.
+pub async fn noted(app: &TestApp, message: &Value, provider_id: &str) {
+    let sent = Progress {
+        message: MessageId(message["id"].as_i64().expect("id")),
+        milestone: Milestone::Sent,
+        at: Utc::now(),
+        provider_message_id: Some(provider_id.to_owned()),
+    };
+    let ticket = TicketId(message["ticketId"].as_i64().expect("ticket"));
+    app.service.app.engine.ask(app.company.id, ticket, sent).await.expect("noted");
+}
+
+/// A message the provider has taken: its id here.
+pub async fn sent(app: &TestApp, channel: &Hooked, contact: &Value, body: &str, provider_id: &str) -> i64 {
+    let message = queued(app, channel, contact, body).await;
+    noted(app, &message, provider_id).await;
+    message["id"].as_i64().expect("id")
+}
+
+async fn message(app: &TestApp, id: i64) -> Value {
+    app.api.get(&format!("/messages/{id}")).await.data(200).clone()
+}
+
+async fn status(app: &TestApp, id: i64) -> String {
+    message(app, id).await["status"].as_str().expect("status").to_owned()
+}
+
+/// A contact who has written.
+async fn begun(app: &TestApp, channel: &Hooked) -> Value {
+    let call = channel.speaks().message(MARIA, "Maria", text("wamid.first", "hi"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    messages(&app.api, channel.id).await[0]["contactId"].clone()
+}
+
+#[actix_web::test]
+async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let maria = begun(&app, &channel).await;
+    let steps = ["sent", "delivered", "read"];
+    for (number, order) in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]].iter().enumerate() {
+        let name = format!("wamid.ours.{number}");
+        let id = sent(&app, &channel, &maria, "hello", &name).await;
+        for step in order {
+            let call = phone.status(&name, MARIA, steps[*step], 1_700_000_000 + *step as i64);
+            assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        }
+        let shown = message(&app, id).await;
+        assert_eq!(shown["status"], "read", "{order:?}");
+        assert_eq!(shown["readAt"], "2023-11-14T22:13:22.000Z", "{order:?}");
+        assert_eq!(shown["deliveredAt"], "2023-11-14T22:13:21.000Z", "{order:?}");
+    }
+    // Several in one call, with a stranger among them.
+    let id = sent(&app, &channel, &maria, "hello", "wamid.many").await;
+    let call = phone.statuses(&[
+        ("wamid.many", MARIA, "delivered", 1_700_000_001),
+        ("wamid.nobody's", MARIA, "delivered", 1_700_000_001),
+        ("wamid.many", MARIA, "sent", 1_700_000_000),
+        ("wamid.many", MARIA, "deleted", 1_700_000_002),
+    ]);
+    assert_eq!(channel.told(&app.api, &call).await, Tally { taken: 3, ignored: 1, ..Tally::default() });
+    assert_eq!(status(&app, id).await, "delivered");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_failure_says_why_and_is_final() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let maria = begun(&app, &channel).await;
+    let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
+    let failed = phone.failed("wamid.ours", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
+    assert_eq!(channel.told(&app.api, &failed).await, taken(1));
+    channel.told(&app.api, &phone.status("wamid.ours", MARIA, "read", 1_700_000_002)).await;
+    let shown = message(&app, id).await;
+    assert_eq!(shown["status"], "failed");
+    assert_eq!(shown["error"], json!({"code": "131026", "message": "Message undeliverable"}));
+    // What has arrived does not fail.
+    let id = sent(&app, &channel, &maria, "hello", "wamid.other").await;
+    channel.told(&app.api, &phone.status("wamid.other", MARIA, "delivered", 1_700_000_001)).await;
+    channel.told(&app.api, &phone.failed("wamid.other", MARIA, 131_026, "no", 1_700_000_002)).await;
+    assert_eq!(status(&app, id).await, "delivered");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let maria = begun(&app, &channel).await;
+    let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
+    let ticket = message(&app, id).await["ticketId"].as_i64().expect("ticket");
+    crate::steps::close(&app.api, ticket).await;
+    let app = restarted(app).await;
+    let call = channel.speaks().status("wamid.ours", MARIA, "read", 1_700_000_002);
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(status(&app, id).await, "read");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let maria = begun(&app, &channel).await;
+    let early = queued(&app, &channel, &maria, "hello").await;
+    for step in ["delivered", "sent"] {
+        let call = phone.status("wamid.early", MARIA, step, 1_700_000_001);
+        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    }
+    let id = early["id"].as_i64().expect("id");
+    assert_eq!(status(&app, id).await, "queued");
+    noted(&app, &early, "wamid.early").await;
+    eventually("the early status is given", || async { status(&app, id).await == "delivered" }).await;
+    eventually("nothing is kept any more", || async { kept(&app).await == 0 }).await;
+
+    // The same with a restart before the message is noted, and with one after it.
+    let early = queued(&app, &channel, &maria, "and again").await;
+    let id = early["id"].as_i64().expect("id");
+    let failed = phone.failed("wamid.again", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
+    assert_eq!(channel.told(&app.api, &failed).await, taken(1));
+    let app = restarted(app).await;
+    assert_eq!(kept(&app).await, 1);
+    noted(&app, &early, "wamid.again").await;
+    eventually("the early failure is given", || async { status(&app, id).await == "failed" }).await;
+    assert_eq!(message(&app, id).await["error"]["code"], "131026");
+
+    let early = queued(&app, &channel, &maria, "once more").await;
+    let id = early["id"].as_i64().expect("id");
+    channel.told(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
+    // Noted where nobody sees it: as if the process had ended right after.
+    sqlx::query(
+        "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1",
+    )
+    .bind(id)
+    .execute(&app.database.db)
+    .await
+    .expect("noted");
+    let app = restarted(app).await;
+    eventually("the early status is given at the start", || async { status(&app, id).await == "read" }).await;
+    app.stop().await;
+}
+
+async fn kept(app: &TestApp) -> i64 {
+    sqlx::query_scalar("select count(*) from early_statuses").fetch_one(&app.database.db).await.expect("count")
+}
+
+#[actix_web::test]
+async fn a_status_of_another_channels_message_moves_nothing() {
+    let app = TestApp::start().await;
+    let (ours, theirs) = (Hooked::phone(&app).await, Hooked::phone(&app).await);
+    let maria = begun(&app, &ours).await;
+    let id = sent(&app, &ours, &maria, "hello", "wamid.ours").await;
+    let call = theirs.speaks().status("wamid.ours", MARIA, "read", 1_700_000_001);
+    assert_eq!(theirs.told(&app.api, &call).await, taken(1), "kept, should it become known");
+    assert_eq!(status(&app, id).await, "sent");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let phone = channel.speaks();
+    let maria = begun(&app, &channel).await;
+    let message = queued(&app, &channel, &maria, "hello").await;
+    let id = message["id"].as_i64().expect("id");
+    let accepted = provider.accepts(&channel.account, 1).await;
+    let name = accepted[0].accepted.clone().expect("accepted");
+    for step in ["read", "delivered", "sent"] {
+        assert_eq!(channel.told(&app.api, &phone.status(&name, MARIA, step, Utc::now().timestamp())).await, taken(1));
+    }
+    eventually("the message is read", || async { status(&app, id).await == "read" }).await;
+    app.stop().await;
+}

@@ -1,0 +1,51 @@
+//! What a contact writes opens the window in which a phone channel takes any message.
+
+use chrono::{TimeDelta, Utc};
+use hotline::app::Service;
+use serde_json::{Value, json};
+
+use super::{Hooked, MARIA, messages, taken};
+use crate::steps::{close, id};
+use crate::support::provider::hooks::text;
+use crate::support::service::TestOptions;
+use crate::support::{Api, Reply, TestApp};
+
+/// As the phone channel's provider has it.
+fn with_window() -> TestOptions {
+    let mut options = TestOptions::default();
+    options.engine.conversation_window = Some(TimeDelta::hours(24));
+    options
+}
+
+async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
+    let body = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "hello"});
+    app.api.post("/messages", body).await
+}
+
+#[actix_web::test]
+async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of_it() {
+    let options = with_window();
+    let app = TestApp::start_with(options.clone()).await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    // The provider had to repeat the call for a day and an hour.
+    let late = (Utc::now() - TimeDelta::hours(25)).timestamp();
+    assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(late))).await, taken(1));
+    let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    send(&app, &channel, &maria).await.error(422, "ERR_API_WINDOW_CLOSED");
+
+    let now = Utc::now().timestamp();
+    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "now").at(now))).await;
+    send(&app, &channel, &maria).await.data(202);
+    // Also in a new ticket, and when the process has forgotten.
+    let opened = super::tickets(&app.api, channel.id).await;
+    close(&app.api, id(&opened[0])).await;
+    send(&app, &channel, &maria).await.data(202);
+    let TestApp { service, database, folder, company, .. } = app;
+    service.stop().await.expect("the service stops cleanly");
+    let service = Service::start(options.settings(&folder, database.options.clone())).await.expect("a start");
+    let api = Api::new(service.address, &company.key);
+    let app = TestApp { service, database, folder, company, api };
+    send(&app, &channel, &maria).await.data(202);
+    app.stop().await;
+}

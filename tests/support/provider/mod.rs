@@ -1,0 +1,396 @@
+//! A provider that speaks the Graph API on a socket of its own, says what it is told to say, and remembers what it got:
+//! the cloud API of phone channels and the send API of social ones.
+//!
+//! - <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
+//! - <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media>
+//! - <https://developers.facebook.com/docs/messenger-platform/reference/send-api>
+
+mod answers;
+pub mod hooks;
+mod multipart;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use actix_web::dev::ServerHandle;
+use actix_web::web::{self, Bytes, Data, Path};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+pub use self::answers::Answer;
+
+/// The provider. It stops with the test.
+pub struct Provider {
+    /// What a channel names as its `--provider-url`.
+    pub url: String,
+    state: Arc<State>,
+    server: ServerHandle,
+}
+
+/// One attempt to hand a message over.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub at: Instant,
+    pub to: String,
+    pub body: Value,
+    /// What the message was called when it was taken.
+    pub accepted: Option<String>,
+}
+
+impl Call {
+    /// The text of a text message.
+    pub fn text(&self) -> &str {
+        let text = self.body["text"]["body"].as_str().or(self.body["message"]["text"].as_str());
+        text.unwrap_or_else(|| panic!("no text: {}", self.body))
+    }
+}
+
+/// A file, as it was uploaded or as contacts sent it.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub file_name: String,
+    pub mime_type: String,
+    pub bytes: Bytes,
+    /// What was uploaded with it, as form fields.
+    pub fields: HashMap<String, String>,
+}
+
+#[derive(Default)]
+struct State {
+    accounts: Mutex<HashMap<String, Account>>,
+    files: Mutex<HashMap<String, File>>,
+    ids: AtomicU64,
+    /// Raised when those that hang are let go.
+    released: watch::Sender<u64>,
+    /// Raised with every attempt.
+    calls: watch::Sender<u64>,
+}
+
+/// A phone number or page.
+#[derive(Default)]
+struct Account {
+    /// The only token that is accepted; none: any.
+    token: Option<String>,
+    next: VecDeque<Answer>,
+    always: Option<Answer>,
+    calls: Vec<Call>,
+    templates: Vec<Value>,
+    template_reads: usize,
+    in_flight: usize,
+    in_flight_max: usize,
+}
+
+impl Provider {
+    pub async fn start() -> Self {
+        let state = Arc::new(State::default());
+        let shared = Data::from(state.clone());
+        let app = move || {
+            App::new()
+                .app_data(shared.clone())
+                .app_data(web::PayloadConfig::new(64 << 20))
+                .route("/{version}/{account}/messages", web::post().to(take))
+                .route("/{version}/{account}/media", web::post().to(upload))
+                .route("/{version}/{account}/message_attachments", web::post().to(upload))
+                .route("/{version}/{account}/message_templates", web::get().to(templates))
+                .route("/download/{file}", web::get().to(download))
+                .route("/{version}/{file}", web::get().to(file))
+        };
+        let server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+        let server = server.bind(("127.0.0.1", 0)).expect("a free port");
+        let url = format!("http://{}", server.addrs()[0]);
+        let server = server.run();
+        let handle = server.handle();
+        actix_web::rt::spawn(server);
+        Self { url, state, server: handle }
+    }
+
+    /// What the account says to the next attempts, one after the other; then what it always says.
+    pub fn next(&self, account: &str, answers: impl IntoIterator<Item = Answer>) {
+        self.account(account, |account| account.next.extend(answers));
+    }
+
+    /// What the account says from now on when nothing else is due. In the beginning it accepts.
+    pub fn always(&self, account: &str, answer: Answer) {
+        self.account(account, |account| account.always = Some(answer));
+    }
+
+    /// Only this token is accepted from now on.
+    pub fn only_token(&self, account: &str, token: &str) {
+        self.account(account, |account| account.token = Some(token.to_owned()));
+    }
+
+    /// Whatever hangs is answered now.
+    pub fn release(&self) {
+        self.state.released.send_modify(|released| *released += 1);
+    }
+
+    /// The templates the account may send, as the provider describes them.
+    pub fn has_templates(&self, account: &str, templates: Vec<Value>) {
+        self.account(account, |account| account.templates = templates);
+    }
+
+    /// How often an account's templates were read.
+    pub fn template_reads(&self, account: &str) -> usize {
+        self.account(account, |account| account.template_reads)
+    }
+
+    /// A file a contact has sent; the answer is what a webhook names it by.
+    pub fn offer(&self, mime_type: &str, bytes: impl Into<Bytes>) -> String {
+        let file = File {
+            file_name: String::new(),
+            mime_type: mime_type.to_owned(),
+            bytes: bytes.into(),
+            fields: HashMap::new(),
+        };
+        self.state.keep(file)
+    }
+
+    /// Where a file lies: what social channels name files by.
+    pub fn file_url(&self, id: &str) -> String {
+        format!("{}/download/{id}", self.url)
+    }
+
+    /// A file by its id, uploaded or offered.
+    pub fn file(&self, id: &str) -> File {
+        self.state.files().get(id).unwrap_or_else(|| panic!("no file {id}")).clone()
+    }
+
+    /// Every attempt of an account, in the order in which they arrived.
+    pub fn calls(&self, account: &str) -> Vec<Call> {
+        self.account(account, |account| account.calls.clone())
+    }
+
+    /// The messages an account has taken, in order.
+    pub fn accepted(&self, account: &str) -> Vec<Call> {
+        self.account(account, |account| account.calls.iter().filter(|call| call.accepted.is_some()).cloned().collect())
+    }
+
+    /// How many an account has taken.
+    pub fn accepted_count(&self, account: &str) -> usize {
+        self.account(account, |account| account.calls.iter().filter(|call| call.accepted.is_some()).count())
+    }
+
+    /// Most attempts of an account that were under way at once.
+    pub fn in_flight_max(&self, account: &str) -> usize {
+        self.account(account, |account| account.in_flight_max)
+    }
+
+    /// Waits for the next attempt at any account.
+    pub async fn called(&self) {
+        let mut calls = self.state.calls.subscribe();
+        let changed = tokio::time::timeout(super::PATIENCE, calls.changed()).await;
+        assert!(changed.is_ok_and(|changed| changed.is_ok()), "nothing is sent");
+    }
+
+    /// Waits until an account has taken this many messages, and answers them.
+    pub async fn accepts(&self, account: &str, count: usize) -> Vec<Call> {
+        let mut calls = self.state.calls.subscribe();
+        let deadline = tokio::time::Instant::now() + super::PATIENCE;
+        loop {
+            let accepted = self.accepted_count(account);
+            if accepted >= count {
+                return self.accepted(account);
+            }
+            // An answer that was held back is no new attempt: looked at now and then as well.
+            let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
+            let is_late = tokio::time::Instant::now() > deadline;
+            assert!(!is_late, "{accepted} of {count} messages in time; {:#?}", self.calls(account).last());
+        }
+    }
+
+    fn account<T>(&self, id: &str, look: impl FnOnce(&mut Account) -> T) -> T {
+        look(self.state.accounts().entry(id.to_owned()).or_default())
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.release();
+        // Sends the command; nobody needs to wait for the end.
+        drop(self.server.stop(false));
+    }
+}
+
+impl State {
+    fn accounts(&self) -> MutexGuard<'_, HashMap<String, Account>> {
+        self.accounts.lock().expect("a test has failed under the lock")
+    }
+
+    fn files(&self) -> MutexGuard<'_, HashMap<String, File>> {
+        self.files.lock().expect("a test has failed under the lock")
+    }
+
+    fn id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn keep(&self, file: File) -> String {
+        let id = (1_000_000_000_000_000 + self.id()).to_string();
+        self.files().insert(id.clone(), file);
+        id
+    }
+
+    /// Whether the request shows a token that is accepted.
+    fn admits(&self, account: &str, request: &HttpRequest) -> bool {
+        let shown = request.headers().get("authorization").and_then(|header| header.to_str().ok());
+        let shown = shown.and_then(|header| header.strip_prefix("Bearer ")).filter(|token| !token.is_empty());
+        let accounts = self.accounts();
+        let only = accounts.get(account).and_then(|account| account.token.clone());
+        shown.is_some_and(|shown| only.is_none_or(|only| only == shown))
+    }
+}
+
+/// `POST /{version}/{account}/messages`.
+async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let (_, id) = path.into_inner();
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return Answer::refuse(400, 100, "the body is not JSON").respond();
+    };
+    let to = body["to"].as_str().or(body["recipient"]["id"].as_str()).unwrap_or_default().to_owned();
+    let is_admitted = state.admits(&id, &request);
+    let (number, mut answer) = {
+        let mut accounts = state.accounts();
+        let account = accounts.entry(id.clone()).or_default();
+        account.calls.push(Call { at: Instant::now(), to, body, accepted: None });
+        account.in_flight += 1;
+        account.in_flight_max = account.in_flight_max.max(account.in_flight);
+        let answer = match account.next.pop_front() {
+            _ if !is_admitted => Answer::token_refused(),
+            Some(answer) => answer,
+            None => account.always.clone().unwrap_or(Answer::Accept),
+        };
+        (account.calls.len() - 1, answer)
+    };
+    let _flight = Flight { state: &state, account: &id };
+    state.calls.send_modify(|calls| *calls += 1);
+    while let Answer::Late(time, then) = answer {
+        tokio::time::sleep(time).await;
+        answer = *then;
+    }
+    if answer == Answer::Hang {
+        state.hang().await;
+        return Answer::refuse(503, 2, "let go").respond();
+    }
+    if !matches!(answer, Answer::Accept | Answer::Lost) {
+        return answer.respond();
+    }
+    let name = format!("wamid.{:012}", state.id());
+    let to = {
+        let mut accounts = state.accounts();
+        let call = &mut accounts.get_mut(&id).expect("it was called").calls[number];
+        call.accepted = Some(name.clone());
+        call.to.clone()
+    };
+    if answer == Answer::Lost {
+        // The message is taken, and nobody hears of it.
+        state.hang().await;
+        return Answer::refuse(503, 2, "let go").respond();
+    }
+    HttpResponse::Ok().json(json!({
+        "messaging_product": "whatsapp",
+        "contacts": [{"input": to, "wa_id": to}],
+        "messages": [{"id": name}],
+        "recipient_id": to,
+        "message_id": name,
+    }))
+}
+
+impl State {
+    async fn hang(&self) {
+        let _ = self.released.subscribe().changed().await;
+    }
+}
+
+/// An attempt under way, also one whose caller goes away.
+struct Flight<'a> {
+    state: &'a State,
+    account: &'a str,
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        if let Some(account) = self.state.accounts().get_mut(self.account) {
+            account.in_flight -= 1;
+        }
+    }
+}
+
+/// `POST /{version}/{account}/media`, and `…/message_attachments`.
+async fn upload(state: Data<State>, path: Path<(String, String)>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let (_, account) = path.into_inner();
+    if !state.admits(&account, &request) {
+        return Answer::token_refused().respond();
+    }
+    let kind = request.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let Some(file) = multipart::file(kind, &body) else {
+        return Answer::refuse(400, 100, "no file").respond();
+    };
+    if file.fields.get("messaging_product").is_none_or(|product| product != "whatsapp")
+        && !file.fields.contains_key("message")
+    {
+        return Answer::refuse(400, 100, "(#100) The parameter messaging_product is required.").respond();
+    }
+    let id = state.keep(file);
+    HttpResponse::Ok().json(json!({"id": id, "attachment_id": id}))
+}
+
+/// `GET /{version}/{owner}/message_templates`, two at a time so that whoever reads them has to turn the page.
+async fn templates(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
+    const PER_PAGE: usize = 2;
+    let (_, owner) = path.into_inner();
+    if !state.admits(&owner, &request) {
+        return Answer::token_refused().respond();
+    }
+    let query: HashMap<String, String> =
+        web::Query::from_query(request.query_string()).map(web::Query::into_inner).unwrap_or_default();
+    let after = query.get("after").and_then(|after| after.strip_prefix("after+").map(str::to_owned));
+    let from: usize = after.and_then(|after| after.parse().ok()).unwrap_or(0);
+    let mut accounts = state.accounts();
+    let account = accounts.entry(owner).or_default();
+    if from == 0 {
+        account.template_reads += 1;
+    }
+    let page: Vec<&Value> = account.templates.iter().skip(from).take(PER_PAGE).collect();
+    let end = from + page.len();
+    let mut paging = json!({"cursors": {"before": format!("after+{from}"), "after": format!("after+{end}")}});
+    if end < account.templates.len() {
+        paging["next"] = "https://provider.example/next".into();
+    }
+    HttpResponse::Ok().json(json!({"data": page, "paging": paging}))
+}
+
+/// `GET /{version}/{file}`: where it lies.
+async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
+    let (_, id) = path.into_inner();
+    let Some(file) = state.files().get(&id).cloned() else {
+        return Answer::refuse(400, 100, "Unsupported get request. Object with this ID does not exist").respond();
+    };
+    if !state.admits("", &request) {
+        return Answer::token_refused().respond();
+    }
+    let host = request.connection_info().host().to_owned();
+    HttpResponse::Ok().json(json!({
+        "messaging_product": "whatsapp",
+        "id": id,
+        "url": format!("http://{host}/download/{id}"),
+        "mime_type": file.mime_type,
+        "file_size": file.bytes.len(),
+    }))
+}
+
+/// `GET /download/{file}`.
+async fn download(state: Data<State>, path: Path<String>) -> HttpResponse {
+    match state.files().get(path.as_str()).cloned() {
+        Some(file) => HttpResponse::Ok().content_type(file.mime_type).body(file.bytes),
+        None => HttpResponse::NotFound().finish(),
+    }
+}
+
+/// Every message is taken at least once, and how many of them twice.
+pub fn doubles(accepted: &[Call]) -> usize {
+    let texts: HashSet<&str> = accepted.iter().map(Call::text).collect();
+    accepted.len() - texts.len()
+}
