@@ -25,6 +25,8 @@ pub enum Change {
     Message(Box<MessageRow>),
     /// The visitor has received the company's messages up to here.
     Delivered(ReachedUpTo),
+    /// The visitor has read the company's messages up to here.
+    Seen(ReachedUpTo),
     /// The company has read the contact's messages up to here.
     Read(ReachedUpTo),
     /// The session is now this.
@@ -53,7 +55,7 @@ impl Change {
             Self::Ticket(row) => row.company_id,
             Self::Event(row) => row.company_id,
             Self::Message(row) => row.company_id,
-            Self::Delivered(mark) | Self::Read(mark) => mark.company_id,
+            Self::Delivered(mark) | Self::Seen(mark) | Self::Read(mark) => mark.company_id,
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
             Self::Answer(row) => row.company_id,

@@ -19,6 +19,17 @@ pub struct Ticket {
     pub last_message: Option<Arc<LastMessage>>,
     /// Whether the contact is known to have talked on this channel, so that a channel without phone reaches them.
     pub reachable: bool,
+    /// How far its messages are known to have come; what is not known here is known in the tables.
+    pub reached: Reached,
+}
+
+/// Up to which of the company's messages the contact has come. Not stored with the ticket: the messages hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// The newest that has arrived.
+    pub delivered: Option<MessageId>,
+    /// The newest they have read.
+    pub seen: Option<MessageId>,
 }
 
 /// The end of a conversation, as lists show it.
@@ -53,6 +64,6 @@ impl Ticket {
             };
         let contact =
             ContactRef { id: loaded.ticket.contact_id, name: loaded.contact_name, number: loaded.contact_number };
-        Self { row: loaded.ticket, contact: Arc::new(contact), last_message, reachable }
+        Self { row: loaded.ticket, contact: Arc::new(contact), last_message, reachable, reached: Reached::default() }
     }
 }

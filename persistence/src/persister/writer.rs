@@ -64,6 +64,7 @@ impl Writer {
         rows.write(&batch.events).await?;
         rows.write(&batch.messages).await?;
         rows.write_as::<Delivered>(&batch.delivered).await?;
+        rows.write_as::<Seen>(&batch.seen).await?;
         rows.write_as::<Read>(&batch.read).await?;
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
@@ -191,12 +192,14 @@ macro_rules! kind {
 }
 
 struct Delivered;
+struct Seen;
 struct Read;
 
 kind!(TicketRow, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert);
 kind!(EventRow, EventRow, "event", |row: &EventRow| Some(row.id.0), ticket_events::insert);
 kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), messages::insert);
 kind!(Delivered, ReachedUpTo, "delivered", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::deliver);
+kind!(Seen, ReachedUpTo, "seen", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::see);
 kind!(Read, ReachedUpTo, "read", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::read);
 kind!(SessionRow, SessionRow, "session", |_: &SessionRow| None, webchat_sessions::upsert);
 kind!(AnswerRow, AnswerRow, "answer", |_: &AnswerRow| None, idempotency_keys::upsert);

@@ -16,7 +16,7 @@ mod transfer;
 
 pub use add_note::AddNote;
 pub use close::Close;
-pub use mark::{MarkDelivered, MarkRead};
+pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
 pub use receive::Receive;
 pub use release::Release;
