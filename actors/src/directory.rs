@@ -13,7 +13,7 @@ use hotline_persistence::news::News;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
-use hotline_persistence::{CompanyId, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
+use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
 use ipnet::{IpNet, Ipv4Net};
 
 /// How often everything is loaded anew, should a notification have been lost without the connection breaking.
@@ -31,6 +31,8 @@ pub struct Directory {
 struct Inner {
     companies: DashMap<CompanyId, Arc<Organization>>,
     tokens: DashMap<KeyHash, Arc<Token>>,
+    /// Channels by their public keys.
+    public_keys: DashMap<String, (CompanyId, ChannelId)>,
     loads: DashMap<CompanyId, Arc<Loads>>,
     /// How often everything is loaded anew.
     reload_every: Duration,
@@ -38,7 +40,13 @@ struct Inner {
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { companies: DashMap::new(), tokens: DashMap::new(), loads: DashMap::new(), reload_every: RELOAD_EVERY }
+        Self {
+            companies: DashMap::new(),
+            tokens: DashMap::new(),
+            public_keys: DashMap::new(),
+            loads: DashMap::new(),
+            reload_every: RELOAD_EVERY,
+        }
     }
 }
 
@@ -150,6 +158,12 @@ impl Directory {
     /// The token with this key's hash, or none. Whether it is still good is for the caller to see.
     pub fn token(&self, hash: &KeyHash) -> Option<Arc<Token>> {
         self.inner.tokens.get(hash).map(|token| token.clone())
+    }
+
+    /// The channel with this public key, and its company, or none.
+    pub fn channel_with_key(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
+        let (company, channel) = self.inner.public_keys.get(public_key).map(|known| *known)?;
+        self.company(company).map(|organization| (organization, channel))
     }
 
     /// Writes when tokens were used last, as far as the table does not know.
@@ -282,11 +296,18 @@ impl Directory {
             }
         }
         self.inner.tokens.retain(|hash, token| token.row.company_id != id || hashes.contains(hash));
+        for channel in organization.channels.values() {
+            self.inner.public_keys.insert(channel.public_key.clone(), (id, channel.id));
+        }
+        self.inner
+            .public_keys
+            .retain(|_, (company, channel)| *company != id || organization.channels.contains_key(channel));
         self.inner.companies.insert(id, Arc::new(organization));
     }
 
     fn forget(&self, id: CompanyId) {
         self.inner.companies.remove(&id);
         self.inner.tokens.retain(|_, token| token.row.company_id != id);
+        self.inner.public_keys.retain(|_, (company, _)| *company != id);
     }
 }

@@ -4,6 +4,7 @@ mod contacts;
 mod leave;
 mod load;
 mod talk;
+mod visit;
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::directory::Directory;
 use crate::reads::Reads;
 use crate::registry::{Counted, Hot, Population, Registry};
 use crate::tickets::{Command, Do, Rider, Show, Ticket, TicketActor};
-use crate::webchat::{NewSession, VisitorSession};
+use crate::webchat::{NewSession, VisitorSession, VisitorTokens, Watchers};
 use crate::{Refusal, sweep};
 
 /// How often a command is sent anew because the conversation changed hands meanwhile (closed, opened by another,
@@ -87,6 +88,8 @@ pub(crate) struct Core {
     senders: Registry<(CompanyId, ChannelId), ChannelSender>,
     conversations: DashMap<(CompanyId, ChannelId), Arc<OnceCell<Arc<Conversations>>>>,
     pub(crate) contacts: Contacts,
+    pub(crate) watchers: Arc<Watchers>,
+    pub(crate) visitor_tokens: VisitorTokens,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     background: Handle,
     swept: AtomicBool,
@@ -117,6 +120,9 @@ impl Engine {
     /// The live half over an open store. Needs a running actix system.
     pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
         let arbiters = Arbiters::start(options.arbiters);
+        let watchers = Arc::<Watchers>::default();
+        let told = watchers.clone();
+        store.log.set_witness(Box::new(move |changes| told.tell(changes)));
         Self::of(Arc::new(Core {
             options,
             store,
@@ -127,6 +133,8 @@ impl Engine {
             senders: Registry::default(),
             conversations: DashMap::new(),
             contacts: Contacts::default(),
+            watchers,
+            visitor_tokens: VisitorTokens::new(),
             background: Handle::current(),
             swept: AtomicBool::new(false),
         }))
