@@ -6,6 +6,8 @@ const REFRESH_EVERY_MS = 1_000;
 /** An agent's typing is renewed this often; the visitor sees it fade after 6 seconds. */
 const TYPING_EVERY_MS = 3_000;
 
+const TROUBLE_SHOWN_MS = 5_000;
+
 const TICKETS_MAX = 50;
 const MESSAGES_MAX = 100;
 
@@ -30,14 +32,18 @@ async function call(method, path, body) {
 
 const api = (method, path, body) => call(method, settings.api + path, body);
 
+/** Until when what went wrong stays to be read. */
+let troubleUntil = 0;
+
 /** Does something, and says so when it does not work. */
 async function attempt(work) {
   try {
     await work();
-    $("trouble").hidden = true;
+    if (Date.now() > troubleUntil) $("trouble").hidden = true;
   } catch (error) {
     $("trouble").textContent = error instanceof TypeError ? "The service does not answer. Trying again…" : error.message;
     $("trouble").hidden = false;
+    troubleUntil = Date.now() + TROUBLE_SHOWN_MS;
   }
 }
 
