@@ -12,3 +12,4 @@ pub mod openapi;
 pub mod routes;
 pub mod telemetry;
 pub mod web;
+pub mod webchat;

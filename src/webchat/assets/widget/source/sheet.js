@@ -21,7 +21,7 @@ export class Sheet {
     const box = h(
       "div",
       { class: "box", role: "dialog", "aria-modal": "true", "aria-label": title },
-      h("div", { class: "bar" }, h("h3", {}, title), close),
+      h("div", { class: "bar" }, h("h2", {}, title), close),
       h("div", { class: "rows", tabindex: -1 }, content),
     );
     const pressed = ({ target }) => {
