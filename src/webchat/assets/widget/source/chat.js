@@ -50,6 +50,8 @@ export class Chat {
     this.breaks = new Set();
     /** Whether the door has told, since the page was loaded, all that was said. */
     this.isRefreshed = false;
+    /** Whether the door answers calls while no socket passes: then asking makes up for it. */
+    this.isReached = false;
     this.outbox = new Outbox(memory, (entry) => this.deliver(entry), () => this.changed());
     this.line = new Line(door, this);
     memory.onChange((name) => this.changedElsewhere(name));
@@ -99,7 +101,12 @@ export class Chat {
   }
 
   get isTrouble() {
-    return this.line.isLost || !navigator.onLine;
+    return !navigator.onLine || (this.line.isLost && !this.isReached);
+  }
+
+  /** Whether what is said is heard at once. */
+  get isLinked() {
+    return navigator.onLine && (!this.session || this.isOver || this.line.isOpen || this.isReached);
   }
 
   get needsForm() {
@@ -237,6 +244,7 @@ export class Chat {
     const heard = {
       hello: () => {
         this.isAvailable = frame.available !== false;
+        this.isReached = false;
         this.seen = 0;
         this.outbox.nudge();
       },
@@ -293,9 +301,12 @@ export class Chat {
       this.merge(await this.door.messages(session.token, this.newest()));
       if (status === "ended" && this.session === session) this.ended();
       this.isRefreshed = true;
+      this.isReached = true;
     } catch (refused) {
+      this.isReached = false;
       if (isLost(refused) && this.session === session) this.startOver();
     }
+    this.changed();
   }
 
   async deliver(entry) {

@@ -14,12 +14,15 @@ const TYPING_STOPS_MS = 4_000;
 /** What a break must last before it is shown: most are over sooner. */
 const BREAK_SHOWN_MS = 2_500;
 
+/** How often a door that answers calls is asked, where no socket passes. */
+const ASK_EVERY_MS = 5_000;
+
 const TOO_MANY_FRAMES = 4429;
 const TOO_MANY_FRAMES_PAUSE_MS = 10_000;
 const SESSION_ENDED = 4410;
 
 export class Line {
-  /** `chat` hears `frame(frame)`, `lineChanged()`, and is asked `newest()` and `refused()`. */
+  /** `chat` hears `frame(frame)`, `lineChanged()` and `refused()`, and is asked for what it holds. */
   constructor(door, chat) {
     this.door = door;
     this.chat = chat;
@@ -127,9 +130,9 @@ export class Line {
     // not pass at all, asking again and again is how messages arrive.
     if (!wasOpen) await this.chat.refused();
     if (this.token !== token || this.socket) return;
-    const pause = code === TOO_MANY_FRAMES ? TOO_MANY_FRAMES_PAUSE_MS : backoff(this.attempts++);
+    const pause = Math.min(backoff(this.attempts++), this.chat.isReached ? ASK_EVERY_MS : Infinity);
     clearTimeout(this.retry);
-    this.retry = setTimeout(() => this.connect(), pause);
+    this.retry = setTimeout(() => this.connect(), code === TOO_MANY_FRAMES ? TOO_MANY_FRAMES_PAUSE_MS : pause);
   }
 
   /** Lets the socket go, without hearing of it any more. */

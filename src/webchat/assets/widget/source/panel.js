@@ -177,9 +177,8 @@ export class Panel {
     this.transcript.update();
     if (!chat.session || chat.isRefreshed) this.transcript.speak();
     this.say(this.notice, navigator.onLine ? (chat.isTrouble ? words.unreachable : "") : words.offline);
-    const isLinked = !chat.isTrouble && (!chat.session || chat.isOver || chat.line.isOpen);
-    this.say(this.status, !isLinked ? words.connecting : chat.isAvailable ? words.online : words.away);
-    this.status.classList.toggle("away", !isLinked || !chat.isAvailable);
+    this.say(this.status, !chat.isLinked ? words.connecting : chat.isAvailable ? words.online : words.away);
+    this.status.classList.toggle("away", !chat.isLinked || !chat.isAvailable);
     this.see();
     this.count();
   }
