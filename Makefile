@@ -1,21 +1,36 @@
-# `make demo` runs Hotline with something in it, `make test` proves it. Both install PostgreSQL when it is missing.
+# `make demo` runs Hotline with something in it, `make test` proves it. Both install PostgreSQL when it is missing,
+# `make test` also Chromium and Node.
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+BROWSER := tests/webchat/browser
+MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test schemathesis openapi check bench fmt postgres nextest
+.PHONY: demo test test-browser widget schemathesis openapi check bench fmt postgres nextest node chromium
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
 	cargo build --bin hotline
 	$(TARGET)/debug/hotline demo $(ARGS)
 
-# Options of nextest go into ARGS. The PostgreSQL that the tests share is stopped whatever came of them.
+# Options of nextest go into ARGS; with any, only what they name is run, and no browser. The PostgreSQL that the tests
+# share is stopped whatever came of them.
 test: postgres nextest
 	@status=0; \
 	cargo nextest run --workspace --all-features $(ARGS) || status=$$?; \
 	if [ $$status -eq 0 ]; then cargo test --doc --workspace --all-features || status=$$?; fi; \
 	cargo run -q --all-features --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
+	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \
 	exit $$status
+
+# The widget in Chromium, against services of their own; ARGS names some of the files in tests/webchat/browser/cases.
+# Screenshots are left in target/screenshots.
+test-browser: postgres chromium $(MODULES)
+	cargo build --bin hotline --all-features
+	node $(BROWSER)/run.mjs $(ARGS)
+
+# The one script that is served, of the modules it is written in; a test says when it is not what they give.
+widget: $(MODULES)
+	node $(BROWSER)/bundle.mjs
 
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.
@@ -57,6 +72,25 @@ postgres:
 	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
 	$$sudo apt-get update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql
+
+$(MODULES): $(BROWSER)/package.json $(BROWSER)/package-lock.json | node
+	cd $(BROWSER) && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+node:
+	@if ! command -v npm >/dev/null 2>&1; then \
+		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+		$$sudo apt-get update && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends nodejs npm; \
+	fi
+
+# CHROMIUM names another one than Debian's.
+chromium:
+	@if [ -z "$$CHROMIUM" ] && [ ! -x /usr/bin/chromium ]; then \
+		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+		$$sudo apt-get update && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-liberation; \
+	fi
 
 nextest:
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked

@@ -120,6 +120,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         // As in the service, and more than the bench can use up.
         rate_per_minute: u32::MAX,
         per_page_max: 100,
+        visitors: hotline::webchat::VisitorOptions::default(),
         metrics_listen: None,
         templates: hotline::api::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),

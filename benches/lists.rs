@@ -211,6 +211,7 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         trusted_proxies: Vec::new(),
         rate_per_minute: 0,
         per_page_max: 100,
+        visitors: hotline::webchat::VisitorOptions::default(),
         metrics_listen: None,
         templates: hotline::api::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use actix_web::App as Routes;
@@ -15,6 +15,7 @@ use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::{Durability, Store, StoreOptions, journal};
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::metrics::{Figures, Listener};
@@ -23,6 +24,7 @@ use crate::routes;
 use crate::web::idempotency::Keys;
 use crate::web::rate::RateLimits;
 use crate::web::wire::{self, Limits, Listening};
+use crate::webchat::{DemoPage, VisitorOptions, Visitors};
 
 /// How long requests that are being served may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -43,13 +45,22 @@ pub struct App {
     pub keys: Keys,
     /// What is counted.
     pub figures: Figures,
-    stopping: AtomicBool,
+    /// What visitors may ask.
+    pub visitors: Visitors,
+    /// The page of the demo, if this is one.
+    pub demo: OnceLock<DemoPage>,
+    stopping: watch::Sender<bool>,
 }
 
 impl App {
     /// Whether the service is on its way down.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
+        *self.stopping.borrow()
+    }
+
+    /// Tells when it begins to go down: what lasts longer than a request must end then.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
     }
 }
 
@@ -80,6 +91,8 @@ pub struct Settings {
     pub rate_per_minute: u32,
     /// Most records of a page.
     pub per_page_max: i64,
+    /// How visitors are served.
+    pub visitors: VisitorOptions,
     /// Where figures are served; none: nowhere.
     pub metrics_listen: Option<SocketAddr>,
 }
@@ -175,8 +188,12 @@ impl Service {
             per_page_max: settings.per_page_max,
             keys,
             figures: Figures::new(routes::paths()),
-            stopping: AtomicBool::new(false),
+            visitors: Visitors::new(settings.visitors),
+            demo: OnceLock::new(),
+            stopping: watch::Sender::new(false),
         });
+        let visited = app.clone();
+        app.engine.spawn(async move { visited.visitors.keep_forgetting().await });
         let swept = app.clone();
         app.engine.spawn(async move { swept.keys.keep_swept(&swept.engine.store().db).await });
 
@@ -213,7 +230,7 @@ impl Service {
     /// # Errors
     /// When the database does not take the last changes; the journal keeps them for the next start.
     pub async fn stop(self) -> Result<(), ServiceError> {
-        self.app.stopping.store(true, Ordering::Release);
+        self.app.stopping.send_replace(true);
         self.server.stop(true).await;
         let _ = self.serving.await;
         if let Some(metrics) = self.metrics {

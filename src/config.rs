@@ -12,6 +12,10 @@ use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 
 use crate::app::Settings;
+use crate::webchat::VisitorOptions;
+
+/// What visitors may do unless it is said otherwise.
+const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
 
 /// Which database, for every command.
 #[derive(Args, Clone, Debug)]
@@ -79,6 +83,22 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_PER_PAGE_MAX", default_value_t = 100, value_name = "RECORDS",
         value_parser = clap::value_parser!(i64).range(1..=1000))]
     pub per_page_max: i64,
+    /// Webchat sessions that visitors of one address may open in a minute; 0: as many as they like
+    #[arg(long, env = "HOTLINE_VISITOR_SESSIONS_PER_MINUTE", default_value_t = VISITORS.sessions_per_minute,
+        value_name = "SESSIONS")]
+    pub visitor_sessions_per_minute: u32,
+    /// Messages that visitors of one address may send in a minute; 0: as many as they like
+    #[arg(long, env = "HOTLINE_VISITOR_MESSAGES_PER_MINUTE", default_value_t = VISITORS.messages_per_minute,
+        value_name = "MESSAGES")]
+    pub visitor_messages_per_minute: u32,
+    /// Other requests of one address's visitors in a minute, sockets they open included; 0: as many as they like
+    #[arg(long, env = "HOTLINE_VISITOR_REQUESTS_PER_MINUTE", default_value_t = VISITORS.requests_per_minute,
+        value_name = "REQUESTS")]
+    pub visitor_requests_per_minute: u32,
+    /// Sockets that visitors of one address may have open; 0: as many as they like
+    #[arg(long, env = "HOTLINE_VISITOR_SOCKETS_PER_ADDRESS", default_value_t = VISITORS.sockets_per_address,
+        value_name = "SOCKETS")]
+    pub visitor_sockets_per_address: u32,
     /// Address and port of the figures; without it there are none
     #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
@@ -114,6 +134,13 @@ impl ServeArgs {
             trusted_proxies: self.trusted_proxies.clone(),
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
+            visitors: VisitorOptions {
+                sessions_per_minute: self.visitor_sessions_per_minute,
+                messages_per_minute: self.visitor_messages_per_minute,
+                requests_per_minute: self.visitor_requests_per_minute,
+                sockets_per_address: self.visitor_sockets_per_address,
+                ..VISITORS
+            },
             metrics_listen: self.metrics_listen,
         })
     }

@@ -15,3 +15,4 @@ pub mod providers;
 pub mod routes;
 pub mod telemetry;
 pub mod web;
+pub mod webchat;

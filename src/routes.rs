@@ -17,6 +17,7 @@ use crate::web::auth::admit;
 use crate::web::idempotency::once;
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, request_id};
+use crate::webchat as visitors;
 
 /// Path of the API.
 pub const API: &str = "/api/v1";
@@ -39,6 +40,8 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
             .service(with_methods(files(), "GET, HEAD".to_owned()))
             .service(with_methods(web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive), "GET, POST".to_owned()))
             .service(api())
+            .service(visitors::door())
+            .configure(visitors::demo)
             .default_service(web::to(not_found));
     }
 }
@@ -111,7 +114,7 @@ fn endpoints(table: &mut Table<'_>) {
 
 /// Every path that is served, as the figures name them.
 pub fn paths() -> Vec<String> {
-    let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
+    let mut paths: Vec<String> = OUTSIDE.iter().chain(&visitors::PATHS).map(|path| (*path).to_owned()).collect();
     paths.extend(operations(&mut Schemas::new()).into_iter().map(|operation| format!("{API}{}", operation.path)));
     paths.dedup();
     paths
@@ -161,8 +164,12 @@ fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
     groups
 }
 
-/// The module a path of the API belongs to: what a token's permissions name.
+/// The module a path belongs to: what a token's permissions name.
 pub fn module_of(path: &str) -> Option<&'static str> {
+    if path.starts_with("/webchat/") {
+        // Of the visitor's door all that takes a company's token.
+        return Some("tickets");
+    }
     let noun = path.strip_prefix(API)?.strip_prefix('/')?.split('/').next()?;
     Some(match noun {
         "contacts" => "contacts",
@@ -293,14 +300,15 @@ fn read_only(resource: Resource) -> Resource {
 }
 
 /// A path that tells any other method which it has.
-fn with_methods(resource: Resource, allow: String) -> Resource {
+pub(crate) fn with_methods(resource: Resource, allow: String) -> Resource {
     resource.default_service(web::to(move || {
         let refused = ApiError::method_not_allowed(allow.clone());
         async move { Err::<HttpResponse, _>(refused) }
     }))
 }
 
-async fn not_found() -> Result<HttpResponse, ApiError> {
+/// What is not served.
+pub(crate) async fn not_found() -> Result<HttpResponse, ApiError> {
     Err(ApiError::not_found())
 }
 

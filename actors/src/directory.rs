@@ -32,7 +32,7 @@ pub struct Directory {
 struct Inner {
     companies: DashMap<CompanyId, Arc<Organization>>,
     tokens: DashMap<KeyHash, Arc<Token>>,
-    /// Channels by the key that names them where no company token is held.
+    /// Channels by their public keys, which name them where no company token is held.
     public_keys: DashMap<String, (CompanyId, ChannelId)>,
     /// Raised with every change.
     changed: watch::Sender<()>,
@@ -172,6 +172,10 @@ impl Directory {
     /// The channel with this public key, or none.
     pub fn channel(&self, public_key: &str) -> Option<(CompanyId, ChannelId)> {
         self.inner.public_keys.get(public_key).map(|channel| *channel)
+    /// The channel with this public key, and its company, or none.
+    pub fn channel_with_key(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
+        let (company, channel) = self.inner.public_keys.get(public_key).map(|known| *known)?;
+        self.company(company).map(|organization| (organization, channel))
     }
 
     /// Writes when tokens were used last, as far as the table does not know.

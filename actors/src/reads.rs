@@ -25,6 +25,17 @@ impl<'a> Reads<'a> {
         Ok(&self.core.store.db)
     }
 
+    /// The tables, as soon as they hold every change that is in the log by now, acknowledged or not: what those owe
+    /// who have begun to watch the log, and now read what came before.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn tables_as_of_now(&self) -> Result<&'a PgPool, Refusal> {
+        let log = &self.core.store.log;
+        log.reached(log.appended()).await?;
+        Ok(&self.core.store.db)
+    }
+
     /// One message, or none.
     ///
     /// # Errors

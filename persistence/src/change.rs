@@ -30,6 +30,8 @@ pub enum Change {
     Media(Box<MediaRow>),
     /// The visitor has received the company's messages up to here.
     Delivered(ReachedUpTo),
+    /// The visitor has read the company's messages up to here.
+    Seen(ReachedUpTo),
     /// The company has read the contact's messages up to here.
     Read(ReachedUpTo),
     /// The session is now this.
@@ -62,7 +64,7 @@ impl Change {
             Self::Message(row) => row.company_id,
             Self::Progress(row) => row.company_id,
             Self::Media(row) => row.company_id,
-            Self::Delivered(mark) | Self::Read(mark) => mark.company_id,
+            Self::Delivered(mark) | Self::Seen(mark) | Self::Read(mark) => mark.company_id,
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
             Self::Referral(row) => row.company_id,

@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use crate::change::encode;
 use crate::durable::{Durable, Synced};
 use crate::journal::{self, Journal, Seq};
-use crate::persister::{Entry, FlushQueue};
+use crate::persister::{Entry, FlushQueue, Witness};
 use crate::{Change, CompanyId, Error, Result};
 
 /// When a change counts as kept, and its caller is answered.
@@ -88,6 +88,11 @@ impl ChangeLog {
             }
         };
         Ok(Place { log: self.clone(), seat })
+    }
+
+    /// Sets who is told of every decision the moment it is durable. Once; what was recovered at the start is not told.
+    pub fn set_witness(&self, witness: Witness) {
+        self.inner.queue.set_witness(witness);
     }
 
     /// The last entry of a company that was appended; 0 when there was none since the start.
@@ -214,6 +219,9 @@ impl Place {
 
 /// Passes what the journal has synced on to the persister, then releases those who wait.
 pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
+    for (_, waiting) in synced.iter() {
+        queue.tell(&waiting.changes);
+    }
     let mut released = Vec::with_capacity(synced.len());
     queue.push(synced.drain(..).map(|(seq, waiting)| {
         released.push(waiting.synced);

@@ -1,10 +1,11 @@
 //! `hotline demo`: the service with something in it.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use actix_web::web::Data;
 use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
-use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel};
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::{self, Visitor};
 use hotline_persistence::tables::queues::{self, QueueFields};
 use hotline_persistence::tables::tokens::{self, NewToken};
@@ -12,10 +13,12 @@ use hotline_persistence::tables::users::{self, UserFields};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
+use serde_json::json;
 
 use super::{Failure, serve};
-use crate::app::App;
+use crate::app::{App, Service};
 use crate::config::ServeArgs;
+use crate::webchat::DemoPage;
 
 /// What the demo's company is called.
 const NAME: &str = "Demo Ltd";
@@ -30,9 +33,56 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
     let service = serve::start(&args).await?;
     let demo = seed(&service.app).await?;
     let base = format!("http://{}", service.address);
+    show_page(&service, &demo).await?;
     println!("hotline is ready on {base}");
     println!("{}", guide(&base, &demo));
     serve::until_stopped(service).await
+}
+
+/// Makes the page with both sides of a conversation, and lets it embed the webchat.
+async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
+    let app = &service.app;
+    let organization = app.engine.directory().company(demo.company).ok_or("the demo company is gone")?;
+    let webchat = organization.channels.get(&demo.webchat).ok_or("the demo company has no webchat any more")?;
+    let mut users: Vec<_> = organization.users.iter().filter(|(_, user)| user.active).collect();
+    users.sort_unstable_by_key(|(id, _)| **id);
+    let users: Vec<_> = users.into_iter().map(|(id, user)| json!({"id": id, "name": user.name})).collect();
+    let page = DemoPage::new(&json!({
+        "api": crate::routes::API,
+        "token": demo.key,
+        "publicKey": webchat.public_key,
+        "channelId": demo.webchat,
+        "company": organization.company.name,
+        "queueId": webchat.queue_id,
+        "wrapupTypeId": demo.wrapup_type,
+        "users": users,
+    }));
+    let own = own_origins(service.address);
+    let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
+        for origin in own {
+            if !settings.allowed_origins.contains(&origin) {
+                settings.allowed_origins.push(origin);
+            }
+        }
+        Ok(())
+    };
+    channels::update(&app.engine.store().db, demo.webchat, allow).await?;
+    app.engine.refresh(demo.company).await;
+    // Set once: there is one demo in a process.
+    let _ = app.demo.set(page);
+    Ok(())
+}
+
+/// As a browser on this machine names the page.
+fn own_origins(address: SocketAddr) -> Vec<String> {
+    let port = address.port();
+    let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+    if !address.ip().is_unspecified() && !address.ip().is_loopback() {
+        hosts.push(SocketAddr::new(address.ip(), 0).to_string().trim_end_matches(":0").to_owned());
+    }
+    // The scheme's own port is left out of an origin.
+    let port = if port == 80 { String::new() } else { format!(":{port}") };
+    hosts.into_iter().map(|host| format!("http://{host}{port}")).collect()
 }
 
 /// What the demo made.
@@ -197,6 +247,9 @@ fn guide(base: &str, demo: &Demo) -> String {
     let api = format!("{base}/api/v1");
     format!(
         r#"
+Open {base}/ in a browser: a visitor on the left, a desk on the right. The page is given the token below, so show it
+to nobody who should not have it.
+
 company {company}, token {key}
 
 # what is open

@@ -1,6 +1,7 @@
 //! `hotline serve`: runs the service until it is told to stop.
 
 use hotline_persistence::Durability;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
@@ -17,6 +18,7 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
 /// Starts the service and says what it found.
 pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     telemetry::start(args.log);
+    allow_open_files();
     if args.durability == Durability::Memory {
         tracing::warn!("durability is `memory`: whatever was answered is lost with the process; for benchmarks only");
     }
@@ -24,6 +26,15 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");
     Ok(service)
+}
+
+/// A visitor's socket is a file to the system, and the limit a shell hands on is made for programs that open a few.
+fn allow_open_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(soft, hard)| if soft < hard { setrlimit(Resource::RLIMIT_NOFILE, hard, hard) } else { Ok(()) });
+    if let Err(error) = raised {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.

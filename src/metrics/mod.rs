@@ -16,10 +16,14 @@ use std::time::Instant;
 pub use http::{Listener, PATH};
 pub use requests::Requests;
 
+use crate::webchat::SocketFigures;
+
 /// What a service counts by itself.
 pub struct Figures {
     /// Requests that were answered.
     pub requests: Requests,
+    /// Visitors' sockets.
+    pub sockets: SocketFigures,
     replays: AtomicU64,
     started: Instant,
 }
@@ -27,7 +31,7 @@ pub struct Figures {
 impl Figures {
     /// Nothing counted yet; `paths` are those of the route table.
     pub fn new(paths: Vec<String>) -> Self {
-        Self { requests: Requests::new(paths), replays: AtomicU64::new(0), started: Instant::now() }
+        Self { requests: Requests::new(paths), sockets: SocketFigures::default(), replays: AtomicU64::new(0), started: Instant::now() }
     }
 
     /// Notes a request that was answered with what its first was answered.

@@ -73,6 +73,7 @@ impl Collector for Sample {
         let mut page = Page(encoder);
         self.requests(&mut page)?;
         self.actors(&mut page)?;
+        self.sockets(&mut page)?;
         if let Some(stats) = self.app.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
@@ -120,6 +121,14 @@ impl Sample {
             lines.value([("kind", kind)], count(actors.waiting))?;
         }
         Ok(())
+    }
+
+    fn sockets(&self, page: &mut Page<'_>) -> fmt::Result {
+        let sockets = &self.app.figures.sockets;
+        page.gauge("sockets_open", "Sockets of visitors that are open", sockets.open())?;
+        page.gauge("sessions_watching", "Visitor sessions that have one", count(self.app.engine.watching()))?;
+        page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
+        page.counter("socket_cuts_total", "Sockets cut off because they read too slowly", sockets.cut())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {

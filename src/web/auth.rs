@@ -132,7 +132,8 @@ const KEY_LENGTH: usize = KEY_PREFIX.len() + key::KEY_CHARACTERS;
 /// Nobody's key: it has a character no key has.
 const NOBODY: &str = "sk_live_-------------------------------!";
 
-fn bearer(request: &ServiceRequest) -> Option<&str> {
+/// The token a request shows.
+pub(crate) fn bearer(request: &ServiceRequest) -> Option<&str> {
     let (scheme, key) = request.headers().get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }

@@ -59,6 +59,12 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
     }
 
+    /// The page is not one that may embed this webchat.
+    pub fn forbidden_origin() -> Self {
+        let message = "the page's origin is not one this webchat allows";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
+    }
+
     /// No such record or route, or another company's.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "record not found")

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use dashmap::DashMap;
@@ -51,6 +52,14 @@ pub struct TooMany {
     pub retry_after_s: u64,
 }
 
+impl TooMany {
+    /// Nothing is left of this limit until then.
+    pub(crate) fn after(limit: u32, wait: Duration) -> Self {
+        let retry_after_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Self { allowance: allowance(limit, 0), retry_after_s }
+    }
+}
+
 impl RateLimits {
     /// Limits with a default.
     pub fn new(default_per_minute: u32) -> Self {
@@ -72,13 +81,7 @@ impl RateLimits {
         let limit = self.of(company, rate);
         match limit.limiter.check() {
             Ok(state) => Ok(allowance(per_minute, state.remaining_burst_capacity())),
-            Err(refused) => {
-                let wait = refused.wait_time_from(self.clock.now());
-                Err(TooMany {
-                    allowance: allowance(per_minute, 0),
-                    retry_after_s: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
-                })
-            }
+            Err(refused) => Err(TooMany::after(per_minute, refused.wait_time_from(self.clock.now()))),
         }
     }
 
@@ -105,12 +108,14 @@ impl Limit {
     }
 }
 
-fn full(per_minute: u32) -> Allowance {
+/// Everything is left; of no limit more than can be used.
+pub(crate) fn full(per_minute: u32) -> Allowance {
     let limit = if per_minute == 0 { NO_LIMIT } else { per_minute };
     Allowance { limit, remaining: limit, reset_s: 0 }
 }
 
-fn allowance(limit: u32, remaining: u32) -> Allowance {
+/// So much is left.
+pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
     let used = u64::from(limit.saturating_sub(remaining));
     let reset_s = (used * 60).div_ceil(u64::from(limit.max(1)));
     Allowance { limit, remaining, reset_s: u32::try_from(reset_s).unwrap_or(u32::MAX) }

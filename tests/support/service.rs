@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hotline::app::{Service, Settings};
+use hotline::webchat::VisitorOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::tickets::Source;
@@ -25,6 +26,8 @@ pub struct TestOptions {
     /// 0: no limit.
     pub rate_per_minute: u32,
     pub per_page_max: i64,
+    /// Without limits by address: every test comes from the same.
+    pub visitors: VisitorOptions,
     /// Whether figures are served, at a free port.
     pub metrics: bool,
 }
@@ -40,6 +43,13 @@ impl Default for TestOptions {
             trusted_proxies: Vec::new(),
             rate_per_minute: 0,
             per_page_max: 100,
+            visitors: VisitorOptions {
+                sessions_per_minute: 0,
+                messages_per_minute: 0,
+                requests_per_minute: 0,
+                sockets_per_address: 0,
+                ..VisitorOptions::default()
+            },
             metrics: false,
         }
     }
@@ -60,6 +70,7 @@ impl TestOptions {
             trusted_proxies: self.trusted_proxies.clone(),
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
+            visitors: self.visitors,
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

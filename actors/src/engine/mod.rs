@@ -6,6 +6,7 @@ mod inbound;
 mod leave;
 mod load;
 mod talk;
+mod visit;
 
 pub use inbound::{Inbound, Number, Sender};
 
@@ -33,7 +34,7 @@ use crate::directory::Directory;
 use crate::reads::Reads;
 use crate::registry::{Counted, Hot, Population, Registry};
 use crate::tickets::{Command, Do, Rider, Show, Ticket, TicketActor};
-use crate::webchat::{NewSession, VisitorSession};
+use crate::webchat::{NewSession, VisitorSession, VisitorTokens, Watchers};
 use crate::{Refusal, sweep};
 use homes::Homes;
 
@@ -107,6 +108,8 @@ pub(crate) struct Core {
     pub(crate) inboxes: Inboxes,
     /// What they are still to be told; empty until sending begins.
     pub(crate) outboxes: OnceLock<Arc<Outboxes>>,
+    pub(crate) watchers: Arc<Watchers>,
+    pub(crate) visitor_tokens: VisitorTokens,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     pub(crate) background: Handle,
     swept: AtomicBool,
@@ -116,6 +119,9 @@ impl Engine {
     /// The live half over an open store. Needs a running actix system.
     pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
         let homes = Homes::start(options.arbiters);
+        let watchers = Arc::<Watchers>::default();
+        let told = watchers.clone();
+        store.log.set_witness(Box::new(move |changes| told.tell(changes)));
         Self::of(Arc::new(Core {
             options,
             store,
@@ -128,6 +134,8 @@ impl Engine {
             contacts: Contacts::default(),
             inboxes: Inboxes::default(),
             outboxes: OnceLock::new(),
+            watchers,
+            visitor_tokens: VisitorTokens::new(),
             background: Handle::current(),
             swept: AtomicBool::new(false),
         }))

@@ -9,7 +9,7 @@ pub(crate) use actor::{ContactGone, ContactIs};
 pub use actor::{Do, Retire, Rider, TicketActor};
 pub use command::{Author, Command, Context, Decided, apply};
 pub use commands::{
-    AddNote, AfterSend, Check, Close, Content, MarkDelivered, MarkRead, Open, Progress, Receive, Release, Reopen, Send,
-    SetMedia, SetWrapup, Show, Transfer,
+    AddNote, AfterSend, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Progress, Receive, Release,
+    Reopen, Send, SetMedia, SetWrapup, Show, Transfer,
 };
-pub use state::{Follows, LastMessage, Ticket};
+pub use state::{Follows, LastMessage, Reached, Ticket};

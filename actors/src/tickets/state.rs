@@ -27,6 +27,8 @@ pub struct Ticket {
     pub last_inbound_at: Option<DateTime<Utc>>,
     /// What follows messages that are not yet handed over. Most tickets have none.
     pub following: Arc<BTreeMap<MessageId, Follows>>,
+    /// How far its messages are known to have come; what is not known here is known in the tables.
+    pub reached: Reached,
 }
 
 /// What follows a message once its channel has taken it.
@@ -45,6 +47,15 @@ impl From<Following> for Follows {
         let after = serde_json::from_value(row.after_send).unwrap_or_default();
         Self { after, author: Author { user, source: row.source } }
     }
+}
+
+/// Up to which of the company's messages the contact has come. Not stored with the ticket: the messages hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// The newest that has arrived.
+    pub delivered: Option<MessageId>,
+    /// The newest they have read.
+    pub seen: Option<MessageId>,
 }
 
 /// The end of a conversation, as lists show it.
@@ -79,8 +90,15 @@ impl Ticket {
             };
         let contact =
             ContactRef { id: loaded.ticket.contact_id, name: loaded.contact_name, number: loaded.contact_number };
-        let following = Arc::default();
-        Self { row: loaded.ticket, contact: Arc::new(contact), last_message, reachable, last_inbound_at: None, following }
+        Self {
+            row: loaded.ticket,
+            contact: Arc::new(contact),
+            last_message,
+            reachable,
+            last_inbound_at: None,
+            following: Arc::default(),
+            reached: Reached::default(),
+        }
     }
 
     /// Keeps what follows a message until that is handed over.

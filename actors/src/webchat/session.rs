@@ -9,10 +9,13 @@ use actix::{
     Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, WrapFuture, fut,
 };
 use chrono::{DateTime, TimeDelta, Utc};
+use dashmap::DashMap;
+use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 
+use super::sockets::Sockets;
 use crate::Refusal;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
@@ -32,15 +35,28 @@ const SEEN_STEP: Duration = Duration::from_secs(30);
 
 /// One visitor session.
 pub struct VisitorSession {
-    core: Arc<Core>,
-    row: SessionRow,
+    pub(super) core: Arc<Core>,
+    pub(super) row: SessionRow,
     sent: SentByClient,
-    life: Arc<Life>,
-    retired: bool,
+    pub(super) sockets: Sockets,
+    pub(super) life: Arc<Life>,
+    pub(super) retired: bool,
 }
 
 impl Actor for VisitorSession {
     type Context = ActorContext<Self>;
+}
+
+/// The tokens of hot sessions, by hash: whoever shows one needs no database.
+pub(crate) type VisitorTokens = DashMap<KeyHash, (CompanyId, SessionId)>;
+
+impl Drop for VisitorSession {
+    fn drop(&mut self) {
+        // Its successor, if there is one already, is found in the tables instead.
+        if let Ok(hash) = KeyHash::try_from(self.row.token_hash.as_slice()) {
+            self.core.visitor_tokens.remove(&hash);
+        }
+    }
 }
 
 /// What the visitor has said under ids of their own: a re-send answers the first.
@@ -142,7 +158,11 @@ impl VisitorSession {
         let life = Arc::new(Life::default());
         let home = core.homes.of(row.contact_id.0);
         let sent = SentByClient::of(used_client_ids);
-        let actor = Self { core: core.clone(), row, sent, life: life.clone(), retired: false };
+        if let Ok(hash) = KeyHash::try_from(row.token_hash.as_slice()) {
+            core.visitor_tokens.insert(hash, (row.company_id, row.id.clone()));
+        }
+        let sockets = Sockets::default();
+        let actor = Self { core: core.clone(), row, sent, sockets, life: life.clone(), retired: false };
         Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
@@ -155,11 +175,20 @@ impl VisitorSession {
         TimeDelta::from_std(step).unwrap_or(TimeDelta::zero())
     }
 
-    fn check_active(&self) -> Result<(), Refusal> {
+    pub(super) fn check_active(&self) -> Result<(), Refusal> {
         match self.row.status {
             SessionStatus::Active => Ok(()),
             SessionStatus::Ended => Err(Refusal::Conflict("the session has ended")),
         }
+    }
+
+    /// Notes when the visitor was there, while they may still come back.
+    pub(super) fn note_seen(&mut self, at: DateTime<Utc>) -> Result<(), Refusal> {
+        if self.row.status != SessionStatus::Active || self.retired || at <= self.row.last_seen_at {
+            return Ok(());
+        }
+        // Nobody waits for it: a lost `lastSeenAt` is as old as the one before.
+        self.append(SessionRow { last_seen_at: at, ..self.row.clone() }, None)
     }
 
     /// Makes `row` the session's, in an entry of its own.
@@ -264,6 +293,10 @@ impl VisitorSession {
         if self.retired {
             return Err(Refusal::Gone);
         }
+        if end.idle_since.is_some() && !self.sockets.are_none() {
+            // Somebody is there and says nothing. Noted, so that the sweep does not ask again at once.
+            return self.note_seen(self.sockets.heard_after(now()));
+        }
         let is_idle = end.idle_since.is_none_or(|since| self.row.last_seen_at < since);
         if self.row.status == SessionStatus::Ended || !is_idle {
             return Ok(());
@@ -288,12 +321,7 @@ impl Handler<Counted<Seen>> for VisitorSession {
 impl VisitorSession {
     fn seen(&mut self) -> Result<(), Refusal> {
         let now = now();
-        if self.row.status == SessionStatus::Active && now - self.row.last_seen_at >= self.seen_step() && !self.retired
-        {
-            // Nobody waits for it: a lost `lastSeenAt` is at most a step old.
-            self.append(SessionRow { last_seen_at: now, ..self.row.clone() }, None)?;
-        }
-        Ok(())
+        if now - self.row.last_seen_at >= self.seen_step() { self.note_seen(now) } else { Ok(()) }
     }
 }
 
@@ -306,7 +334,8 @@ impl Handler<Counted<ShowSession>> for VisitorSession {
         if self.retired {
             return answer.give(Err(Refusal::Gone));
         }
-        answer.give_after(&self.core.store.log, self.life.last_seq(), Ok(self.row.clone()));
+        let row = SessionRow { last_seen_at: self.sockets.heard_after(self.row.last_seen_at), ..self.row.clone() };
+        answer.give_after(&self.core.store.log, self.life.last_seq(), Ok(row));
     }
 }
 
@@ -314,7 +343,10 @@ impl Handler<Retire> for VisitorSession {
     type Result = ();
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
-        if self.life.idle_s() >= retire.idle_s && self.life.last_seq() <= self.core.store.log.flushed() {
+        if self.sockets.are_none()
+            && self.life.idle_s() >= retire.idle_s
+            && self.life.last_seq() <= self.core.store.log.flushed()
+        {
             self.retired = true;
             self.core.sessions.remove(&self.key(), &self.life);
         }

@@ -20,6 +20,7 @@ pub(crate) struct Batch<'a> {
     pub(super) progress: Vec<&'a ProgressRow>,
     pub(super) media: Vec<&'a MediaRow>,
     pub(super) delivered: Vec<&'a ReachedUpTo>,
+    pub(super) seen: Vec<&'a ReachedUpTo>,
     pub(super) read: Vec<&'a ReachedUpTo>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
@@ -34,6 +35,7 @@ impl<'a> Batch<'a> {
         let mut batch = Self::default();
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
         let mut delivered: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
+        let mut seen: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
         let mut read: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
@@ -48,6 +50,7 @@ impl<'a> Batch<'a> {
                 Change::Media(row) => batch.media.push(row),
                 Change::Referral(row) => batch.referrals.push(row),
                 Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
+                Change::Seen(mark) => keep_furthest(&mut seen, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),
                 Change::Answer(row) => drop(answers.insert((row.company_id, &row.key), row)),
                 Change::Session(row) => drop(sessions.insert(&row.id, row)),
@@ -60,6 +63,7 @@ impl<'a> Batch<'a> {
         // In key order two writers never wait for each other in a circle, and the index is walked once.
         batch.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
         batch.delivered = delivered.into_values().collect();
+        batch.seen = seen.into_values().collect();
         batch.read = read.into_values().collect();
         batch.sessions = sessions.into_values().collect();
         batch.answers = answers.into_values().collect();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 pub(crate) use batch::Batch;
-pub use queue::{Entry, FlushQueue, Flushes};
+pub use queue::{Entry, FlushQueue, Flushes, Witness};
 pub use writer::{Mark, Writer};
 
 use crate::change::decode;
@@ -88,6 +88,7 @@ impl Persister {
         self.log.queue().flushed_to(last, batch.changes, took);
         for entry in entries {
             if let Some(done) = entry.done {
+                self.log.queue().tell(&entry.changes);
                 done.reached();
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
@@ -72,6 +72,10 @@ pub struct Entry {
     pub(crate) done: Option<Synced>,
 }
 
+/// Is told of every decision the moment it is durable, in the order of the log, by the thread that made it so: it
+/// must not wait, and what it does keeps everybody who is answered next.
+pub type Witness = Box<dyn Fn(&[Change]) + Send + Sync>;
+
 /// The queue between the log and the persister, with the marks both sides watch.
 pub struct FlushQueue {
     waiting: Mutex<Waiting>,
@@ -89,6 +93,7 @@ pub struct FlushQueue {
     /// Changes written since the start.
     written: AtomicU64,
     flushes: Flushes,
+    witness: OnceLock<Witness>,
 }
 
 #[derive(Default)]
@@ -133,6 +138,19 @@ impl FlushQueue {
             closed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             flushes: Flushes::new(),
+            witness: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn set_witness(&self, witness: Witness) {
+        // The first one stays; there is one engine for a store.
+        let _ = self.witness.set(witness);
+    }
+
+    /// Tells of a decision that has become durable.
+    pub(crate) fn tell(&self, changes: &[Change]) {
+        if let Some(witness) = self.witness.get() {
+            witness(changes);
         }
     }
 
@@ -162,6 +180,10 @@ impl FlushQueue {
     ) -> Seq {
         let mut waiting = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
+        if done.is_none() {
+            // Durable at once; under the lock, for the order.
+            self.tell(&changes);
+        }
         waiting.push(Entry { seq, changes, done }, Instant::now(), None);
         drop(waiting);
         self.announce(seq);

@@ -67,6 +67,7 @@ impl Writer {
         rows.write(&batch.progress).await?;
         rows.write(&batch.media).await?;
         rows.write_as::<Delivered>(&batch.delivered).await?;
+        rows.write_as::<Seen>(&batch.seen).await?;
         rows.write_as::<Read>(&batch.read).await?;
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
@@ -207,6 +208,7 @@ macro_rules! kind {
 }
 
 struct Delivered;
+struct Seen;
 struct Read;
 
 kind!(TicketRow, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert);
@@ -216,6 +218,7 @@ kind!(ProgressRow, ProgressRow, "progress", |row: &ProgressRow| Some(row.message
 kind!(MediaRow, MediaRow, "media", |row: &MediaRow| Some(row.message_id.0), messages::set_media);
 kind!(ReferralRow, ReferralRow, "referral", |row: &ReferralRow| Some(row.contact_id.0), contacts::set_referral);
 kind!(Delivered, ReachedUpTo, "delivered", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::deliver);
+kind!(Seen, ReachedUpTo, "seen", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::see);
 kind!(Read, ReachedUpTo, "read", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::read);
 kind!(SessionRow, SessionRow, "session", |_: &SessionRow| None, webchat_sessions::upsert);
 kind!(AnswerRow, AnswerRow, "answer", |_: &AnswerRow| None, idempotency_keys::upsert);

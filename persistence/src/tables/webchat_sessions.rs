@@ -7,6 +7,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::words;
 use crate::error::within;
+use crate::key::KeyHash;
 use crate::{ChannelId, CompanyId, ContactId, Result, SessionId, TicketId};
 
 words! {
@@ -75,6 +76,28 @@ pub async fn find(db: &PgPool, company: CompanyId, id: &SessionId) -> Result<Opt
             .bind(company)
             .bind(id)
             .fetch_optional(db),
+    )
+    .await
+}
+
+/// The session a visitor's token opens, in this webchat, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_token(
+    db: &PgPool,
+    company: CompanyId,
+    channel: ChannelId,
+    hash: &KeyHash,
+) -> Result<Option<SessionId>> {
+    within(
+        sqlx::query_scalar(
+            "select id from webchat_sessions where company_id = $1 and channel_id = $2 and token_hash = $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(hash.as_slice())
+        .fetch_optional(db),
     )
     .await
 }

@@ -44,6 +44,28 @@ impl Input for VisitorMessage {
     }
 }
 
+/// What a visitor says, whichever way they say it.
+pub(crate) struct Words {
+    pub(crate) body: String,
+    pub(crate) quoted: Option<MessageId>,
+    pub(crate) client_id: Option<String>,
+}
+
+impl VisitorMessage {
+    /// A choice becomes the title of what was chosen.
+    pub(crate) async fn into_words(self, app: &App, company: CompanyId, id: &SessionId) -> Answer<Words> {
+        let client_id = self.client_id.map(|id| id.0);
+        let (body, quoted) = match self.said {
+            Said::Text(body) => (body.0, None),
+            Said::Reply { message, option } => {
+                let session = app.engine.ask_session(company, id, ShowSession).await?;
+                (title_of(app, &session, message, &option.0).await?, Some(message))
+            }
+        };
+        Ok(Words { body, quoted, client_id })
+    }
+}
+
 /// `POST /webchat/sessions/{sessionId}/messages`.
 pub async fn say(
     caller: Caller,
@@ -53,32 +75,19 @@ pub async fn say(
     once: Once,
 ) -> Answer<Created<Message>> {
     let id = id.0;
-    let VisitorMessage { said, client_id } = body.0;
-    let (body, quoted) = match said {
-        Said::Text(body) => (body.0, None),
-        Said::Reply { message, option } => {
-            let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
-            (title_of(&caller, &app, &session, message, &option.0).await?, Some(message))
-        }
-    };
+    let Words { body, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
     let links = app.media.links().clone();
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &links));
     once.live(show, |rider| {
-        let say = Say { body, quoted, client_id: client_id.map(|id| id.0), rider };
+        let say = Say { body, quoted, client_id, rider };
         async { app.engine.ask_session(caller.company, &id, say).await }
     })
     .await
 }
 
 /// The title of the option a visitor chose.
-async fn title_of(
-    caller: &Caller,
-    app: &App,
-    session: &SessionRow,
-    message: MessageId,
-    option: &str,
-) -> Answer<String> {
-    let quoted = app.engine.reads().message(caller.company, message).await?;
+async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &str) -> Answer<String> {
+    let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_shown(session, message)).ok_or_else(ApiError::not_found)?;
     quoted.interactive.as_ref().and_then(|interactive| chosen(interactive, option)).ok_or_else(|| {
         let reason = "must be an option of the message".to_owned();
@@ -88,7 +97,7 @@ async fn title_of(
 
 /// Whether the visitor of this session sees the message: said in this conversation, since the session began. What
 /// was said before stays with who was there: a visitor is who they say they are, and no more.
-fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
+pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
     message.channel_id == session.channel_id
         && message.contact_id == session.contact_id
         && message.direction != Direction::Internal
@@ -97,8 +106,8 @@ fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
 
 /// Filters of the list: `after` asks for what came after that message.
 pub struct Filters {
-    after: Option<MessageId>,
-    created: Span,
+    pub(crate) after: Option<MessageId>,
+    pub(crate) created: Span,
 }
 
 impl Filter for Filters {
@@ -117,23 +126,28 @@ pub async fn list_messages(
     let Query { page, filter: Filters { after, created: (from, to) } } = query;
     let id = id.0;
     let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
-    let filter = MessageFilter {
-        contact_id: Some(session.contact_id),
-        channel_id: Some(session.channel_id),
-        created: (from.max(Some(session.created_at)), to),
-        after,
-        visible_to_visitor: true,
-        ..MessageFilter::default()
-    };
+    let filter = shown_in(&session, after, (from, to));
     let db = app.engine.reads().tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     note_delivery(&app.engine, caller.company, id, &rows.rows);
     Ok(Listed::of(page, rows, |row| Message::of(row, app.media.links())))
 }
 
+/// The messages the visitor of this session sees, as [`is_shown`] tells them.
+pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to): Span) -> MessageFilter {
+    MessageFilter {
+        contact_id: Some(session.contact_id),
+        channel_id: Some(session.channel_id),
+        created: (from.max(Some(session.created_at)), to),
+        after,
+        visible_to_visitor: true,
+        ..MessageFilter::default()
+    }
+}
+
 /// Tells the tickets that their messages have arrived, and the session that its visitor is there. Nobody waits for
 /// it: while changes are refused, reads go on, and the next list tells again.
-fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, rows: &[MessageRow]) {
+pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: SessionId, rows: &[MessageRow]) {
     let mut arrived: HashMap<TicketId, MessageId> = HashMap::new();
     for row in rows {
         if row.direction == Direction::Outbound && matches!(row.status, MessageStatus::Queued | MessageStatus::Sent) {

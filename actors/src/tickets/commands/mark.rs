@@ -41,11 +41,43 @@ impl Command for MarkDelivered {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        cx.record(Change::Delivered(reached(ticket, self.up_to, cx)));
+        let known = ticket.reached.delivered.max(ticket.reached.seen);
+        if known < Some(self.up_to) {
+            ticket.reached.delivered = Some(self.up_to);
+            cx.record(Change::Delivered(reached(ticket, self.up_to, cx)));
+        }
+        Ok(())
+    }
+}
+
+/// The visitor has read the company's messages up to here.
+#[derive(Clone, Debug)]
+pub struct MarkSeen {
+    /// The last one.
+    pub up_to: MessageId,
+}
+
+impl Command for MarkSeen {
+    type Reply = ();
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        // What is said later has not been read, whatever a browser says.
+        let Some(last) = ticket.row.last_message_id else { return Ok(()) };
+        let up_to = self.up_to.min(last);
+        if ticket.reached.seen < Some(up_to) {
+            ticket.reached.seen = Some(up_to);
+            cx.record(Change::Seen(reached(ticket, up_to, cx)));
+        }
         Ok(())
     }
 }
 
 fn reached(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> ReachedUpTo {
-    ReachedUpTo { company_id: ticket.row.company_id, ticket_id: ticket.row.id, up_to, at: cx.now }
+    ReachedUpTo {
+        company_id: ticket.row.company_id,
+        ticket_id: ticket.row.id,
+        conversation: Some((ticket.row.channel_id, ticket.row.contact_id)),
+        up_to,
+        at: cx.now,
+    }
 }

@@ -18,7 +18,7 @@ mod transfer;
 
 pub use add_note::AddNote;
 pub use close::Close;
-pub use mark::{MarkDelivered, MarkRead};
+pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
 pub use progress::Progress;
 pub use receive::Receive;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
+use crate::tickets::state::Reached;
 use crate::tickets::{Author, Context, Ticket};
 
 /// Opens a new ticket. Not a [`crate::tickets::Command`]: there is no ticket yet.
@@ -70,6 +71,7 @@ impl Open {
             reachable: self.reachable,
             last_inbound_at: None,
             following: Arc::default(),
+            reached: Reached::default(),
         };
         let to = json!({
             "status": "open",

@@ -174,6 +174,9 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::re
 pub struct ReachedUpTo {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
+    /// Whose conversation it is, for those who watch it; entries of earlier releases do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<(ChannelId, ContactId)>,
     pub up_to: MessageId,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub at: DateTime<Utc>,
@@ -188,6 +191,20 @@ pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> st
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
            and m.direction = 'outbound' and m.status in ('queued', 'sent')",
+    )
+    .await
+}
+
+/// Moves outbound messages of a ticket to `read`, those that are not there yet.
+pub(crate) async fn see(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::result::Result<(), sqlx::Error> {
+    mark(
+        db,
+        marks,
+        "update messages m set status = 'read', sent_at = coalesce(m.sent_at, x.at),
+             delivered_at = coalesce(m.delivered_at, x.at), read_at = x.at
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
+         where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
+           and m.direction = 'outbound' and m.status in ('queued', 'sent', 'delivered')",
     )
     .await
 }
@@ -268,6 +285,52 @@ pub async fn by_client_id(
             .bind(session)
             .bind(client_id)
             .fetch_optional(db),
+    )
+    .await
+}
+
+/// How far the messages of a conversation have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
+pub struct States {
+    /// The newest outbound message that has arrived, and when.
+    pub delivered: Option<MessageId>,
+    /// When it did.
+    pub delivered_at: Option<DateTime<Utc>>,
+    /// The newest outbound message the contact has read.
+    pub seen: Option<MessageId>,
+    /// When they did.
+    pub seen_at: Option<DateTime<Utc>>,
+    /// The newest inbound message the company has read.
+    pub read: Option<MessageId>,
+    /// When it did.
+    pub read_at: Option<DateTime<Utc>>,
+}
+
+/// How far the messages said since then have come.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn states(
+    db: &PgPool,
+    company: CompanyId,
+    (channel, contact): (ChannelId, ContactId),
+    since: DateTime<Utc>,
+) -> Result<States> {
+    within(
+        sqlx::query_as(
+            "select max(id) filter (where direction = 'outbound' and status in ('delivered', 'read')) as delivered,
+                 max(delivered_at) filter (where direction = 'outbound') as delivered_at,
+                 max(id) filter (where direction = 'outbound' and status = 'read') as seen,
+                 max(read_at) filter (where direction = 'outbound') as seen_at,
+                 max(id) filter (where direction = 'inbound' and read_at is not null) as read,
+                 max(read_at) filter (where direction = 'inbound') as read_at
+             from messages where company_id = $1 and contact_id = $2 and channel_id = $3 and created_at >= $4",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .bind(since)
+        .fetch_one(db),
     )
     .await
 }

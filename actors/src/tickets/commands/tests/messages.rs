@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::Refusal;
-use crate::tickets::{AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Send, Show, Transfer};
+use crate::tickets::{AddNote, AfterSend, Close, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer};
 
 fn send() -> Send {
     Send::text("hello", ana())
@@ -286,7 +286,7 @@ fn reading_clears_the_count_and_marks_everything_said_so_far() {
     assert_eq!((desk.ticket.row.unread_count, desk.ticket.row.updated_at), (0, desk.now));
     assert_eq!(done.reply, desk.ticket);
     let up_to = last.id;
-    let mark = ReachedUpTo { company_id: COMPANY, ticket_id: desk.ticket.row.id, up_to, at: desk.now };
+    let mark = reached(&desk, up_to);
     assert_eq!(done.changes[0], Change::Ticket(desk.ticket.row.clone()));
     assert_eq!(done.changes.last(), Some(&Change::Read(mark)));
     assert_eq!(done.changes.len(), 3);
@@ -310,9 +310,33 @@ fn a_delivery_marks_messages_and_leaves_the_ticket() {
     let sent = desk.does(send()).reply;
     let before = desk.ticket.clone();
     let done = desk.does(MarkDelivered { up_to: sent.id });
-    let mark = ReachedUpTo { company_id: COMPANY, ticket_id: before.row.id, up_to: sent.id, at: desk.now };
+    let mark = reached(&desk, sent.id);
     assert_eq!(done.changes, [Change::Delivered(mark)]);
-    assert_eq!(desk.ticket, before);
+    assert_eq!(desk.ticket.row, before.row);
+    let again = desk.does(MarkDelivered { up_to: sent.id });
+    assert_eq!(again.changes, [], "what has arrived arrives once");
+}
+
+#[test]
+fn what_is_seen_moves_forward_and_no_further_than_what_was_said() {
+    let mut desk = Desk::on(WEBCHAT);
+    let first = desk.does(send()).reply;
+    let second = desk.does(send()).reply;
+    let later = MessageId(second.id.0 + 1000);
+    let done = desk.does(MarkSeen { up_to: later });
+    assert_eq!(done.changes, [Change::Seen(reached(&desk, second.id))]);
+    for up_to in [later, second.id, first.id] {
+        assert_eq!(desk.does(MarkSeen { up_to }).changes, [], "{up_to}");
+    }
+    assert_eq!(desk.does(MarkDelivered { up_to: second.id }).changes, [], "what was read has arrived");
+    let third = desk.does(send()).reply;
+    assert_eq!(desk.does(MarkSeen { up_to: third.id }).changes, [Change::Seen(reached(&desk, third.id))]);
+}
+
+fn reached(desk: &Desk, up_to: MessageId) -> ReachedUpTo {
+    let row = &desk.ticket.row;
+    let conversation = Some((row.channel_id, row.contact_id));
+    ReachedUpTo { company_id: COMPANY, ticket_id: row.id, conversation, up_to, at: desk.now }
 }
 
 #[test]

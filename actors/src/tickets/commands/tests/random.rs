@@ -117,6 +117,7 @@ fn change_name(change: &Change) -> &'static str {
         Change::Event(event) => event.kind.as_str(),
         Change::Message(_) => "message",
         Change::Delivered(_) => "delivered",
+        Change::Seen(_) => "seen",
         Change::Read(_) => "read up to",
         Change::Session(_) => "session",
         Change::ContactChannel(_) => "contact channel",

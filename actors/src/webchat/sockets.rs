@@ -1,0 +1,185 @@
+//! The sockets of a session: how they come, what they are told, and how those go that do not keep up.
+
+use std::sync::Arc;
+
+use actix::{Addr, AsyncContext, Context as ActorContext, Handler, Message, ResponseFuture};
+use chrono::{DateTime, Utc};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+use tokio::sync::{Notify, mpsc};
+
+use super::VisitorSession;
+use super::watch::{Push, Told, TypingUntil, Watch};
+use crate::Refusal;
+use crate::clock::now;
+use crate::registry::Counted;
+
+/// Sockets of one session: more tabs than anybody reads, and few enough that one token cannot hold many connections.
+pub const SOCKETS_MAX: usize = 10;
+
+/// Pushes that wait for one socket. A browser that is that far behind is better off catching up from the tables,
+/// where they cost no memory.
+pub const PUSHES_MAX: usize = 64;
+
+/// The sockets of a session, and the watch that feeds them.
+#[derive(Default)]
+pub(super) struct Sockets {
+    open: Vec<Socket>,
+    /// Held while there are any.
+    watch: Option<Watch>,
+    last_id: u64,
+    /// When any of them last gave a sign of life.
+    heard_at: Option<DateTime<Utc>>,
+}
+
+struct Socket {
+    id: u64,
+    pushes: mpsc::Sender<Push>,
+    cut: Arc<Notify>,
+}
+
+/// A socket comes. Answers none when the session has as many as it may have.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<Option<Attached>, Refusal>")]
+pub struct Attach {
+    /// Where it is told; with room for [`PUSHES_MAX`].
+    pub pushes: mpsc::Sender<Push>,
+    /// Notified when it has not kept up; it is told nothing more then.
+    pub cut: Arc<Notify>,
+}
+
+/// A socket of a session; dropping it takes it away.
+pub struct Attached {
+    /// The session as it was.
+    pub row: SessionRow,
+    id: u64,
+    session: Addr<VisitorSession>,
+    typing: Arc<TypingUntil>,
+}
+
+impl Attached {
+    /// The visitor types, or has stopped.
+    pub fn types(&self, typing: bool) {
+        self.typing.set(typing);
+    }
+
+    /// The visitor's side gave a sign of life.
+    pub fn heard(&self) {
+        self.session.do_send(Heard);
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.typing.set(false);
+        self.session.do_send(Detach(self.id));
+    }
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Detach(u64);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Heard;
+
+impl Sockets {
+    /// Whether nobody is connected.
+    pub(super) fn are_none(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// When the visitor was heard last, if later than `known`.
+    pub(super) fn heard_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
+        self.heard_at.map_or(known, |heard| heard.max(known))
+    }
+
+    /// Tells all of them; cuts off those that have no room.
+    fn tell(&mut self, push: &Push) {
+        self.open.retain(|socket| match socket.pushes.try_send(push.clone()) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                socket.cut.notify_one();
+                false
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        });
+    }
+}
+
+impl Handler<Counted<Attach>> for VisitorSession {
+    type Result = ResponseFuture<Result<Option<Attached>, Refusal>>;
+
+    fn handle(&mut self, attach: Counted<Attach>, cx: &mut ActorContext<Self>) -> Self::Result {
+        let attached = self.attach(attach.taken(), cx);
+        let (core, last_seq) = (self.core.clone(), self.life.last_seq());
+        Box::pin(async move {
+            // What it is refused for must be durable as well.
+            core.store.log.synced(last_seq).await?;
+            attached
+        })
+    }
+}
+
+impl VisitorSession {
+    fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<Attached>, Refusal> {
+        self.life.used();
+        if self.retired {
+            return Err(Refusal::Gone);
+        }
+        self.check_active()?;
+        if self.sockets.open.len() >= SOCKETS_MAX {
+            return Ok(None);
+        }
+        let conversation = (self.row.company_id, self.row.channel_id, self.row.contact_id);
+        let watchers = &self.core.watchers;
+        let watch = self.sockets.watch.get_or_insert_with(|| watchers.watch(conversation, cx.address()));
+        let typing = watch.typing.clone();
+        self.sockets.last_id += 1;
+        let id = self.sockets.last_id;
+        self.sockets.open.push(Socket { id, pushes: attach.pushes, cut: attach.cut });
+        self.sockets.heard_at = Some(now());
+        Ok(Some(Attached { row: self.row.clone(), id, session: cx.address(), typing }))
+    }
+
+    /// The last socket has gone: from here on the visitor is idle.
+    fn note_leaving(&mut self) {
+        if !self.sockets.are_none() || self.sockets.watch.take().is_none() {
+            return;
+        }
+        self.life.used();
+        self.sockets.heard_at = None;
+        if let Err(refusal) = self.note_seen(now()) {
+            tracing::debug!(%refusal, "a visitor's leaving is not noted now");
+        }
+    }
+}
+
+impl Handler<Detach> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, Detach(id): Detach, _: &mut ActorContext<Self>) {
+        self.sockets.open.retain(|socket| socket.id != id);
+        self.note_leaving();
+    }
+}
+
+impl Handler<Heard> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, Heard: Heard, _: &mut ActorContext<Self>) {
+        self.life.used();
+        self.sockets.heard_at = Some(now());
+    }
+}
+
+impl Handler<Told> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, told: Told, _: &mut ActorContext<Self>) {
+        if told.session.is_none_or(|session| session == self.row.id) {
+            self.sockets.tell(&told.push);
+            self.note_leaving();
+        }
+    }
+}

@@ -1,0 +1,12 @@
+// How long to wait before trying again.
+
+const FIRST_MS = 500;
+
+/** Short enough that a visitor who waits sees it come back. */
+const LAST_MS = 30_000;
+
+/** Doubling, with jitter, so that a service that comes back is not met by all browsers at once. */
+export function backoff(attempts) {
+  const most = Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(attempts, 10));
+  return most * (0.5 + Math.random() / 2);
+}

@@ -1,0 +1,145 @@
+// One message in the transcript.
+
+import { h, hidden, icon } from "./dom.js";
+import { interactive } from "./interactive.js";
+import { media } from "./media.js";
+import { link, linked } from "./text.js";
+import { locationIn } from "./chat.js";
+import { fileSize, time, words } from "./words.js";
+
+/** Reasons a visitor can do something about. */
+const REASONS = { lostFile: words.lostFile, ERR_API_MEDIA_TYPE_MISMATCH: words.badFile, ERR_API_MEDIA_TYPE_UNKNOWN: words.badFile };
+
+function reason(entry, chat) {
+  if (entry.failed === "tooLarge" || (entry.file && entry.status === 413)) return words.tooLarge(fileSize(chat.fileBytesMax));
+  if (entry.status === 413) return words.tooLong;
+  if (entry.status === 415 || entry.failed === "ERR_API_MEDIA_EMPTY") return words.badFile;
+  return REASONS[entry.failed] || "";
+}
+
+const text = (body) => h("p", {}, linked(body));
+
+function place({ lat, lon }, url) {
+  const where = `${lat.toFixed(4)}, ${lon.toFixed(4)}`;
+  return link(
+    url,
+    { class: "file place" },
+    h("span", { class: "file-icon" }, icon("pin")),
+    h("span", { class: "file-name" }, words.location, h("small", {}, where)),
+    hidden(`(${words.opensNew})`),
+  );
+}
+
+/** A picture that is not sent yet, drawn, because a page may forbid pictures from memory. */
+function preview(file) {
+  const canvas = h("canvas", { class: "preview", role: "img", "aria-label": file.name });
+  createImageBitmap(file).then(
+    (bitmap) => {
+      const scale = Math.min(1, 480 / Math.max(bitmap.width, bitmap.height));
+      canvas.width = Math.max(1, Math.round(bitmap.width * scale));
+      canvas.height = Math.max(1, Math.round(bitmap.height * scale));
+      canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+      bitmap.close();
+    },
+    () => canvas.replaceWith(chip(file)),
+  );
+  return canvas;
+}
+
+const chip = ({ name, size }) =>
+  h(
+    "span",
+    { class: "file" },
+    h("span", { class: "file-icon" }, icon("file")),
+    h("span", { class: "file-name" }, name, size ? h("small", {}, fileSize(size)) : null),
+  );
+
+/** What stands in the bubble, and a function to be told what was chosen of it. */
+function content(message, chat) {
+  if (message.type === "interactive" && message.interactive) return interactive(message, chat);
+  const shared = locationIn(message.body);
+  const parts = [];
+  if (message.file) parts.push(message.file instanceof File && message.file.type.startsWith("image/") && !message.file.type.includes("svg") ? preview(message.file) : chip(message.file));
+  if (message.media) parts.push(media(message.media, chat.door.base));
+  if (shared) parts.push(place(shared, message.body));
+  else if (message.body) parts.push(text(message.body));
+  return { node: h("div", { class: "bubble" }, parts) };
+}
+
+/** The line of a message that this one answers. */
+function quote(message, chat) {
+  const quoted = message.direction === "outbound" && chat.messages.get(message.quotedMessageId);
+  const excerpt = quoted && (quoted.body || (quoted.interactive && quoted.interactive.body && quoted.interactive.body.text));
+  return excerpt ? h("p", { class: "quote" }, hidden(words.quoted), ` ${excerpt.slice(0, 200)}`) : null;
+}
+
+const TICKS = { waiting: words.waiting, sent: words.sent, read: words.read };
+
+/**
+ * A message, or what waits to become one. `update` takes `{message, name, isFirst, isLast, answer, isOver}`: nothing that
+ * stands there already is made anew, so that a screen reader says it once.
+ */
+export function bubble(message, name, chat) {
+  const isOwn = message.direction !== "outbound";
+  const tick = h("span", { class: "tick", role: "img" });
+  const at = h("time", {});
+  const failure = h("div", { class: "failure" });
+  const who = hidden("");
+  const label = h("span", { class: "name", "aria-hidden": "true" }, name);
+  const body = h("div", { class: "body" });
+  const node = h(
+    "div",
+    { class: `message ${isOwn ? "own" : "theirs"}` },
+    isOwn ? null : h("span", { class: "face", "aria-hidden": "true" }, initials(name)),
+    h("div", { class: "column" }, isOwn ? null : label, who, body, failure, h("div", { class: "meta" }, at, isOwn ? tick : null)),
+  );
+  let shown = null;
+  let part = null;
+
+  const update = ({ message, isFirst, isLast, answer, isOver }) => {
+    const date = new Date(message.createdAt);
+    const signature = JSON.stringify([message.type, message.body, message.media, message.interactive, message.file && message.file.name]);
+    if (signature !== shown) {
+      shown = signature;
+      part = content(message, chat);
+      body.replaceChildren(...[quote(message, chat), part.node].filter(Boolean));
+      who.textContent = `${isOwn ? words.you : name}, ${time(date)}: `;
+    }
+    if (part.update) part.update({ answer, isOver });
+    node.dataset.id = message.id || message.clientId;
+    node.classList.toggle("first", isFirst);
+    node.classList.toggle("last", isLast);
+    at.textContent = time(date);
+    at.dateTime = date.toISOString();
+    if (isOwn) mark(message);
+  };
+
+  const mark = (message) => {
+    const state = message.failed ? "failed" : !message.id ? "waiting" : message.readAt ? "read" : "sent";
+    if (node.dataset.state === state) return;
+    node.dataset.state = state;
+    tick.setAttribute("aria-label", TICKS[state] || words.failed);
+    tick.replaceChildren(icon(TICKS[state] ? state : "alert"));
+    failure.replaceChildren(...(message.failed ? trouble(message, chat) : []));
+  };
+
+  return { node, update };
+}
+
+function trouble(entry, chat) {
+  const retry = () => chat.outbox.retry(entry.clientId);
+  const discard = () => chat.outbox.remove(entry.clientId);
+  const isHopeless = entry.file && (!(entry.file instanceof File) || entry.failed === "tooLarge");
+  return [
+    h("span", {}, [words.failed, reason(entry, chat)].filter(Boolean).join(": ").replace(/([^.])$/, "$1.")),
+    isHopeless ? null : h("button", { type: "button", onclick: retry }, words.retry),
+    h("button", { type: "button", onclick: discard }, words.discard),
+  ].filter(Boolean);
+}
+
+/** The first letters of first and last name. */
+export function initials(name) {
+  const parts = name.trim().split(/\s+/);
+  const letters = parts.length > 1 ? [parts[0], parts[parts.length - 1]] : [parts[0]];
+  return letters.map((part) => [...part][0] || "").join("").toUpperCase();
+}

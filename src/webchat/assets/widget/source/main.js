@@ -1,0 +1,66 @@
+// Entry: finds the door in the script's own address, asks how the widget looks, and puts it on the page.
+
+import { backoff } from "./backoff.js";
+import { Chat } from "./chat.js";
+import { themed } from "./color.js";
+import { Door } from "./door.js";
+import { Memory } from "./memory.js";
+import { Panel } from "./panel.js";
+import { language } from "./words.js";
+import css from "./style.css";
+
+const TAG = "hotline-webchat";
+
+/** The `<script>` line, also when a tag manager has added it. */
+const script = document.currentScript || document.querySelector('script[src*="/webchat/"][src*="/widget.js"]');
+
+async function start(script) {
+  const base = script.src.replace(/\/widget\.js(\?.*)?$/, "");
+  const publicKey = base.split("/").pop();
+  if (document.querySelector(`${TAG}[data-channel="${CSS.escape(publicKey)}"]`)) return;
+  const host = document.createElement(TAG);
+  host.dataset.channel = publicKey;
+  host.lang = language;
+
+  const door = new Door(base);
+  const memory = new Memory(publicKey);
+  const config = await configOf(door, memory);
+  if (!config) return;
+  if (document.readyState === "loading") await new Promise((ready) => addEventListener("DOMContentLoaded", ready, { once: true }));
+
+  // Sheets made by script are none of the page's styles: its Content-Security-Policy lets them be.
+  const root = host.attachShadow({ mode: "open" });
+  root.adoptedStyleSheets = [css, themed(config.color)].map((text) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    return sheet;
+  });
+  const panel = new Panel(new Chat(door, memory, config));
+  root.append(panel.node);
+  const place = script.dataset.in && document.querySelector(script.dataset.in);
+  (place || document.body).append(host);
+  panel.placed();
+  if ("open" in script.dataset) panel.open(false);
+  window.HotlineWebchat = { open: () => panel.open(), close: () => panel.close() };
+}
+
+/** How the widget looks; when the service is away, how it looked last. Null when this page may not show it. */
+async function configOf(door, memory) {
+  for (let attempts = 0; ; attempts++) {
+    try {
+      const config = await door.config();
+      memory.set("config", config);
+      return config;
+    } catch (refused) {
+      if (!refused.isPassing) {
+        console.warn(`Hotline webchat: ${refused.message} (${refused.status} ${refused.code}, ${location.origin})`);
+        return null;
+      }
+      const known = memory.get("config");
+      if (known) return known;
+      await new Promise((wait) => setTimeout(wait, backoff(attempts)));
+    }
+  }
+}
+
+if (script) start(script);

@@ -1,0 +1,243 @@
+// The widget on the page: the launcher, the panel it opens, and what is said while it is closed.
+
+import { Composer } from "./composer.js";
+import { h, icon } from "./dom.js";
+import { Form } from "./form.js";
+import { Sheet } from "./sheet.js";
+import { Transcript, nameOf } from "./transcript.js";
+import { words } from "./words.js";
+
+/** How much of a message is shown beside the launcher. */
+const TEASER_CHARACTERS_MAX = 140;
+
+export class Panel {
+  constructor(chat) {
+    this.chat = chat;
+    const { config } = chat;
+    const title = config.title || words.title;
+
+    this.transcript = new Transcript(chat);
+    this.composer = new Composer(chat);
+    this.form = config.preChatFields.length ? new Form(chat, () => this.focus()) : null;
+    this.status = h("p", { class: "status" });
+    this.end = h("button", { type: "button", class: "plain", "aria-label": words.end, onclick: () => this.askToEnd() }, icon("leave"));
+    this.less = h("button", { type: "button", class: "plain", "aria-label": words.close, onclick: () => this.close() }, icon("minimize"));
+    this.header = h(
+      "header",
+      {},
+      h("span", { class: "mark", "aria-hidden": "true" }, icon("chat")),
+      h("div", { class: "titles" }, h("h2", {}, title), this.status),
+      this.end,
+      this.less,
+    );
+    this.notice = h("p", { class: "notice", role: "status" });
+    this.over = h(
+      "div",
+      { class: "over", hidden: true },
+      h("p", {}, words.ended),
+      h("button", { type: "button", class: "primary", onclick: () => this.startOver() }, words.again),
+    );
+    this.foot = h("footer", {}, this.composer.node, this.over);
+    this.main = h("div", { class: "main" }, this.transcript.node, this.form && this.form.node);
+    this.sheet = new Sheet([this.header, this.main, this.foot]);
+    this.panel = h(
+      "section",
+      { class: "panel", role: "dialog", "aria-label": title, hidden: true },
+      this.header,
+      this.notice,
+      this.main,
+      this.foot,
+      this.sheet.node,
+    );
+
+    this.badge = h("span", { class: "badge", "aria-hidden": "true", hidden: true });
+    this.launcher = h(
+      "button",
+      { type: "button", class: "launcher", "aria-expanded": "false", "aria-haspopup": "dialog", onclick: () => this.toggle() },
+      h("span", { class: "opens" }, icon("chat")),
+      h("span", { class: "closes" }, icon("close")),
+      this.badge,
+    );
+    this.teaser = h("div", { class: "teaser", hidden: true });
+    this.voice = h("div", { class: "unseen", role: "status" });
+    this.node = h(
+      "div",
+      { class: `root ${config.position === "left" ? "at-left" : "at-right"}` },
+      this.voice,
+      this.panel,
+      this.teaser,
+      this.launcher,
+    );
+    this.node.addEventListener("keydown", (event) => this.pressed(event));
+    this.receiveDrops();
+
+    chat.showSheet = (...sheet) => this.sheet.show(...sheet);
+    chat.onChange(() => this.update());
+    document.addEventListener("visibilitychange", () => this.see());
+    addEventListener("focus", () => this.see());
+    this.update();
+    if (chat.memory.get("open", chat.memory.ofTab)) this.open(false);
+  }
+
+  /** It is on the page, and has a size. */
+  placed() {
+    this.composer.fit();
+    this.transcript.toEnd();
+    // A phone's keyboard covers what a page thinks it has.
+    const seen = window.visualViewport;
+    if (seen) seen.addEventListener("resize", () => this.panel.style.setProperty("--seen", `${seen.height}px`));
+  }
+
+  get isOpen() {
+    return !this.panel.hidden;
+  }
+
+  toggle() {
+    if (this.isOpen) this.close();
+    else this.open();
+  }
+
+  open(takesFocus = true) {
+    if (this.isOpen) return;
+    this.panel.hidden = false;
+    this.shown();
+    this.transcript.toEnd();
+    this.composer.fit();
+    if (takesFocus) this.focus();
+  }
+
+  close() {
+    if (!this.isOpen) return;
+    this.sheet.close();
+    this.panel.hidden = true;
+    this.shown();
+    this.launcher.focus();
+  }
+
+  shown() {
+    const { memory } = this.chat;
+    memory.set("open", this.isOpen || null, memory.ofTab);
+    this.node.classList.toggle("is-open", this.isOpen);
+    this.launcher.setAttribute("aria-expanded", String(this.isOpen));
+    this.hideTeaser();
+    this.update();
+  }
+
+  /** Where the visitor goes on: on a phone not into a field, which would bring up the keyboard. */
+  focus() {
+    if (this.isForm) this.form.focus();
+    else if (this.chat.isOver) this.over.querySelector("button").focus();
+    else if (matchMedia("(pointer: coarse)").matches) this.less.focus();
+    else this.composer.field.focus();
+  }
+
+  pressed(event) {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.stopPropagation();
+    if (this.sheet.isOpen) this.sheet.close();
+    else this.close();
+  }
+
+  startOver() {
+    this.chat.startOver();
+    this.update();
+    this.focus();
+  }
+
+  askToEnd() {
+    const end = async () => {
+      try {
+        await this.chat.end();
+        this.focus();
+      } catch {
+        this.notice.textContent = words.unreachable;
+      }
+    };
+    const choices = h(
+      "div",
+      { class: "options" },
+      h("button", { type: "button", class: "option", onclick: end }, words.endYes),
+      h("button", { type: "button", class: "option" }, words.endNo),
+    );
+    this.sheet.show(words.endAsk, choices, this.end);
+  }
+
+  get isForm() {
+    return Boolean(this.form) && this.chat.needsForm;
+  }
+
+  update() {
+    const { chat } = this;
+    if (this.form) this.form.node.hidden = !this.isForm;
+    this.transcript.node.hidden = this.isForm;
+    this.foot.hidden = this.isForm;
+    this.composer.node.hidden = chat.isOver;
+    this.over.hidden = !chat.isOver;
+    this.end.hidden = !chat.session || chat.isOver;
+    this.transcript.update();
+    if (!chat.session || chat.isRefreshed) this.transcript.speak();
+    this.say(this.notice, navigator.onLine ? (chat.isTrouble ? words.unreachable : "") : words.offline);
+    this.say(this.status, !chat.isLinked ? words.connecting : chat.isAvailable ? words.online : words.away);
+    this.status.classList.toggle("away", !chat.isLinked || !chat.isAvailable);
+    this.see();
+    this.count();
+  }
+
+  /** The same words again are no news. */
+  say(place, text) {
+    if (place.textContent !== text) place.textContent = text;
+    place.hidden = !text;
+  }
+
+  see() {
+    if (this.isOpen && !this.isForm && !document.hidden && document.hasFocus()) this.chat.see();
+  }
+
+  /** What came while nobody looked: a number, the words beside the launcher, and for those who listen. */
+  count() {
+    const unread = this.chat.unread();
+    const newest = unread[unread.length - 1];
+    this.badge.hidden = !unread.length;
+    this.badge.textContent = unread.length > 9 ? "9+" : String(unread.length);
+    const label = this.isOpen ? words.close : unread.length ? words.openUnread(unread.length) : words.open;
+    this.launcher.setAttribute("aria-label", label);
+    if (!newest) this.hideTeaser();
+    if (this.isOpen || !newest || newest.id <= (this.announced || 0)) return;
+    this.announced = newest.id;
+    const text = newest.body || (newest.interactive && newest.interactive.body && newest.interactive.body.text) || words.file;
+    const excerpt = text.length > TEASER_CHARACTERS_MAX ? `${text.slice(0, TEASER_CHARACTERS_MAX)}…` : text;
+    this.voice.textContent = words.announce(nameOf(newest), excerpt);
+    this.showTeaser(nameOf(newest), excerpt);
+  }
+
+  showTeaser(name, text) {
+    this.teaser.replaceChildren(
+      h("button", { type: "button", class: "words", onclick: () => this.open() }, h("strong", {}, name), h("span", {}, text)),
+      h("button", { type: "button", class: "plain", "aria-label": words.dismiss, onclick: () => this.hideTeaser() }, icon("close")),
+    );
+    this.teaser.hidden = false;
+  }
+
+  hideTeaser() {
+    this.teaser.hidden = true;
+  }
+
+  receiveDrops() {
+    if (!this.chat.config.attachments) return;
+    const veil = h("div", { class: "veil", hidden: true }, icon("clip"), h("p", {}, words.drop));
+    this.panel.append(veil);
+    const isFile = (event) => event.dataTransfer && event.dataTransfer.types.includes("Files") && !this.isForm && !this.chat.isOver;
+    this.panel.addEventListener("dragover", (event) => {
+      if (!isFile(event)) return;
+      event.preventDefault();
+      veil.hidden = false;
+    });
+    this.panel.addEventListener("dragleave", (event) => {
+      if (!event.relatedTarget || !this.panel.contains(event.relatedTarget)) veil.hidden = true;
+    });
+    this.panel.addEventListener("drop", (event) => {
+      veil.hidden = true;
+      if (isFile(event)) this.composer.attachFrom(event.dataTransfer, event);
+    });
+  }
+}

@@ -1,0 +1,87 @@
+//! The page of `hotline demo`: the visitor on the left, a small desk on the right. It is there in demo mode only, and
+//! hands the demo's token to whoever opens it.
+
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, LOCATION, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::web::{self, Data, Path, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::routes::with_methods;
+use crate::web::{Answer, ApiError};
+
+/// Nothing from elsewhere, and nothing inline.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The files of the page, with their types.
+const FILES: [(&str, &str, &str); 6] = [
+    ("", "text/html; charset=utf-8", include_str!("assets/demo/index.html")),
+    ("demo.css", "text/css; charset=utf-8", include_str!("assets/demo/demo.css")),
+    ("demo.js", "text/javascript; charset=utf-8", include_str!("assets/demo/demo.js")),
+    ("mug-desert.svg", "image/svg+xml", include_str!("assets/demo/mug-desert.svg")),
+    ("mug-night.svg", "image/svg+xml", include_str!("assets/demo/mug-night.svg")),
+    ("mug-ocean.svg", "image/svg+xml", include_str!("assets/demo/mug-ocean.svg")),
+];
+
+/// What the page is told, token and all.
+const SETTINGS: &str = "settings.json";
+
+/// The demo's page, once the demo is there.
+pub struct DemoPage {
+    settings: String,
+}
+
+impl DemoPage {
+    /// With what the page needs to know.
+    pub fn new(settings: &Value) -> Self {
+        Self { settings: settings.to_string() }
+    }
+}
+
+pub(super) fn configure(services: &mut ServiceConfig) {
+    let path = |path: &str| with_methods(web::resource(path.to_owned()), "GET".to_owned());
+    services
+        .service(path("/").get(to_page))
+        .service(path("/demo").get(to_page))
+        .service(path("/demo/{file:.*}").get(file));
+}
+
+/// `GET /`: where the relative links of the page are right.
+async fn to_page(app: Data<App>) -> Answer<HttpResponse> {
+    app.demo.get().ok_or_else(ApiError::not_found)?;
+    Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())
+}
+
+/// `GET /demo/…`.
+async fn file(app: Data<App>, request: HttpRequest, file: Path<String>) -> Answer<HttpResponse> {
+    let page = app.demo.get().ok_or_else(ApiError::not_found)?;
+    let mut response = HttpResponse::Ok();
+    response
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((HeaderName::from_static("referrer-policy"), "no-referrer"))
+        .insert_header((CACHE_CONTROL, "no-store"));
+    if *file == SETTINGS {
+        // A page elsewhere can make its own name point here, and would then read this as its own.
+        if !is_named_plainly(&request) {
+            return Err(ApiError::not_found());
+        }
+        return Ok(response.content_type("application/json").body(page.settings.clone()));
+    }
+    let (_, kind, text) = FILES.iter().find(|(name, ..)| *name == file.as_str()).ok_or_else(ApiError::not_found)?;
+    Ok(response.insert_header((CONTENT_TYPE, *kind)).body(*text))
+}
+
+/// Whether the browser knows this service by `localhost` or an address, and not by a name that anybody may have made.
+fn is_named_plainly(request: &HttpRequest) -> bool {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let url = url::Url::parse(&format!("http://{host}/"));
+    url.is_ok_and(|url| match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(_) => true,
+        None => false,
+    })
+}

@@ -1,0 +1,81 @@
+//! Typing, for the company's side: told to the visitor's sockets, asked of them, and kept by nobody. With a company's
+//! token.
+
+use actix_web::web::Data;
+use hotline_actors::FieldError;
+use hotline_actors::webchat::Conversation;
+use hotline_persistence::{TicketId, UserId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Door;
+use crate::app::App;
+use crate::web::{Answer, ApiError, Body, Caller, Done, Fields, Input, Shown};
+
+/// Where the desk's paths begin behind the door.
+pub const SCOPE: &str = "/tickets";
+
+/// The body of `POST …/tickets/{ticketId}/typing`.
+pub struct AgentTyping {
+    typing: bool,
+    user_id: Option<UserId>,
+}
+
+impl Input for AgentTyping {
+    const MAY_BE_EMPTY: bool = true;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let typing = fields.optional("typing").unwrap_or(true);
+        let user_id = fields.optional("userId");
+        Some(Self { typing, user_id })
+    }
+}
+
+/// What a visitor is doing.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct DoingView {
+    pub online: bool,
+    pub typing: bool,
+}
+
+/// The ticket in a path behind the door, as `actix` reads a path with two ids.
+type Path = actix_web::web::Path<(String, String)>;
+
+/// `POST …/tickets/{ticketId}/typing`.
+pub async fn types(caller: Caller, door: Door, app: Data<App>, path: Path, body: Body<AgentTyping>) -> Answer<Done> {
+    let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
+    let agent = match body.0.user_id {
+        Some(id) => {
+            let user = caller.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
+            if !user.active {
+                let reason = "must be an active user".to_owned();
+                return Err(ApiError::validation(&[FieldError { field: "userId".to_owned(), reason }]));
+            }
+            Some(user.name.as_str())
+        }
+        None => None,
+    };
+    app.engine.agent_types(conversation, agent, body.0.typing);
+    Ok(Done)
+}
+
+/// `GET …/tickets/{ticketId}/typing`.
+pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> Answer<Shown<DoingView>> {
+    let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
+    let doing = app.engine.visitor_doing(conversation);
+    Ok(Shown::of(DoingView { online: doing.online, typing: doing.typing }))
+}
+
+/// Whom the ticket is with, if it is one of this webchat, and the webchat the caller's.
+async fn conversation_of(caller: &Caller, door: &Door, app: &App, ticket: &str) -> Answer<Conversation> {
+    let id: TicketId = ticket.parse().map_err(|_| ApiError::not_found())?;
+    if caller.company != door.company() {
+        return Err(ApiError::not_found());
+    }
+    let ticket = app.engine.ticket(caller.company, id).await?;
+    if ticket.row.channel_id != door.channel {
+        return Err(ApiError::not_found());
+    }
+    Ok((caller.company, door.channel, ticket.row.contact_id))
+}

@@ -1,0 +1,217 @@
+//! Who may pass the door, before anything of a request is read: the webchat exists, its company is active, the page is
+//! one it allows, and its visitor's address does not ask too much.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HeaderMap, HeaderValue,
+    ORIGIN, VARY,
+};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, ResponseError};
+use hotline_actors::Organization;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::{ChannelId, CompanyId};
+
+use super::limits::{Address, Ask};
+use super::{desk, script};
+use crate::app::App;
+use crate::web::rate::Allowance;
+use crate::web::{Answer, ApiError, origin};
+
+/// How long a browser may remember that a page is allowed, in seconds: a channel that allows another origin no longer
+/// is seen to do so after that at the latest, on top of the check of every request.
+const PREFLIGHT_AGE_S: &str = "600";
+
+/// The webchat a request came to.
+#[derive(Clone)]
+pub struct Door {
+    /// Its company's directory.
+    pub organization: Arc<Organization>,
+    /// The channel.
+    pub channel: ChannelId,
+    /// Where it is embedded, and how it looks.
+    pub settings: Arc<ChannelSettings>,
+    /// Who knocks; none when that cannot be told.
+    pub(super) address: Option<Address>,
+}
+
+impl Door {
+    /// The tenant.
+    pub fn company(&self) -> CompanyId {
+        self.organization.company.id
+    }
+
+    /// Whether somebody could answer: the channel's queue has an active user, or without a queue the company has.
+    pub fn is_staffed(organization: &Organization, channel: ChannelId) -> bool {
+        let works = |id: &_| organization.users.get(id).is_some_and(|user| user.active);
+        match organization.channels.get(&channel).and_then(|channel| channel.queue_id) {
+            Some(queue) => organization.queues.get(&queue).is_some_and(|queue| queue.users.iter().any(works)),
+            None => organization.users.values().any(|user| user.active),
+        }
+    }
+}
+
+impl FromRequest for Door {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        // Without the gate there is no door: a route outside it cannot be served by accident.
+        ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::not_found))
+    }
+}
+
+/// What is asked of a page's origin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OriginRule {
+    /// Nothing: a script is fetched without one, and a desk is no browser's page.
+    Any,
+    /// If it is said, it must be allowed. A browser does not say it when a page reads from its own origin.
+    IfSaid,
+    /// It must be said, and allowed.
+    Allowed,
+}
+
+/// Lets through who may.
+///
+/// # Errors
+/// Whatever stands behind says; refusals are answers.
+pub async fn pass<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let mut told = Told::default();
+    let answered = match check(&request, &mut told) {
+        Ok(Passed::Through(door)) => {
+            request.extensions_mut().insert(door);
+            None
+        }
+        Ok(Passed::Preflight) => Some(preflight()),
+        Err(refused) => Some(refused.error_response()),
+    };
+    let mut response = match answered {
+        None => next.call(request).await?.map_into_left_body(),
+        Some(answer) => request.into_response(answer).map_into_right_body(),
+    };
+    told.write(response.headers_mut());
+    Ok(response)
+}
+
+enum Passed {
+    Through(Door),
+    /// The browser asks whether the page may ask.
+    Preflight,
+}
+
+/// What every answer says, whatever became of the request.
+#[derive(Default)]
+struct Told {
+    /// The page's origin, once it is found to be allowed.
+    origin: Option<HeaderValue>,
+    /// Whether another origin would be answered otherwise.
+    varies: bool,
+    allowance: Option<Allowance>,
+}
+
+impl Told {
+    fn write(self, headers: &mut HeaderMap) {
+        if self.varies {
+            headers.append(VARY, HeaderValue::from_static("Origin"));
+        }
+        if let Some(origin) = self.origin {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After, X-Request-Id"));
+        }
+        if let Some(allowance) = self.allowance {
+            allowance.write(headers);
+        }
+    }
+}
+
+fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
+    let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
+    let key = request.match_info().get("publicKey").unwrap_or_default();
+    let (organization, channel) = app.engine.directory().channel_with_key(key).ok_or_else(ApiError::not_found)?;
+    let row: &ChannelRow = organization.channels.get(&channel).ok_or_else(ApiError::not_found)?;
+    if row.kind != ChannelType::Webchat {
+        return Err(ApiError::not_found());
+    }
+    if !organization.company.active {
+        return Err(ApiError::company_inactive());
+    }
+    let settings = Arc::new(row.settings()?);
+    let path = request.match_info().unprocessed();
+    let rule = rule_of(request.method(), path);
+    if rule != OriginRule::Any {
+        told.varies = true;
+        told.origin = check_origin(request.headers().get(ORIGIN), rule, &settings)?;
+    }
+    if *request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+        return Ok(Passed::Preflight);
+    }
+    let address = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of);
+    if let Some(ask) = ask_of(request.method(), path) {
+        match app.visitors.take(ask, address) {
+            Ok(left) => told.allowance = Some(left),
+            Err(refused) => {
+                told.allowance = Some(refused.allowance);
+                return Err(ApiError::rate_limited(refused.retry_after_s));
+            }
+        }
+    }
+    Ok(Passed::Through(Door { organization: organization.clone(), channel, settings, address }))
+}
+
+fn rule_of(method: &Method, path: &str) -> OriginRule {
+    if path == script::PATH || is_desk(path) {
+        OriginRule::Any
+    } else if *method == Method::GET && path != super::socket::PATH {
+        OriginRule::IfSaid
+    } else {
+        OriginRule::Allowed
+    }
+}
+
+/// What counts against the address; the desk has its company's own rate.
+fn ask_of(method: &Method, path: &str) -> Option<Ask> {
+    match path {
+        _ if is_desk(path) => None,
+        "/sessions" if *method == Method::POST => Some(Ask::Session),
+        "/messages" if *method == Method::POST => Some(Ask::Message),
+        _ => Some(Ask::Other),
+    }
+}
+
+fn is_desk(path: &str) -> bool {
+    path.strip_prefix(desk::SCOPE).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn check_origin(
+    said: Option<&HeaderValue>,
+    rule: OriginRule,
+    settings: &ChannelSettings,
+) -> Answer<Option<HeaderValue>> {
+    match said {
+        None if rule == OriginRule::IfSaid => Ok(None),
+        // As bytes: a browser writes an origin in one way only, the way it is kept.
+        Some(said) if settings.allowed_origins.iter().any(|allowed| allowed.as_bytes() == said.as_bytes()) => {
+            Ok(Some(said.clone()))
+        }
+        _ => Err(ApiError::forbidden_origin()),
+    }
+}
+
+fn preflight() -> HttpResponse {
+    HttpResponse::build(StatusCode::NO_CONTENT)
+        .insert_header((ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"))
+        .insert_header((ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, X-Request-Id"))
+        .insert_header((ACCESS_CONTROL_MAX_AGE, PREFLIGHT_AGE_S))
+        .finish()
+}

@@ -1,0 +1,237 @@
+//! How much one address may ask of the door.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dashmap::DashMap;
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::{Quota, RateLimiter};
+
+use crate::web::rate::{Allowance, TooMany, allowance, full};
+
+/// How often addresses are forgotten that have all of their minute left.
+const FORGET_EVERY: Duration = Duration::from_secs(10);
+
+/// Addresses that are remembered of each kind of request, some 64 bytes each. More within [`FORGET_EVERY`] is no
+/// crowd but a flood, and new ones wait until some are forgotten.
+const ADDRESSES_MAX: usize = 200_000;
+
+/// Bits of an IPv6 address that tell one customer from another.
+const IPV6_NETWORK_BITS: u32 = 64;
+
+/// How visitors are served; each an option of the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct VisitorOptions {
+    /// Sessions an address may open in a minute; 0: as many as it likes, as below.
+    pub sessions_per_minute: u32,
+    /// Messages it may send in a minute.
+    pub messages_per_minute: u32,
+    /// All other requests, the handshakes of sockets among them, in a minute.
+    pub requests_per_minute: u32,
+    /// Sockets it may have open.
+    pub sockets_per_address: u32,
+    /// How often a socket is asked whether anybody is there.
+    pub heartbeat: Duration,
+    /// How long a socket may say nothing.
+    pub silence_max: Duration,
+}
+
+impl VisitorOptions {
+    /// What holds unless it is said otherwise.
+    pub const DEFAULT: Self = Self {
+        // An office behind one address opens its chats within working hours, not within a minute.
+        sessions_per_minute: 30,
+        // Somebody who types fast sends twenty.
+        messages_per_minute: 240,
+        requests_per_minute: 600,
+        sockets_per_address: 500,
+        // Below the 30 seconds after which the strictest of the usual proxies cut a silent connection.
+        heartbeat: Duration::from_secs(25),
+        silence_max: Duration::from_secs(60),
+    };
+}
+
+impl Default for VisitorOptions {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Whoever shares an address: one of IPv4, or a network of 64 bits of IPv6, which is what one customer gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Address(IpAddr);
+
+impl Address {
+    /// Of a caller.
+    pub fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(IpAddr::V4(address)),
+            IpAddr::V6(address) => {
+                let network = address.to_bits() >> IPV6_NETWORK_BITS << IPV6_NETWORK_BITS;
+                Self(IpAddr::V6(Ipv6Addr::from_bits(network)))
+            }
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub enum Ask {
+    /// A new session.
+    Session,
+    /// To send a message.
+    Message,
+    /// Anything else.
+    Other,
+}
+
+type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, DefaultClock, StateInformationMiddleware>;
+
+/// What every address has left.
+pub struct Visitors {
+    /// As the service was started.
+    pub options: VisitorOptions,
+    sessions: Limit,
+    messages: Limit,
+    others: Limit,
+    sockets: Arc<DashMap<Address, u32>>,
+    clock: DefaultClock,
+}
+
+struct Limit {
+    per_minute: u32,
+    limiter: Option<Limiter>,
+}
+
+impl Limit {
+    fn new(per_minute: u32) -> Self {
+        let quota = NonZeroU32::new(per_minute).map(Quota::per_minute);
+        Self { per_minute, limiter: quota.map(|quota| RateLimiter::keyed(quota).with_middleware()) }
+    }
+}
+
+/// A socket's place in its address's share.
+pub struct Place {
+    sockets: Arc<DashMap<Address, u32>>,
+    address: Option<Address>,
+}
+
+impl Visitors {
+    /// Nothing used yet.
+    pub fn new(options: VisitorOptions) -> Self {
+        Self {
+            sessions: Limit::new(options.sessions_per_minute),
+            messages: Limit::new(options.messages_per_minute),
+            others: Limit::new(options.requests_per_minute),
+            sockets: Arc::default(),
+            clock: DefaultClock::default(),
+            options,
+        }
+    }
+
+    /// Takes one request of an address.
+    ///
+    /// # Errors
+    /// When none is left.
+    pub fn take(&self, ask: Ask, address: Option<Address>) -> Result<Allowance, TooMany> {
+        let limit = match ask {
+            Ask::Session => &self.sessions,
+            Ask::Message => &self.messages,
+            Ask::Other => &self.others,
+        };
+        let (Some(limiter), Some(address)) = (&limit.limiter, address) else { return Ok(full(limit.per_minute)) };
+        if limiter.len() >= ADDRESSES_MAX {
+            let allowance = allowance(limit.per_minute, 0);
+            return Err(TooMany { allowance, retry_after_s: FORGET_EVERY.as_secs() });
+        }
+        match limiter.check_key(&address) {
+            Ok(state) => Ok(allowance(limit.per_minute, state.remaining_burst_capacity())),
+            Err(refused) => Err(TooMany::after(limit.per_minute, refused.wait_time_from(self.clock.now()))),
+        }
+    }
+
+    /// Takes a socket's place, if the address has one left.
+    pub fn enter(&self, address: Option<Address>) -> Option<Place> {
+        let limited = address.filter(|_| self.options.sockets_per_address > 0);
+        if let Some(address) = limited {
+            let mut open = self.sockets.entry(address).or_insert(0);
+            if *open >= self.options.sockets_per_address {
+                return None;
+            }
+            *open += 1;
+        }
+        Some(Place { sockets: self.sockets.clone(), address: limited })
+    }
+
+    /// Forgets addresses that have used nothing, for as long as the process lives.
+    pub async fn keep_forgetting(&self) {
+        let mut clock = tokio::time::interval(FORGET_EVERY);
+        clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            clock.tick().await;
+            for limiter in
+                [&self.sessions, &self.messages, &self.others].into_iter().filter_map(|it| it.limiter.as_ref())
+            {
+                limiter.retain_recent();
+                limiter.shrink_to_fit();
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some(address) = self.address else { return };
+        if let Some(mut open) = self.sockets.get_mut(&address) {
+            *open = open.saturating_sub(1);
+        }
+        self.sockets.remove_if(&address, |_, open| *open == 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Option<Address> {
+        Some(Address::of(text.parse().expect("address")))
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_address_and_a_mapped_ipv4_address_is_itself() {
+        assert_eq!(address("2001:db8:1:2:3:4:5:6"), address("2001:db8:1:2::1"));
+        assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));
+        assert_eq!(address("::ffff:192.0.2.1"), address("192.0.2.1"));
+        assert_ne!(address("192.0.2.1"), address("192.0.2.2"));
+    }
+
+    #[test]
+    fn each_address_and_each_kind_of_request_has_its_own_minute() {
+        let options = VisitorOptions { sessions_per_minute: 1, messages_per_minute: 2, ..VisitorOptions::default() };
+        let visitors = Visitors::new(options);
+        let (here, there) = (address("192.0.2.1"), address("192.0.2.2"));
+        assert!(visitors.take(Ask::Session, here).is_ok());
+        let refused = visitors.take(Ask::Session, here).expect_err("the second is too many");
+        assert!((1..=60).contains(&refused.retry_after_s), "{refused:?}");
+        assert!(visitors.take(Ask::Session, there).is_ok());
+        assert_eq!(visitors.take(Ask::Message, here).map(|left| left.remaining), Ok(1));
+    }
+
+    #[test]
+    fn a_socket_that_goes_makes_room_for_another() {
+        let options = VisitorOptions { sockets_per_address: 2, ..VisitorOptions::default() };
+        let visitors = Visitors::new(options);
+        let here = address("192.0.2.1");
+        let first = visitors.enter(here).expect("one");
+        let _second = visitors.enter(here).expect("two");
+        assert!(visitors.enter(here).is_none());
+        assert!(visitors.enter(address("192.0.2.2")).is_some());
+        drop(first);
+        assert!(visitors.enter(here).is_some());
+        assert_eq!(visitors.sockets.len(), 1, "addresses without sockets are forgotten");
+    }
+}

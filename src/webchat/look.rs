@@ -1,0 +1,41 @@
+//! `GET …/config`: how the widget looks, and what it asks.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::CACHE_CONTROL;
+use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Door;
+
+/// The colour of a channel that has none of its own: white text on it is read well (WCAG AA).
+const COLOR: &str = "#2563eb";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Look<'a> {
+    title: Option<&'a str>,
+    color: &'a str,
+    position: Position,
+    greeting: Option<&'a str>,
+    pre_chat_fields: &'a [PreChatField],
+}
+
+impl<'a> Look<'a> {
+    fn of(settings: &'a ChannelSettings) -> Self {
+        Self {
+            title: settings.title.as_deref(),
+            color: settings.color.as_deref().unwrap_or(COLOR),
+            position: settings.position.unwrap_or(Position::Right),
+            greeting: settings.greeting.as_deref(),
+            pre_chat_fields: &settings.pre_chat_fields,
+        }
+    }
+}
+
+/// Shows it.
+pub async fn show(door: Door) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, "public, max-age=60"))
+        .json(json!({"data": Look::of(&door.settings)}))
+}

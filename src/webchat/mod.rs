@@ -1,0 +1,83 @@
+//! The visitor's own door, `/webchat/{publicKey}`: what a visitor's browser may ask of one webchat, and what is pushed
+//! to it. `docs/webchat.md` is its protocol.
+//!
+//! A browser never holds a company token. What it may do hangs on three things: the channel's public key, which is no
+//! secret; the origin of the page, which the browser vouches for; and the token of its one session.
+
+mod demo;
+mod desk;
+mod gate;
+mod limits;
+mod look;
+mod script;
+mod socket;
+mod view;
+mod visitor;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::middleware::from_fn;
+use actix_web::{Scope, web};
+
+pub use demo::DemoPage;
+pub use gate::Door;
+pub use limits::{VisitorOptions, Visitors};
+pub use socket::SocketFigures;
+pub use visitor::Visitor;
+
+use crate::routes::{not_found, with_methods};
+use crate::web::auth::admit;
+
+/// Where the door is.
+pub const DOOR: &str = "/webchat/{publicKey}";
+
+/// What is behind it, for the figures.
+pub const PATHS: [&str; 8] = [
+    "/webchat/{publicKey}/widget.js",
+    "/webchat/{publicKey}/config",
+    "/webchat/{publicKey}/sessions",
+    "/webchat/{publicKey}/session",
+    "/webchat/{publicKey}/messages",
+    "/webchat/{publicKey}/end",
+    "/webchat/{publicKey}/socket",
+    "/webchat/{publicKey}/tickets/{ticketId}/typing",
+];
+
+/// The door and what is behind it.
+pub fn door() -> Scope<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = actix_web::Error,
+        InitError = (),
+    >,
+> {
+    let path = |path: &str, allow: &str| with_methods(web::resource(path.to_owned()), allow.to_owned());
+    web::scope(DOOR)
+        .wrap(from_fn(gate::pass))
+        .service(path("/widget.js", "GET").get(script::show))
+        .service(path("/config", "GET").get(look::show))
+        .service(path("/sessions", "POST").post(visitor::open))
+        .service(path("/session", "GET").get(visitor::show).wrap(from_fn(visitor::identify)))
+        .service(
+            path("/messages", "GET, POST")
+                .get(visitor::list_messages)
+                .post(visitor::say)
+                .wrap(from_fn(visitor::identify)),
+        )
+        .service(path("/end", "POST").post(visitor::end).wrap(from_fn(visitor::identify)))
+        .service(path("/socket", "GET").get(socket::open))
+        .service(
+            web::scope(desk::SCOPE)
+                .wrap(from_fn(admit))
+                .service(path("/{ticketId}/typing", "GET, POST").get(desk::show).post(desk::types))
+                .default_service(web::to(not_found)),
+        )
+        .default_service(web::to(not_found))
+}
+
+/// The page of the demo; not there unless this is one.
+pub fn demo(services: &mut web::ServiceConfig) {
+    demo::configure(services);
+}

@@ -1,0 +1,93 @@
+//! The frames of the socket: one JSON object each, with its `type`.
+
+use chrono::{DateTime, Utc};
+use hotline_actors::webchat::{Moved, Stage};
+use hotline_persistence::MessageId;
+use hotline_persistence::tables::messages::{Direction, MessageStatus};
+use serde::{Deserialize, Serialize};
+
+use crate::web::values::Timestamp;
+use crate::webchat::view::{AgentView, MessageView, SessionView};
+
+/// What the server says.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(super) enum Frame {
+    Hello { session: SessionView, available: bool, heartbeat_s: u64 },
+    Message { message: Box<MessageView> },
+    CaughtUp { last_id: Option<MessageId> },
+    Status { direction: Direction, status: MessageStatus, up_to: MessageId, at: Timestamp },
+    Typing { typing: bool, agent: Option<AgentView> },
+    Presence { available: bool },
+    Ended { ended_at: Timestamp },
+    Ping,
+}
+
+impl From<Moved> for Frame {
+    fn from(Moved { to, up_to, at }: Moved) -> Self {
+        let (direction, status) = match to {
+            Stage::Delivered => (Direction::Outbound, MessageStatus::Delivered),
+            Stage::Seen => (Direction::Outbound, MessageStatus::Read),
+            Stage::Read => (Direction::Inbound, MessageStatus::Read),
+        };
+        Self::Status { direction, status, up_to, at: at.into() }
+    }
+}
+
+impl Frame {
+    pub(super) fn ended(at: DateTime<Utc>) -> Self {
+        Self::Ended { ended_at: at.into() }
+    }
+}
+
+/// What a browser says.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(super) enum Heard {
+    /// The newest message it holds.
+    After {
+        #[serde(default)]
+        id: Option<MessageId>,
+    },
+    /// Its visitor types, or has stopped.
+    Typing { typing: bool },
+    /// Its visitor has this message before their eyes.
+    Seen { up_to: MessageId },
+    /// It is there.
+    Pong,
+    /// Something a later release understands.
+    #[serde(other)]
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_browser_says_is_understood_or_refused() {
+        let heard = |text: &str| serde_json::from_str::<Heard>(text).ok();
+        assert_eq!(heard(r#"{"type":"after","id":7}"#), Some(Heard::After { id: Some(MessageId(7)) }));
+        assert_eq!(heard(r#"{"type":"after","id":null}"#), Some(Heard::After { id: None }));
+        assert_eq!(heard(r#"{"type":"after"}"#), Some(Heard::After { id: None }));
+        assert_eq!(heard(r#"{"type":"seen","upTo":7,"more":[1]}"#), Some(Heard::Seen { up_to: MessageId(7) }));
+        assert_eq!(heard(r#"{"type":"pong","at":1}"#), Some(Heard::Pong));
+        assert_eq!(heard(r#"{"type":"wave","hand":"left"}"#), Some(Heard::Unknown));
+        for refused in ["", "[]", "7", "{}", r#"{"type":7}"#, r#"{"type":"seen"}"#, r#"{"type":"after","id":"7"}"#] {
+            assert_eq!(heard(refused), None, "{refused}");
+        }
+    }
+
+    #[test]
+    fn frames_are_named_as_the_protocol_names_them() {
+        let text = |frame: &Frame| serde_json::to_string(frame).expect("json");
+        assert_eq!(text(&Frame::Ping), r#"{"type":"ping"}"#);
+        assert_eq!(text(&Frame::CaughtUp { last_id: Some(MessageId(3)) }), r#"{"type":"caughtUp","lastId":3}"#);
+        let at = DateTime::from_timestamp_millis(1_700_000_000_000).expect("time");
+        let read = Frame::from(Moved { to: Stage::Read, up_to: MessageId(3), at });
+        assert_eq!(
+            text(&read),
+            r#"{"type":"status","direction":"inbound","status":"read","upTo":3,"at":"2023-11-14T22:13:20.000Z"}"#
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! `GET …/socket`: what is said is pushed to the visitor as it happens.
+//!
+//! One task a socket. It is told by the session's actor through a bounded queue, and writes to the framework's own, so
+//! what a slow reader costs is bounded, and when both are full the socket is cut off: the browser catches up from the
+//! tables when it comes back.
+
+mod frames;
+mod talk;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use actix_web::http::header::SEC_WEBSOCKET_PROTOCOL;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use hotline_actors::webchat::{Attach, PUSHES_MAX};
+use tokio::sync::{Notify, mpsc};
+
+use super::Door;
+use super::visitor::{self, Visitor};
+use crate::app::App;
+use crate::web::{Answer, ApiError};
+use talk::Talk;
+
+/// Its path behind the door.
+pub const PATH: &str = "/socket";
+
+/// What both sides speak, as the handshake names it. The token travels beside it: a browser can set no other header.
+const PROTOCOL: &str = "hotline.v1";
+
+/// Bytes of a frame from a browser, which has no more to say than where it is.
+const FRAME_BYTES_MAX: usize = 4096;
+
+/// Seconds after which a refused socket may be tried again: others of its address or session have gone by then, or
+/// have not.
+const RETRY_AFTER_S: u64 = 10;
+
+/// What is counted of sockets.
+#[derive(Debug, Default)]
+pub struct SocketFigures {
+    opened: AtomicU64,
+    closed: AtomicU64,
+    pushed: AtomicU64,
+    cut: AtomicU64,
+}
+
+impl SocketFigures {
+    /// Sockets that are open.
+    pub fn open(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed).saturating_sub(self.closed.load(Ordering::Relaxed))
+    }
+
+    /// Messages pushed.
+    pub fn pushed(&self) -> u64 {
+        self.pushed.load(Ordering::Relaxed)
+    }
+
+    /// Sockets that did not keep up.
+    pub fn cut(&self) -> u64 {
+        self.cut.load(Ordering::Relaxed)
+    }
+}
+
+/// Opens a socket.
+pub async fn open(door: Door, app: Data<App>, request: HttpRequest, payload: Payload) -> Answer<HttpResponse> {
+    let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
+    let place = app.visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
+    let (pushes, told) = mpsc::channel(PUSHES_MAX);
+    let cut = Arc::new(Notify::new());
+    let attach = Attach { pushes, cut: cut.clone() };
+    let attached = app.engine.ask_session(session.company_id, &session.id, attach).await?;
+    let attached = attached.ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
+    let (response, out, incoming) = actix_ws::handle_with_protocols(&request, payload, &[PROTOCOL])
+        .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
+    let talk = Talk::new(app, door.channel, attached, place, out, told, cut);
+    actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
+    Ok(response)
+}
+
+/// The visitor's token among the protocols the browser offers.
+fn token_of(request: &HttpRequest) -> Option<&str> {
+    let lines = request.headers().get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|line| line.to_str().ok());
+    let mut offered = lines.flat_map(|line| line.split(',')).map(str::trim);
+    offered.find(|protocol| protocol.starts_with(crate::api::webchat::TOKEN_PREFIX))
+}

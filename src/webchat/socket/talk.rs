@@ -1,0 +1,469 @@
+//! One socket, from its first frame to its last.
+//!
+//! Nothing is missed and nothing shown twice: the session has told this socket everything since it was attached, and
+//! that waits in the queue while the past is read from the tables, which hold by then whatever was in the log when it
+//! was attached. Both are ordered by message id, so what is not newer than the last one pushed has been pushed.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use actix_ws::{CloseCode, CloseReason, Message, MessageStream, ProtocolError};
+use hotline_actors::tickets::{MarkDelivered, MarkSeen};
+use hotline_actors::webchat::{Attached, Moved, Push, Stage};
+use hotline_actors::{Engine, Refusal};
+use hotline_persistence::select::Page;
+use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus, States};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::{ChannelId, CompanyId, MessageId, TicketId};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::frames::{Frame, Heard};
+use crate::api::webchat::{is_shown, shown_in};
+use crate::app::App;
+use crate::webchat::gate::Door;
+use crate::webchat::limits::Place;
+use crate::webchat::view::{AgentView, MessageView, SessionView};
+
+/// How long a browser may take to say what it holds. It does so in its first breath.
+const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Pause before the past is read again while the database is away.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a closing socket is waited for.
+const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Messages of the past that are read at once.
+const PAGE: i64 = 100;
+
+/// Frames of a browser within [`FRAMES_TIME`]: typing, seeing and answering pings take a tenth of it.
+const FRAMES_MAX: u32 = 60;
+const FRAMES_TIME: Duration = Duration::from_secs(10);
+
+/// Tickets whose messages were shown and not yet seen. A contact has one open ticket; more were closed meanwhile.
+const UNSEEN_MAX: usize = 8;
+
+/// A socket and its session.
+pub(super) struct Talk {
+    app: Data<App>,
+    channel: ChannelId,
+    attached: Attached,
+    out: actix_ws::Session,
+    pushes: mpsc::Receiver<Push>,
+    cut: Arc<Notify>,
+    stopping: watch::Receiver<bool>,
+    position: Position,
+    /// The newest message this browser has.
+    shown: Option<MessageId>,
+    /// Agents' messages that are to be noted as delivered, by ticket.
+    arrived: Vec<(TicketId, MessageId)>,
+    /// Agents' messages that were shown and are not known to be seen, by ticket.
+    unseen: Vec<(TicketId, MessageId)>,
+    available: bool,
+    heard_at: Instant,
+    beat_at: Instant,
+    frames: u32,
+    frames_since: Instant,
+    _place: Place,
+}
+
+/// Where the browser is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    /// It has not said.
+    Unsaid { until: Instant },
+    /// The past is to be read, then.
+    Behind { at: Instant },
+    /// What comes is news.
+    CaughtUp,
+}
+
+/// What a socket waits for.
+enum Event {
+    End(End),
+    Heard(Option<Result<Message, ProtocolError>>),
+    Due,
+    Told(Option<Push>),
+}
+
+/// Why a socket ends.
+enum End {
+    /// The browser has gone, or said that it goes.
+    Gone(Option<CloseReason>),
+    Stopping,
+    Binary,
+    TooLarge,
+    Broken,
+    Malformed(&'static str),
+    Silent,
+    SessionOver,
+    TooSlow,
+    TooManyFrames,
+    /// The session's actor met a defect.
+    Lost,
+}
+
+impl End {
+    fn reason(self) -> Option<CloseReason> {
+        let (code, description) = match self {
+            Self::Gone(reason) => return reason,
+            Self::Stopping => (CloseCode::Away, "the service stops"),
+            Self::Binary => (CloseCode::Unsupported, "frames are text"),
+            Self::TooLarge => (CloseCode::Size, "the frame is too large"),
+            Self::Broken => (CloseCode::Protocol, "no WebSocket frame"),
+            Self::Malformed(what) => (CloseCode::Other(4400), what),
+            Self::Silent => (CloseCode::Other(4408), "no sign of life"),
+            Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
+            Self::TooSlow => (CloseCode::Other(4413), "read too slowly"),
+            Self::TooManyFrames => (CloseCode::Other(4429), "too many frames"),
+            Self::Lost => (CloseCode::Error, "try again"),
+        };
+        Some(CloseReason { code, description: Some(description.to_owned()) })
+    }
+}
+
+impl Talk {
+    pub(super) fn new(
+        app: Data<App>,
+        channel: ChannelId,
+        attached: Attached,
+        place: Place,
+        out: actix_ws::Session,
+        pushes: mpsc::Receiver<Push>,
+        cut: Arc<Notify>,
+    ) -> Self {
+        let now = Instant::now();
+        let stopping = app.stopping();
+        app.figures.sockets.opened.fetch_add(1, Ordering::Relaxed);
+        Self {
+            channel,
+            attached,
+            out,
+            pushes,
+            cut,
+            stopping,
+            position: Position::Unsaid { until: now + AFTER_TIME_MAX },
+            shown: None,
+            arrived: Vec::new(),
+            unseen: Vec::new(),
+            available: false,
+            heard_at: now,
+            beat_at: now + app.visitors.options.heartbeat,
+            frames: 0,
+            frames_since: now,
+            _place: place,
+            app,
+        }
+    }
+
+    /// Talks until one side ends it.
+    pub(super) async fn run(mut self, mut incoming: MessageStream) {
+        let Err(end) = self.talk(&mut incoming).await;
+        if matches!(end, End::TooSlow) {
+            self.app.figures.sockets.cut.fetch_add(1, Ordering::Relaxed);
+        }
+        let out = self.out.clone();
+        // From here on nobody is there.
+        drop(self);
+        // One that reads nothing does not hear it either.
+        let _ = timeout(GOODBYE_TIME_MAX, out.close(end.reason())).await;
+    }
+
+    fn session(&self) -> &SessionRow {
+        &self.attached.row
+    }
+
+    async fn talk(&mut self, incoming: &mut MessageStream) -> Result<std::convert::Infallible, End> {
+        self.available = self.is_available();
+        let session = SessionView::from(self.session());
+        let heartbeat_s = self.app.visitors.options.heartbeat.as_secs();
+        self.write(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
+        loop {
+            let clock = self.clock();
+            let is_caught_up = self.position == Position::CaughtUp;
+            let event = tokio::select! {
+                biased;
+                () = self.cut.notified() => Event::End(End::TooSlow),
+                _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
+                message = incoming.recv() => Event::Heard(message),
+                () = sleep_until(clock) => Event::Due,
+                push = self.pushes.recv(), if is_caught_up => Event::Told(push),
+            };
+            match event {
+                Event::End(end) => return Err(end),
+                Event::Heard(message) => self.hear(message).await?,
+                Event::Due => self.tick().await?,
+                Event::Told(push) => self.pass_on(push).await?,
+            }
+        }
+    }
+
+    /// When something is due next.
+    fn clock(&self) -> Instant {
+        match self.position {
+            Position::Unsaid { until: at } | Position::Behind { at } => at.min(self.beat_at),
+            Position::CaughtUp => self.beat_at,
+        }
+    }
+
+    async fn tick(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        match self.position {
+            Position::Unsaid { until } if until <= now => return Err(End::Malformed("say `after` first")),
+            Position::Behind { at } if at <= now => {
+                // In a box: it is large, and a socket needs it once.
+                let catching_up: Pin<Box<dyn Future<Output = _>>> = Box::pin(self.catch_up());
+                catching_up.await?;
+            }
+            _ => {}
+        }
+        if self.beat_at <= now {
+            let options = self.app.visitors.options;
+            if now.duration_since(self.heard_at) >= options.silence_max {
+                return Err(End::Silent);
+            }
+            self.beat_at = now + options.heartbeat;
+            self.write(&Frame::Ping).await?;
+            let available = self.is_available();
+            if available != self.available {
+                self.available = available;
+                self.write(&Frame::Presence { available }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_available(&self) -> bool {
+        let organization = self.app.engine.directory().company(self.session().company_id);
+        organization.is_some_and(|organization| Door::is_staffed(&organization, self.channel))
+    }
+
+    async fn hear(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
+        let text = match message {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Ping(bytes))) => {
+                self.count_frame()?;
+                return self.out.pong(&bytes).await.map_err(|_| End::Gone(None));
+            }
+            Some(Ok(Message::Pong(_) | Message::Nop)) => return self.count_frame(),
+            Some(Ok(Message::Binary(_) | Message::Continuation(_))) => return Err(End::Binary),
+            Some(Ok(Message::Close(reason))) => return Err(End::Gone(reason)),
+            Some(Err(ProtocolError::Overflow)) => return Err(End::TooLarge),
+            Some(Err(ProtocolError::Io(_))) | None => return Err(End::Gone(None)),
+            Some(Err(_)) => return Err(End::Broken),
+        };
+        self.count_frame()?;
+        match serde_json::from_str(&text).map_err(|_| End::Malformed("no frame of this protocol"))? {
+            Heard::After { id } => {
+                if matches!(self.position, Position::Unsaid { .. }) {
+                    self.shown = id;
+                    self.position = Position::Behind { at: Instant::now() };
+                }
+            }
+            Heard::Typing { typing } => self.attached.types(typing),
+            Heard::Seen { up_to } => self.note_seen(up_to),
+            Heard::Pong | Heard::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// Every frame is a sign of life, and takes from what a browser may say.
+    fn count_frame(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        self.heard_at = now;
+        self.attached.heard();
+        if now.duration_since(self.frames_since) >= FRAMES_TIME {
+            self.frames_since = now;
+            self.frames = 0;
+        }
+        self.frames += 1;
+        if self.frames > FRAMES_MAX { Err(End::TooManyFrames) } else { Ok(()) }
+    }
+
+    /// What waits goes out, and then what of it has arrived is noted.
+    async fn pass_on(&mut self, push: Option<Push>) -> Result<(), End> {
+        let mut next = Some(push.ok_or(End::Lost)?);
+        while let Some(push) = next {
+            match push {
+                Push::Said(row) => self.show(&row).await?,
+                Push::Moved(moved) => self.write(&moved.into()).await?,
+                Push::Typing { agent, typing } => {
+                    let agent = agent.map(|name| AgentView { name: name.to_string() });
+                    self.write(&Frame::Typing { typing, agent }).await?;
+                }
+                Push::Ended(at) => {
+                    self.note_arrived();
+                    self.write(&Frame::ended(at)).await?;
+                    return Err(End::SessionOver);
+                }
+            }
+            next = self.pushes.try_recv().ok();
+        }
+        self.note_arrived();
+        Ok(())
+    }
+
+    /// Pushes a message, unless this browser has it.
+    async fn show(&mut self, row: &MessageRow) -> Result<(), End> {
+        if Some(row.id) <= self.shown || !is_shown(self.session(), row) {
+            return Ok(());
+        }
+        self.write(&Frame::Message { message: Box::new(MessageView::of(row, &self.session().id)) }).await?;
+        self.shown = Some(row.id);
+        self.app.figures.sockets.pushed.fetch_add(1, Ordering::Relaxed);
+        if row.direction == Direction::Outbound && row.status != MessageStatus::Read {
+            note(&mut self.unseen, row);
+            if self.unseen.len() > UNSEEN_MAX {
+                self.unseen.remove(0);
+            }
+            if matches!(row.status, MessageStatus::Queued | MessageStatus::Sent) {
+                note(&mut self.arrived, row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Pushes what was said while this browser was away. While the database is away it waits, and so do the news: a
+    /// browser that was shown something newer would never ask for what it missed.
+    async fn catch_up(&mut self) -> Result<(), End> {
+        loop {
+            let page = match self.read_past().await {
+                Ok(page) => page,
+                Err(Refusal::Unavailable(reason)) => {
+                    tracing::debug!(reason, "a visitor is caught up later");
+                    self.position = Position::Behind { at: Instant::now() + RETRY_PAUSE };
+                    return Ok(());
+                }
+                Err(refusal) => {
+                    tracing::error!(%refusal, "a visitor cannot be caught up");
+                    return Err(End::Lost);
+                }
+            };
+            for row in &page.rows {
+                self.show(row).await?;
+            }
+            self.note_arrived();
+            let Some(states) = page.states else { continue };
+            for moved in moved(&states) {
+                self.write(&moved.into()).await?;
+            }
+            self.position = Position::CaughtUp;
+            return self.write(&Frame::CaughtUp { last_id: self.shown }).await;
+        }
+    }
+
+    async fn read_past(&self) -> Result<Past, Refusal> {
+        let session = self.session();
+        let company = session.company_id;
+        let db = self.app.engine.reads().tables_as_of_now().await?;
+        let page = Page { number: 1, size: PAGE, descending: false };
+        let filter = shown_in(session, self.shown, (None, None));
+        let listed = messages::list(db, company, &filter, page).await?;
+        let states = if listed.has_more {
+            None
+        } else {
+            let conversation = (session.channel_id, session.contact_id);
+            Some(messages::states(db, company, conversation, session.created_at).await?)
+        };
+        Ok(Past { rows: listed.rows, states })
+    }
+
+    /// Tells the tickets that their messages have arrived. Nobody waits for it: what cannot be noted now is noted when
+    /// the browser comes back.
+    fn note_arrived(&mut self) {
+        for (ticket, up_to) in self.arrived.drain(..) {
+            let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
+            self.app.engine.spawn(async move {
+                if let Err(refusal) = engine.ask(company, ticket, MarkDelivered { up_to }).await {
+                    tracing::debug!(%refusal, "a delivery is not noted now");
+                }
+            });
+        }
+    }
+
+    fn note_seen(&mut self, up_to: MessageId) {
+        let (engine, session) = (self.app.engine.clone(), self.session().clone());
+        let mut tickets: Vec<TicketId> = Vec::new();
+        self.unseen.retain(|(ticket, newest)| {
+            // Ids grow with time, over all tickets: of one whose newest is seen all is.
+            let is_seen = *newest <= up_to;
+            if is_seen {
+                tickets.push(*ticket);
+            }
+            !is_seen
+        });
+        self.app.engine.spawn(async move {
+            if let Err(refusal) = note_seen_in(&engine, &session, tickets, up_to).await {
+                tracing::debug!(%refusal, "what a visitor has seen is not noted now");
+            }
+        });
+    }
+
+    async fn write(&mut self, frame: &Frame) -> Result<(), End> {
+        let text = serde_json::to_string(frame).map_err(|error| {
+            tracing::error!(%error, "a frame cannot be written");
+            End::Lost
+        })?;
+        tokio::select! {
+            biased;
+            sent = self.out.text(text) => sent.map_err(|_| End::Gone(None)),
+            () = self.cut.notified() => Err(End::TooSlow),
+            _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
+        }
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        self.app.figures.sockets.closed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Part of what was said before.
+struct Past {
+    rows: Vec<MessageRow>,
+    /// With the last part: how far everything has come.
+    states: Option<States>,
+}
+
+fn moved(states: &States) -> impl Iterator<Item = Moved> {
+    let stage = |to, up_to: Option<_>, at: Option<_>| Some(Moved { to, up_to: up_to?, at: at? });
+    [
+        stage(Stage::Delivered, states.delivered, states.delivered_at),
+        stage(Stage::Seen, states.seen, states.seen_at),
+        stage(Stage::Read, states.read, states.read_at),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Notes the newest message of each ticket.
+fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
+    match newest.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
+        Some((_, id)) => *id = row.id.max(*id),
+        None => newest.push((row.ticket_id, row.id)),
+    }
+}
+
+/// The visitor has seen these tickets' messages; without any, the ticket of the message itself, which another socket
+/// has shown.
+async fn note_seen_in(
+    engine: &Engine,
+    session: &SessionRow,
+    mut tickets: Vec<TicketId>,
+    up_to: MessageId,
+) -> Result<(), Refusal> {
+    let company: CompanyId = session.company_id;
+    if tickets.is_empty() {
+        let shown = engine.reads().message(company, up_to).await?.filter(|row| is_shown(session, row));
+        tickets.extend(shown.map(|row| row.ticket_id));
+    }
+    for ticket in tickets {
+        engine.ask(company, ticket, MarkSeen { up_to }).await?;
+    }
+    Ok(())
+}

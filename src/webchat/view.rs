@@ -1,0 +1,89 @@
+//! What a visitor is shown: of a session and of messages no more than they may know. Neither contact nor ticket: a
+//! visitor is who they say they are, and somebody else may have said so before.
+
+use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
+use hotline_persistence::{MessageId, SessionId};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::web::values::Timestamp;
+
+/// A session, as its visitor sees it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct SessionView {
+    pub id: SessionId,
+    pub status: SessionStatus,
+    pub created_at: Timestamp,
+    pub last_seen_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    /// Once, in the answer to the opening.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+impl From<&SessionRow> for SessionView {
+    fn from(row: &SessionRow) -> Self {
+        Self {
+            id: row.id.clone(),
+            status: row.status,
+            created_at: row.created_at.into(),
+            last_seen_at: row.last_seen_at.into(),
+            ended_at: row.ended_at.map(Timestamp),
+            token: None,
+        }
+    }
+}
+
+/// A message, as a visitor sees it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct MessageView {
+    pub id: MessageId,
+    /// What this session's browser called it; none for what others said.
+    pub client_id: Option<String>,
+    pub direction: Direction,
+    #[serde(rename = "type")]
+    pub kind: MessageType,
+    pub body: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub media: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub interactive: Option<Value>,
+    pub quoted_message_id: Option<MessageId>,
+    pub status: MessageStatus,
+    pub agent: Option<AgentView>,
+    pub created_at: Timestamp,
+    pub read_at: Option<Timestamp>,
+}
+
+/// Who answers.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct AgentView {
+    pub name: String,
+}
+
+impl MessageView {
+    /// For the visitor of this session.
+    pub fn of(row: &MessageRow, session: &SessionId) -> Self {
+        Self {
+            id: row.id,
+            client_id: row.client_id.clone().filter(|_| row.session_id.as_ref() == Some(session)),
+            direction: row.direction,
+            kind: row.kind,
+            body: row.body.clone(),
+            media: row.media.clone(),
+            interactive: row.interactive.clone(),
+            quoted_message_id: row.quoted_message_id,
+            status: row.status,
+            agent: row.user_name.clone().map(|name| AgentView { name }),
+            created_at: row.created_at.into(),
+            read_at: row.read_at.map(Timestamp),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a visitor's browser asks for: a session, and with its token what is said in it.
+
+use std::future::{Ready, ready};
+
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
+use hotline_actors::webchat::{End, Say};
+use hotline_persistence::key::{self, KEY_CHARACTERS};
+use hotline_persistence::tables::contacts::ContactRow;
+use hotline_persistence::tables::messages::{self, MessageRow};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+
+use super::Door;
+use super::view::{MessageView, SessionView};
+use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, VisitorMessage, Words, note_delivery, shown_in};
+use crate::app::App;
+use crate::web::auth::bearer;
+use crate::web::{Answer, ApiError, Body, Created, Listed, Once, Query, Shown};
+
+/// Who asks: the visitor of one session of this webchat.
+#[derive(Clone)]
+pub struct Visitor(pub SessionRow);
+
+impl FromRequest for Visitor {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        // As with a company's caller: without the middleware nobody is there.
+        ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::unauthorized))
+    }
+}
+
+/// Lets through who holds a token of this webchat, before the body is read.
+///
+/// # Errors
+/// Whatever stands behind says; refusals are answers.
+pub async fn identify<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let found = {
+        let app = request.app_data::<Data<App>>().cloned();
+        let door = request.extensions().get::<Door>().cloned();
+        let token = bearer(&request).map(str::to_owned);
+        async move {
+            let (app, door) = app.zip(door).ok_or_else(ApiError::not_found)?;
+            find(&app, &door, token.as_deref()).await
+        }
+    };
+    match found.await {
+        Ok(visitor) => {
+            request.extensions_mut().insert(visitor);
+            Ok(next.call(request).await?.map_into_left_body())
+        }
+        Err(refused) => Ok(request.into_response(refused.error_response()).map_into_right_body()),
+    }
+}
+
+/// The visitor with this token. It is hashed and looked up, so nothing of it is compared.
+pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> Answer<Visitor> {
+    let is_one = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
+    let token = token.filter(is_one).ok_or_else(ApiError::unauthorized)?;
+    let row = app.engine.visitor(door.company(), door.channel, &key::hash(token)).await?;
+    row.map(Visitor).ok_or_else(ApiError::unauthorized)
+}
+
+/// `POST …/sessions`.
+pub async fn open(door: Door, app: Data<App>, body: Body<Arrival>, once: Once) -> Answer<Created<SessionView>> {
+    let (company, channel) = (door.company(), door.channel);
+    let opening = Opening { app: &app, company, channel, contact: None, arrival: &body.0, once: &once };
+    let show = |row: &SessionRow, _: &ContactRow, token: &str| {
+        Created::of(SessionView { token: Some(token.to_owned()), ..SessionView::from(row) })
+    };
+    opening.begin(show).await
+}
+
+/// `GET …/session`.
+pub async fn show(visitor: Visitor) -> Answer<Shown<SessionView>> {
+    Ok(Shown::of(&visitor.0))
+}
+
+/// `POST …/messages`.
+pub async fn say(visitor: Visitor, app: Data<App>, body: Body<VisitorMessage>) -> Answer<Created<MessageView>> {
+    let session = visitor.0;
+    let Words { body, quoted, client_id } = body.0.into_words(&app, session.company_id, &session.id).await?;
+    let say = Say { body, quoted, client_id, rider: None };
+    let message = app.engine.ask_session(session.company_id, &session.id, say).await?;
+    Ok(Created::of(MessageView::of(&message, &session.id)))
+}
+
+/// `GET …/messages`. What is listed counts as delivered.
+pub async fn list_messages(visitor: Visitor, app: Data<App>, query: Query<Filters>) -> Answer<Listed<MessageView>> {
+    let Query { page, filter: Filters { after, created } } = query;
+    let session = visitor.0;
+    let filter = shown_in(&session, after, created);
+    let db = app.engine.reads().tables(session.company_id).await?;
+    let rows = messages::list(db, session.company_id, &filter, page).await?;
+    note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
+    Ok(Listed::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id)))
+}
+
+/// `POST …/end`. Ending twice is no error.
+pub async fn end(visitor: Visitor, app: Data<App>) -> Answer<Shown<SessionView>> {
+    let session = visitor.0;
+    let end = End { idle_since: None, rider: None };
+    let row = app.engine.ask_session(session.company_id, &session.id, end).await?;
+    Ok(Shown::of(&row))
+}

@@ -1,0 +1,236 @@
+//! Connections, the service and the database break, and nothing is missed or shown twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use hotline::app::Service;
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::tables::channels::ChannelRow;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::door::{answer, only_ticket};
+use crate::process::{Process, data_folder, with_database};
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, Reply, TestApp, eventually};
+use crate::visitor::{Browser, Session, embed};
+
+fn id(message: &Value) -> i64 {
+    message["id"].as_i64().unwrap_or_else(|| panic!("no id: {message}"))
+}
+
+/// A visitor whose connection breaks again and again.
+struct Tab {
+    browser: Browser,
+    session: Session,
+    /// What was shown, in the order it was.
+    shown: Vec<i64>,
+}
+
+impl Tab {
+    fn last(&self) -> Option<i64> {
+        self.shown.last().copied()
+    }
+
+    /// Reads some frames and breaks off, or is broken off. Whether it got anywhere.
+    async fn read_some(&mut self, frames: usize) -> bool {
+        let Ok(mut socket) = self.browser.try_socket(&self.session.token).await else { return false };
+        socket.send(json!({"type": "after", "id": self.last()})).await;
+        for _ in 0..frames {
+            match socket.next_or_end().await {
+                Ok(frame) if frame["type"] == "message" => self.shown.push(id(&frame["message"])),
+                Ok(frame) if frame["type"] == "ping" => {}
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Reads until it is caught up.
+    async fn catch_up(&mut self) {
+        let (_, rest) = self.browser.socket_after(&self.session, self.last()).await;
+        self.shown.extend(rest.iter().map(id));
+    }
+}
+
+#[actix_web::test]
+async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_in_order() {
+    const MESSAGES: usize = 150;
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.say(&session, "hello").await;
+    let ticket = only_ticket(&app.api).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let talking = async {
+        for number in 0..MESSAGES {
+            // Three at a time, from both sides: entries of one sync, and of several.
+            let said = async { browser.say(&session, &format!("v-{number}")).await };
+            join_all([answer(&app.api, ticket, "a"), answer(&app.api, ticket, "b")]).await;
+            said.await;
+        }
+        over.store(true, Ordering::Release);
+    };
+    let tabs = join_all((0..4).map(|_| async {
+        let mut tab = Tab { browser: browser.clone(), session: session.clone(), shown: Vec::new() };
+        while !over.load(Ordering::Acquire) {
+            assert!(tab.read_some(rand::random_range(1..12)).await, "the service is there");
+        }
+        tab.catch_up().await;
+        tab.shown
+    }));
+    let ((), shown) = join(talking, tabs).await;
+    let sent: Vec<i64> = app.api.all(&format!("/tickets/{ticket}/messages")).await.iter().map(id).collect();
+    assert_eq!(sent.len(), 1 + 3 * MESSAGES);
+    for shown in shown {
+        assert_eq!(shown, sent);
+    }
+    app.stop().await;
+}
+
+/// The company's webchat on a running service, once it is there.
+async fn ready(process: &Process, key: &str, company: &Company) -> (Browser, Api) {
+    let (browser, api) = (Browser::at(process.address, key), Api::new(process.address, &company.key));
+    eventually("the door is there", || async {
+        Reply::of(browser.request(Method::GET, "/config")).await.status == 200
+            && api.get("/channels").await.status == 200
+    })
+    .await;
+    (browser, api)
+}
+
+#[actix_web::test]
+async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
+    const KILLS: usize = 5;
+    const SESSIONS: usize = 6;
+    let folder = data_folder();
+    let options = [
+        "--visitor-sessions-per-minute",
+        "0",
+        "--visitor-messages-per-minute",
+        "0",
+        "--visitor-requests-per-minute",
+        "0",
+    ];
+    let serve =
+        || Process::try_serve(folder.path(), &options).unwrap_or_else(|log| panic!("hotline does not start: {log}"));
+    let mut process = serve();
+    let (company, key) = with_database(folder.path(), async |db| {
+        let company = Company::create(db, "Acme").await;
+        let key = embed(db, company.webchat).await;
+        (company, key)
+    })
+    .await;
+    let (mut browser, mut api) = ready(&process, &key, &company).await;
+    let mut tabs = Vec::new();
+    for number in 0..SESSIONS {
+        let session = browser.open(&format!("v-{number}")).await;
+        browser.say(&session, "hello").await;
+        tabs.push(Tab { browser: browser.clone(), session, shown: Vec::new() });
+    }
+    let tickets: Vec<i64> = api.all("/tickets?status=open").await.iter().map(id).collect();
+    assert_eq!(tickets.len(), SESSIONS);
+    // What a visitor was answered, by session: it must be shown whatever happens.
+    let mut answered: Vec<Vec<i64>> = vec![Vec::new(); SESSIONS];
+    for round in 0..KILLS {
+        let stop = AtomicBool::new(false);
+        let stop = &stop;
+        let going = tabs.iter_mut().zip(&mut answered).enumerate().map(|(number, (tab, answered))| {
+            let ticket = tickets[number];
+            let (browser, api, session) = (browser.clone(), api.clone(), tab.session.clone());
+            async move {
+                let talk = async {
+                    for count in 0.. {
+                        if stop.load(Ordering::Acquire) {
+                            break;
+                        }
+                        let say = json!({"body": "v", "clientId": format!("{round}-{number}-{count}")});
+                        let said = browser.with(&session, Method::POST, "/messages").json(&say);
+                        let Some(reply) = Reply::try_of(said).await.filter(|reply| reply.status == 201) else { break };
+                        answered.push(id(reply.data(201)));
+                        let answer = json!({"ticketId": ticket, "type": "text", "body": "a"});
+                        let _ = api.try_post("/messages", &answer).await;
+                    }
+                };
+                let read = async { while tab.read_some(rand::random_range(1..20)).await {} };
+                join(talk, read).await;
+            }
+        });
+        let killed = async {
+            tokio::time::sleep(Duration::from_millis(rand::random_range(50..600))).await;
+            process.kill();
+            stop.store(true, Ordering::Release);
+        };
+        join(killed, join_all(going)).await;
+        process = serve();
+        (browser, api) = ready(&process, &key, &company).await;
+        for tab in &mut tabs {
+            // The token is still good: the session is in the tables.
+            tab.browser = browser.clone();
+            tab.catch_up().await;
+        }
+    }
+    for (tab, answered) in tabs.iter().zip(&answered) {
+        let listed = browser.get(&tab.session, "/messages?perPage=100").await;
+        let mut all: Vec<i64> = listed.data(200).as_array().expect("list").iter().map(id).collect();
+        for page in 2.. {
+            let next = browser.get(&tab.session, &format!("/messages?page={page}")).await;
+            let next: Vec<i64> = next.data(200).as_array().expect("list").iter().map(id).collect();
+            if next.is_empty() {
+                break;
+            }
+            all.extend(next);
+        }
+        assert_eq!(tab.shown, all, "each once, and in order");
+        assert!(answered.iter().all(|id| all.binary_search(id).is_ok()), "something that was answered is gone");
+        assert!(!answered.is_empty(), "hardly anything was said");
+    }
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+}
+
+#[actix_web::test]
+async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the_past() {
+    let folder = data_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    hotline_persistence::pool::migrate(&db).await.expect("migrate");
+    let company = Company::create(&db, "Acme").await;
+    let key = embed(&db, company.webchat).await;
+    let service =
+        Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("the service");
+    let allowed = service.app.engine.directory().company(company.id).expect("the company");
+    assert!(allowed.channels.get(&company.webchat).map(ChannelRow::settings).is_some());
+    let (browser, api) = (Browser::at(service.address, &key), Api::new(service.address, &company.key));
+    let session = browser.open("v").await;
+    let hello = browser.say(&session, "hello").await;
+    let ticket = only_ticket(&api).await;
+    let mut socket = browser.socket(&session).await;
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    eventually("the outage is felt", || async { api.get("/contacts").await.status == 503 }).await;
+    answer(&api, ticket, "during").await;
+    let during = socket.message().await;
+    assert_eq!(during["body"], "during");
+    let said = browser.say(&session, "the same").await;
+    assert_eq!(socket.message().await["id"], said["id"]);
+    // One that comes now is not told what is new before what is old.
+    let mut late = browser.raw_socket(&session).await;
+    late.send(json!({"type": "after", "id": hello["id"]})).await;
+    answer(&api, ticket, "last").await;
+    let last = socket.message().await;
+    let (next, cluster) = join(late.next(), async {
+        Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back")
+    })
+    .await;
+    assert_eq!(next["message"]["id"], during["id"], "{next}");
+    assert_eq!(late.message().await["id"], said["id"]);
+    assert_eq!(late.message().await["id"], last["id"]);
+    late.next_of("caughtUp").await;
+    service.stop().await.expect("the service stops");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}

@@ -1,0 +1,218 @@
+// A conversation from its greeting to its end.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { scene } from "../support/scene.mjs";
+import { eventually } from "../support/wait.mjs";
+
+describe("a conversation", () => {
+  const at = scene("--title", "Talk to Acme", "--greeting", "Welcome! See https://acme.example/help", "--color", "#0f766e");
+
+  it("is opened, greets, and passes on what is said, both ways", async () => {
+    const visitor = await at.visit();
+    await visitor.open();
+    await visitor.widget.getByRole("heading", { name: "Talk to Acme" }).waitFor();
+    await visitor.widget.getByText("Welcome!").waitFor();
+    assert.equal(await visitor.widget.locator(".greeting a").getAttribute("href"), "https://acme.example/help");
+
+    await visitor.tell("Is anybody there?");
+    const ticket = await at.company.ticketOf("Is anybody there?");
+    await at.company.say(ticket, "Yes! How can I help?");
+    await visitor.theirs("Yes! How can I help?").waitFor();
+    assert.deepEqual(await visitor.texts(), ["Is anybody there?", "Yes! How can I help?"]);
+
+    const [, answer] = await eventually("the answer is read", async () => {
+      const messages = await at.company.messages(ticket);
+      return messages[1].status === "read" && messages;
+    });
+    assert.equal(answer.body, "Yes! How can I help?");
+    await visitor.leave();
+  });
+
+  it("keeps the order of what is said quickly", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    const words = Array.from({ length: 12 }, (_, n) => `line ${n}`);
+    for (const text of words) await visitor.say(text);
+    await visitor.own("line 11").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    assert.deepEqual(await visitor.texts(), [hello, ...words]);
+    const stored = await at.company.messages(ticket);
+    assert.deepEqual(stored.map(({ body }) => body), [hello, ...words]);
+    await visitor.leave();
+  });
+
+  it("shows when the desk has read it", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    const message = visitor.own(hello);
+    assert.equal(await message.locator(".tick").getAttribute("aria-label"), "Sent");
+    await at.company.data("POST", `/tickets/${ticket.id}/read`);
+    await message.and(visitor.widget.locator("[data-state=read]")).waitFor();
+    assert.equal(await message.locator(".tick").getAttribute("aria-label"), "Read");
+    await visitor.leave();
+  });
+
+  it("shows typing to both sides", async () => {
+    const { visitor, ticket } = await at.meet();
+    await visitor.field.pressSequentially("I am wri");
+    await eventually("the desk sees the visitor type", async () => {
+      const doing = await at.company.doing(ticket);
+      return doing.online && doing.typing;
+    });
+    await at.company.typing(ticket, true);
+    await visitor.widget.locator(".typing").waitFor();
+    assert.match(await visitor.widget.locator(".typing").textContent(), /Support is typing/);
+    await at.company.typing(ticket, false);
+    await visitor.widget.locator(".typing").waitFor({ state: "hidden" });
+    await visitor.leave();
+  });
+
+  it("counts what comes while the panel is closed", async () => {
+    const { visitor, ticket } = await at.meet();
+    await visitor.field.press("Escape");
+    await visitor.panel.waitFor({ state: "hidden" });
+    await at.company.say(ticket, "First answer");
+    await at.company.say(ticket, "Second answer");
+    await visitor.widget.locator(".badge", { hasText: "2" }).waitFor();
+    assert.equal(await visitor.launcher.getAttribute("aria-label"), "Open the chat, 2 unread");
+    await visitor.widget.locator(".teaser", { hasText: "Second answer" }).waitFor();
+    const spoken = visitor.widget.locator(".root > [role=status]", { hasText: "New message from Support: Second answer" });
+    await spoken.waitFor({ state: "attached" });
+
+    await visitor.open();
+    await visitor.widget.locator(".badge").waitFor({ state: "hidden" });
+    await visitor.theirs("Second answer").waitFor();
+    await visitor.leave();
+  });
+
+  it("never reads text as HTML", async () => {
+    const { visitor, ticket } = await at.meet();
+    const attack = '<img src=x onerror="window.hit=1"><b>bold</b>&amp;';
+    await visitor.tell(attack);
+    await at.company.say(ticket, `${attack} too`);
+    await visitor.theirs(`${attack} too`).waitFor();
+    assert.equal(await visitor.widget.locator(".log img, .log b").count(), 0);
+    assert.equal(await visitor.page.evaluate(() => window.hit), undefined);
+    await visitor.leave();
+  });
+
+  it("links addresses that are safe, and no others", async () => {
+    const { visitor, ticket } = await at.meet();
+    const text =
+      "See https://acme.example/a_(b)?c=d, www.acme.example. Write to help@acme.example! Not javascript:alert(1) nor data:text/html,x nor http://";
+    await at.company.say(ticket, text);
+    await visitor.theirs(text).waitFor();
+    const links = await visitor.widget.locator(".theirs:not(.greeting) a").evaluateAll((all) =>
+      all.map((link) => [link.textContent, link.getAttribute("href"), link.rel, link.target]),
+    );
+    const rest = ["noopener noreferrer nofollow", "_blank"];
+    assert.deepEqual(links, [
+      ["https://acme.example/a_(b)?c=d", "https://acme.example/a_(b)?c=d", ...rest],
+      ["www.acme.example", "https://www.acme.example/", ...rest],
+      ["help@acme.example", "mailto:help@acme.example", ...rest],
+    ]);
+    await visitor.leave();
+  });
+
+  it("is ended by the visitor, and another one is begun", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
+    await visitor.widget.getByRole("button", { name: "End it" }).click();
+    await visitor.widget.getByText("This conversation has ended.").waitFor();
+    await visitor.field.waitFor({ state: "hidden" });
+
+    await visitor.widget.getByRole("button", { name: "Start a new conversation" }).click();
+    await visitor.tell("One more thing");
+    const other = await at.company.ticketOf("One more thing");
+    assert.notEqual(other.contact.id, ticket.contact.id, "an unknown visitor is somebody new each time");
+    assert.deepEqual(await visitor.texts(), [hello, "One more thing"]);
+    await visitor.page.reload();
+    await visitor.own("One more thing").waitFor();
+    assert.deepEqual(await visitor.texts(), ["One more thing"]);
+    await visitor.leave();
+  });
+
+  it("goes on in a new session when the old one ended unseen", async () => {
+    const { visitor, hello } = await at.meet();
+    const session = await visitor.page.evaluate(
+      (name) => JSON.parse(localStorage.getItem(name)),
+      `hotline:${at.company.channel.publicKey}:session`,
+    );
+    await visitor.context.setOffline(true);
+    await visitor.say("Said while it ended");
+    await at.company.data("POST", `/webchat/sessions/${session.id}/end`);
+    await visitor.context.setOffline(false);
+    await visitor.own("Said while it ended").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    await at.company.ticketOf("Said while it ended");
+    assert.deepEqual(await visitor.texts(), [hello, "Said while it ended"]);
+    await visitor.leave();
+  });
+});
+
+describe("the form before a conversation", () => {
+  const at = scene("--pre-chat-field", "name", "--pre-chat-field", "email", "--pre-chat-field", "number");
+
+  it("asks, checks, and tells the desk who is there", async () => {
+    const visitor = await at.visit();
+    await visitor.open();
+    const { widget } = visitor;
+    const begin = widget.getByRole("button", { name: "Start the chat" });
+    await begin.click();
+    assert.equal(await widget.getByText("Please fill in this field.").count(), 3);
+    assert.equal(await widget.getByLabel("Name").getAttribute("aria-invalid"), "true");
+
+    await widget.getByLabel("Name").fill("Maria Lima");
+    await widget.getByLabel("E-mail").fill("maria@");
+    await widget.getByLabel("Phone number").fill("+55 (11) 98888-7777");
+    await begin.click();
+    await widget.getByText("This does not look like an e-mail address.").waitFor();
+    await widget.getByLabel("E-mail").fill("maria@example.com");
+    await begin.click();
+
+    await visitor.tell("Hello, it is me");
+    const ticket = await at.company.ticketOf("Hello, it is me");
+    const contact = await at.company.data("GET", `/contacts/${ticket.contact.id}`);
+    assert.equal(contact.name, "Maria Lima");
+    assert.equal(contact.email, "maria@example.com");
+    assert.equal(contact.number, "5511988887777");
+    assert.equal(contact.utmSource, "tests");
+    await visitor.leave();
+  });
+
+  it("shows what only the service finds wrong", async () => {
+    const visitor = await at.visit();
+    await visitor.open();
+    const { widget } = visitor;
+    await widget.getByLabel("Name").fill("Maria");
+    // An address for the browser, and none for the service.
+    await widget.getByLabel("E-mail").fill("maria..@-example-.c");
+    await widget.getByLabel("Phone number").fill("5511988887777");
+    const door = `${at.company.door}/sessions`;
+    const refusal = { error: { code: "ERR_API_VALIDATION", message: "no", details: [{ field: "visitor.email", reason: "no" }] } };
+    await visitor.page.route(door, (route) =>
+      route.fulfill({ status: 422, headers: { "Access-Control-Allow-Origin": at.shop.origin }, json: refusal }),
+    );
+    await widget.getByRole("button", { name: "Start the chat" }).click();
+    await widget.getByText("This does not look like an e-mail address.").waitFor();
+    assert.equal(await widget.getByLabel("E-mail").getAttribute("aria-invalid"), "true");
+    await visitor.leave();
+  });
+});
+
+describe("the widget's language", () => {
+  const at = scene();
+
+  for (const [locale, greeting, write] of [
+    ["en-GB", "Hi! How can we help?", "Write a message"],
+    ["pt-BR", "Olá! Como podemos ajudar?", "Escreva uma mensagem"],
+    ["es-AR", "¡Hola! ¿En qué podemos ayudarte?", "Escribe un mensaje"],
+    ["de-DE", "Hi! How can we help?", "Write a message"],
+  ]) {
+    it(`is right for ${locale}`, async () => {
+      const visitor = await at.visit({ locale });
+      await visitor.open();
+      await visitor.widget.getByText(greeting).waitFor();
+      await visitor.widget.getByRole("textbox", { name: write }).waitFor();
+      await visitor.leave();
+    });
+  }
+});

@@ -1,0 +1,35 @@
+// Runs the cases against a service of their own. `node run.mjs [part of a file's name]…`
+
+import { readdir } from "node:fs/promises";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { finished } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+
+import { Service } from "./support/service.mjs";
+
+/** Of one file of cases. */
+const TIME_MAX_MS = 300_000;
+
+const folder = fileURLToPath(new URL("cases/", import.meta.url));
+const named = process.argv.slice(2);
+const all = (await readdir(folder)).filter((file) => file.endsWith(".test.mjs")).sort();
+const files = all.filter((file) => !named.length || named.some((name) => file.includes(name)));
+if (!files.length) throw new Error(`no file of cases is named so: ${named.join(" ")}`);
+
+const service = await Service.start();
+let failures = 0;
+try {
+  process.env.HOTLINE_TEST_DATA_DIR = service.dataDir;
+  process.env.HOTLINE_TEST_URL = service.url;
+  // One file after the other: browsers side by side would wait for each other, and not for the service.
+  const tests = run({ files: files.map((file) => folder + file), concurrency: 1, timeout: TIME_MAX_MS });
+  tests.on("test:fail", () => (failures += 1));
+  const report = tests.compose(new spec());
+  report.pipe(process.stdout);
+  await finished(report);
+  if (failures) console.error(`the service logged:\n${await service.log()}`);
+} finally {
+  await service.remove();
+}
+process.exitCode = failures ? 1 : 0;

@@ -1,0 +1,91 @@
+// Chromium, and a visitor in it.
+
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const screenshots = fileURLToPath(new URL("../../../../target/screenshots/", import.meta.url));
+
+const FLAGS = [
+  ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+];
+
+/** What a step of a test may take; the cases that measure time say so themselves. */
+const STEP_TIME_MAX_MS = 15_000;
+
+export const PHONE = { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
+export const DESKTOP = { viewport: { width: 1180, height: 820 } };
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A browser of its own, with nothing kept from others. */
+export async function visit(browser, url, options = {}) {
+  const context = await browser.newContext({ ...DESKTOP, locale: "en-US", ...options });
+  context.setDefaultTimeout(STEP_TIME_MAX_MS);
+  return Visitor.on(await context.newPage(), url);
+}
+
+export class Visitor {
+  static async on(page, url) {
+    const visitor = new Visitor(page);
+    await page.goto(url);
+    return visitor;
+  }
+
+  constructor(page) {
+    this.page = page;
+    this.context = page.context();
+    /** What went wrong in the page: no test expects any. */
+    this.errors = [];
+    page.on("pageerror", (error) => this.errors.push(error));
+    this.widget = page.locator("hotline-webchat");
+    this.launcher = this.widget.locator(".launcher");
+    this.panel = this.widget.getByRole("dialog").first();
+    this.field = this.widget.locator("textarea");
+    this.log = this.widget.getByRole("log");
+  }
+
+  /** The same visitor in another tab. */
+  async anotherTab(url = this.page.url()) {
+    return Visitor.on(await this.context.newPage(), url);
+  }
+
+  async open() {
+    await this.launcher.click();
+    await this.panel.waitFor();
+  }
+
+  async say(text) {
+    await this.field.fill(text);
+    await this.field.press("Enter");
+  }
+
+  /** Says something, and waits until the service has it. */
+  async tell(text) {
+    await this.say(text);
+    await this.own(text).and(this.widget.locator("[data-state=sent], [data-state=read]")).waitFor();
+  }
+
+  own = (text) => this.widget.locator(".own", { has: this.page.getByText(text, { exact: true }) });
+
+  theirs = (text) => this.widget.locator(".theirs", { has: this.page.getByText(text, { exact: true }) });
+
+  /** Every message, as it stands in the transcript. */
+  texts = () => this.widget.locator(".message:not(.greeting):not(.typing) .bubble").allTextContents();
+
+  option = (title) => this.widget.locator(".option", { hasText: title });
+
+  screenshot = async (name) => {
+    await mkdir(screenshots, { recursive: true });
+    await this.page.screenshot({ path: `${screenshots}${name}.png`, animations: "disabled" });
+  };
+
+  async leave() {
+    await this.context.close();
+    assert.deepEqual(this.errors, [], "the page threw");
+  }
+}

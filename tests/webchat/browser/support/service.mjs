@@ -1,0 +1,190 @@
+// The `hotline` binary as its users run it, and a company that speaks through its API.
+
+import { execFile, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { chmod, mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+import { eventually } from "./wait.mjs";
+
+const START_TIME_MAX_MS = 60_000;
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url));
+const target = process.env.CARGO_TARGET_DIR || join(root, "target");
+const binary = join(target, "debug/hotline");
+
+const run = promisify(execFile);
+
+/** Options under which a test is never told to slow down: all its visitors have one address. */
+const UNHURRIED = [
+  ...["--rate-per-minute", "0", "--visitor-sessions-per-minute", "0"],
+  ...["--visitor-messages-per-minute", "0", "--visitor-requests-per-minute", "0"],
+];
+
+/** A process that serves, with data of its own. */
+export class Service {
+  /** `serve`, or `demo`. */
+  static async start(command = "serve") {
+    const folder = await mkdtemp(join(tmpdir(), "hotline-browser-"));
+    // The private PostgreSQL runs as another user when this is root.
+    await chmod(folder, 0o711);
+    const service = new Service(join(folder, "data"), null);
+    Object.assign(service, { folder, command });
+    await service.serve("127.0.0.1:0");
+    return service;
+  }
+
+  /** The one that `run.mjs` has started. */
+  static shared() {
+    return new Service(process.env.HOTLINE_TEST_DATA_DIR, process.env.HOTLINE_TEST_URL);
+  }
+
+  constructor(dataDir, url) {
+    this.dataDir = dataDir;
+    this.url = url;
+  }
+
+  async serve(address) {
+    const log = await open(join(this.folder, "service.log"), "a");
+    const arguments_ = [this.command, "--listen", address, "--data-dir", this.dataDir, ...UNHURRIED];
+    this.process = spawn(binary, arguments_, { stdio: ["ignore", "pipe", log.fd] });
+    await log.close();
+    const lines = createInterface({ input: this.process.stdout });
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), START_TIME_MAX_MS);
+    for await (const line of lines) {
+      const found = /^hotline is ready on (http:\S+)/.exec(line);
+      if (!found) continue;
+      this.url = found[1];
+      break;
+    }
+    clearTimeout(timer);
+    this.process.stdout.resume();
+    if (this.process.exitCode !== null) throw new Error(`hotline does not start:\n${await this.log()}`);
+  }
+
+  /** As when the machine loses power, but for what the disk has. */
+  async kill() {
+    this.process.kill("SIGKILL");
+    await once(this.process, "exit");
+  }
+
+  /** Where it was, with the data it had. */
+  again() {
+    return this.serve(new URL(this.url).host);
+  }
+
+  log = () => readFile(join(this.folder, "service.log"), "utf8").then((text) => text.split("\n").slice(-60).join("\n"));
+
+  /** Stops it, and takes its data away. */
+  async remove() {
+    if (this.process.exitCode === null && this.process.signalCode === null) {
+      this.process.kill("SIGTERM");
+      await once(this.process, "exit");
+    }
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** A command beside the running service, and what it answers. */
+  async cli(...words) {
+    const { stdout } = await run(binary, [...words, "--json", "--data-dir", this.dataDir]);
+    return JSON.parse(stdout);
+  }
+
+  /** A company with a webchat that these origins may show. */
+  async company(origins, ...look) {
+    const company = await this.cli("company", "create", `Acme ${randomUUID()}`);
+    const id = String(company.id);
+    const { key } = await this.cli("token", "create", "--company", id, "--name", "tests", "--all");
+    const allowed = origins.flatMap((origin) => ["--allow-origin", origin]);
+    const kind = ["--type", "webchat", "--name", "Website"];
+    const channel = await this.cli("channel", "create", "--company", id, ...kind, ...allowed, ...look);
+    const made = new Company(this, key, channel);
+    await eventually("the new company is served", async () => {
+      const [answer, list] = await Promise.all([fetch(`${made.door}/config`), made.call("GET", "/channels")]);
+      return answer.ok && list.ok;
+    });
+    return made;
+  }
+
+  /** SQL behind the service's back. */
+  async sql(text) {
+    const host = join(this.dataDir, "postgres/socket");
+    const options = ["-h", host, "-U", "hotline", "-d", "hotline", "-v", "ON_ERROR_STOP=1", "-Atc", text];
+    const { stdout } = await run("psql", options, { env: { ...process.env, PGOPTIONS: "" } });
+    return stdout.trim();
+  }
+}
+
+/** A company and its webchat. */
+export class Company {
+  constructor(service, key, channel) {
+    Object.assign(this, { service, key, channel });
+  }
+
+  get door() {
+    return `${this.service.url}/webchat/${this.channel.publicKey}`;
+  }
+
+  /** A call of the API. */
+  async call(method, path, body, base = `${this.service.url}/api/v1`) {
+    const headers = { Authorization: `Bearer ${this.key}` };
+    if (body) headers["Content-Type"] = "application/json";
+    const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
+    const text = await answer.text();
+    const read = text ? JSON.parse(text) : {};
+    return { ok: answer.ok, status: answer.status, data: read.data, error: read.error };
+  }
+
+  async data(...request) {
+    const { ok, data, error } = await this.call(...request);
+    if (!ok) throw new Error(`${request.slice(0, 2).join(" ")}: ${JSON.stringify(error)}`);
+    return data;
+  }
+
+  /** The ticket of the visitor who said this last. */
+  ticketOf(body) {
+    return eventually(`a ticket in which ${JSON.stringify(body)} was said last`, async () => {
+      const open = await this.data("GET", "/tickets?status=open");
+      return open.find(({ lastMessage }) => lastMessage && lastMessage.body === body);
+    });
+  }
+
+  messages = (ticket) => this.data("GET", `/tickets/${ticket.id}/messages`);
+
+  say = (ticket, body) => this.data("POST", "/messages", { ticketId: ticket.id, type: "text", body });
+
+  typing = (ticket, typing, userId) =>
+    this.data("POST", `/tickets/${ticket.id}/typing`, { typing, userId }, this.door);
+
+  doing = (ticket) => this.data("GET", `/tickets/${ticket.id}/typing`, null, this.door);
+
+  /**
+   * Sends an interactive message, or a file by its address.
+   *
+   * UNTIL `POST /messages` TAKES THESE TYPES the row of a text is changed into one, and the visitor has to reload.
+   * Then: `interactive` is `this.data("POST", "/messages", { ticketId: ticket.id, type: "interactive", interactive })`,
+   * `media` a multipart call with the file in `medias`, and neither needs `visitor`.
+   */
+  async interactive(ticket, interactive, visitor) {
+    await this.changed(ticket, visitor, "interactive", { interactive });
+  }
+
+  async media(ticket, media, visitor) {
+    await this.changed(ticket, visitor, "media", { media });
+  }
+
+  async changed(ticket, visitor, type, columns) {
+    const [[column, value]] = Object.entries(columns);
+    const marker = `to be ${type} ${randomUUID()}`;
+    await this.say(ticket, marker);
+    const json = JSON.stringify(value).replaceAll("'", "''");
+    const update = `update messages set type = '${type}', body = null, ${column} = '${json}' where body = '${marker}' returning id`;
+    await eventually("the message is in its table", () => this.service.sql(update));
+    await visitor.page.reload();
+  }
+}

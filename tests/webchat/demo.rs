@@ -1,0 +1,116 @@
+//! The page of `hotline demo`, and the channel's settings on the command line.
+
+use std::time::{Duration, Instant};
+
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+
+use crate::process::{Process, data_folder, run};
+use crate::support::{Reply, TestApp, eventually};
+use crate::visitor::Browser;
+
+struct Person {
+    client: Client,
+    base: String,
+}
+
+impl Person {
+    async fn get(&self, path: &str) -> Response {
+        self.client.get(format!("{}{path}", self.base)).send().await.expect("answer")
+    }
+}
+
+#[actix_web::test]
+async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_them() {
+    let folder = data_folder();
+    let (mut process, printed) = Process::demo(folder.path());
+    let client = Client::builder().redirect(Policy::none()).build().expect("client");
+    let person = Person { client, base: format!("http://{}", process.address) };
+    assert!(printed.contains(&format!("Open {}/ in a browser", person.base)), "{printed}");
+    for path in ["/", "/demo"] {
+        let there = person.get(path).await;
+        assert_eq!((there.status().as_u16(), &there.headers()["location"]), (302, &"/demo/".parse().expect("header")));
+    }
+    for (file, kind) in [
+        ("", "text/html"),
+        ("demo.css", "text/css"),
+        ("demo.js", "text/javascript"),
+        ("mug-night.svg", "image/svg+xml"),
+    ] {
+        let shown = person.get(&format!("/demo/{file}")).await;
+        assert_eq!(shown.status(), 200, "{file}");
+        assert!(shown.headers()["content-type"].to_str().expect("text").starts_with(kind), "{file}");
+        let policy = shown.headers()["content-security-policy"].to_str().expect("text").to_owned();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert!(!shown.text().await.expect("text").is_empty(), "{file}");
+    }
+    assert_eq!(person.get("/demo/other").await.status(), 404);
+
+    let settings: Value = person.get("/demo/settings.json").await.json().await.expect("json");
+    let text = |name: &str| settings[name].as_str().unwrap_or_else(|| panic!("no {name}: {settings}")).to_owned();
+    // A page elsewhere that points its own name here is told nothing.
+    let renamed = person.client.get(format!("{}/demo/settings.json", person.base)).header("host", "evil.example:80");
+    assert_eq!(renamed.send().await.expect("answer").status(), 404);
+
+    let browser = Browser::at(process.address, &text("publicKey")).from(&person.base);
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    let said = browser.say(&session, "Is anybody there?").await;
+    assert_eq!(socket.message().await["id"], said["id"]);
+    let api = crate::support::Api::new(process.address, &text("token"));
+    let tickets = api.all(&format!("/tickets?status=open&channelId={}", settings["channelId"])).await;
+    let ticket =
+        tickets.iter().find(|ticket| ticket["lastMessage"]["id"] == said["id"]).expect("the ticket")["id"].clone();
+    api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes!"})).await.data(202);
+    assert_eq!(socket.message().await["body"], "Yes!");
+    api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": settings["wrapupTypeId"]})).await.data(200);
+    process.terminate();
+    assert!(process.wait().success());
+}
+
+#[actix_web::test]
+async fn a_service_that_is_no_demo_has_no_page() {
+    let app = TestApp::start().await;
+    for path in ["/", "/demo", "/demo/", "/demo/settings.json"] {
+        Reply::of(app.api.anonymous(Method::GET, path)).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_the_command_line_sets_holds_within_a_second() {
+    let folder = data_folder();
+    let path = folder.path();
+    let printed = |arguments: &[&str]| -> Value {
+        let output = run(path, arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("json")
+    };
+    let mut process = Process::serve(path);
+    let company = printed(&["company", "create", "Acme", "--json"])["id"].to_string();
+    let create = ["channel", "create", "--company", &company, "--type", "webchat", "--name", "Site", "--json"];
+    let channel = printed(&[&create[..], &["--allow-origin", "https://one.example", "--color", "#0f766e"]].concat());
+    let browser = Browser::at(process.address, channel["publicKey"].as_str().expect("key"));
+    let one = browser.from("https://one.example");
+    let config = |browser: Browser| async move { Reply::of(browser.request(Method::GET, "/config")).await };
+    eventually("the channel is there", || async { config(one.clone()).await.status == 200 }).await;
+    assert_eq!(config(one.clone()).await.data(200)["color"], "#0f766e");
+    one.try_open(json!({})).await.data(201);
+
+    let id = channel["id"].to_string();
+    let look = ["--color", "#7c3aed", "--title", "Ask us", "--greeting", "Hi", "--position", "left"];
+    let rest = ["--pre-chat-field", "name", "--pre-chat-field", "number", "--allow-origin", "https://two.example"];
+    printed(&[&["channel", "update", &id, "--json"], &look[..], &rest[..]].concat());
+    let changed = Instant::now();
+    let two = browser.from("https://two.example");
+    let expected = json!({"title": "Ask us", "color": "#7c3aed", "position": "left", "greeting": "Hi",
+        "preChatFields": ["name", "number"]});
+    eventually("the new look is shown", || async { config(two.clone()).await.body["data"] == expected }).await;
+    assert!(changed.elapsed() < Duration::from_secs(1), "after {:?}", changed.elapsed());
+    one.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    two.try_open(json!({})).await.data(201);
+    process.terminate();
+    assert!(process.wait().success());
+}

@@ -1,0 +1,241 @@
+//! Sessions and messages, as a visitor's browser asks for them.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Api, Reply, TestApp, eventually};
+use crate::visitor::{Browser, Session};
+
+/// The open ticket of the company's only visitor.
+pub async fn only_ticket(api: &Api) -> i64 {
+    let tickets = api.all("/tickets?status=open").await;
+    assert_eq!(tickets.len(), 1, "{tickets:?}");
+    tickets[0]["id"].as_i64().expect("id")
+}
+
+/// An agent writes in a ticket.
+pub async fn answer(api: &Api, ticket: i64, body: &str) {
+    api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
+}
+
+async fn listed(browser: &Browser, session: &Session, query: &str) -> Vec<Value> {
+    let reply = browser.get(session, &format!("/messages{query}")).await;
+    reply.data(200).as_array().expect("a list").clone()
+}
+
+fn bodies(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(|message| message["body"].as_str().unwrap_or_default()).collect()
+}
+
+#[actix_web::test]
+async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let opened = browser.try_open(json!({"name": "Vera", "email": "vera@example.com"})).await;
+    let opened = opened.data(201).clone();
+    let token = opened["token"].as_str().expect("token").to_owned();
+    assert!(token.starts_with("vt_") && token.len() == 35, "{token}");
+    let mut shown = opened.as_object().expect("object").clone();
+    shown.remove("token");
+    let session = Session { id: opened["id"].as_str().expect("id").to_owned(), token };
+    assert_eq!(browser.get(&session, "/session").await.data(200), &Value::Object(shown));
+    assert_eq!(opened["status"], "active");
+
+    let said = browser.say(&session, "hello").await;
+    assert_eq!(
+        (&said["direction"], &said["status"], &said["agent"]),
+        (&json!("inbound"), &json!("received"), &Value::Null)
+    );
+    let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
+    assert_eq!(ended["status"], "ended");
+    assert_eq!(browser.post(&session, "/end", json!({})).await.data(200), &ended, "ending twice is no error");
+    assert_eq!(browser.get(&session, "/session").await.data(200), &ended);
+    let refused = browser.post(&session, "/messages", json!({"body": "too late"})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["state"], "the session has ended");
+    assert_eq!(bodies(&listed(&browser, &session, "").await), ["hello"], "what was said can still be read");
+    assert_eq!(app.api.all("/messages").await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_visitor_is_told_nothing_of_the_contact_they_are_found_to_be() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let secret = json!({"name": "Vera Secret", "number": "5511987654321", "email": "vera@example.com", "cpfCnpj": "52998224725"});
+    let contact = app.api.post("/contacts", secret).await.data(201)["id"].clone();
+    let opened = browser.try_open(json!({"email": "vera@example.com"})).await;
+    let session = Session {
+        id: opened.data(201)["id"].as_str().expect("id").to_owned(),
+        token: opened.data(201)["token"].as_str().expect("token").to_owned(),
+    };
+    let said = browser.say(&session, "hello").await;
+    assert_eq!(app.api.all("/messages").await[0]["contactId"], contact, "the contact was found");
+    let shown = browser.get(&session, "/session").await.body;
+    for (what, text) in
+        [("opening", opened.body.to_string()), ("session", shown.to_string()), ("message", said.to_string())]
+    {
+        for hidden in ["Secret", "5511987654321", "52998224725", "contact", "ticket", "company", "source"] {
+            assert!(!text.contains(hidden), "{what} tells {hidden}: {text}");
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let first = browser.post(&session, "/messages", json!({"body": "once", "clientId": "c-1"})).await.data(201).clone();
+    assert_eq!(first["clientId"], "c-1");
+    let again =
+        browser.post(&session, "/messages", json!({"body": "twice", "clientId": "c-1"})).await.data(201).clone();
+    assert_eq!(again, first);
+    browser.post(&session, "/end", json!({})).await.data(200);
+    let late = browser.post(&session, "/messages", json!({"body": "once", "clientId": "c-1"})).await;
+    assert_eq!(late.data(201), &first, "also after the end");
+    assert_eq!(app.api.all("/messages").await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_list_has_what_came_after_and_no_notes_and_counts_as_delivered() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let hello = browser.say(&session, "hello").await;
+    let ticket = only_ticket(&app.api).await;
+    app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "a note"})).await.data(201);
+    answer(&app.api, ticket, "yes?").await;
+    let after = listed(&browser, &session, &format!("?after={}", hello["id"])).await;
+    assert_eq!(bodies(&after), ["yes?"]);
+    assert_eq!((&after[0]["direction"], &after[0]["status"]), (&json!("outbound"), &json!("sent")));
+    assert_eq!(bodies(&listed(&browser, &session, "").await), ["hello", "yes?"]);
+    eventually("it is delivered", || async {
+        app.api.all("/messages?direction=outbound").await[0]["status"] == "delivered"
+    })
+    .await;
+    let page = browser.get(&session, "/messages?perPage=1").await;
+    assert_eq!(page.body["meta"], json!({"page": 1, "perPage": 1, "hasMore": true}));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reply_names_an_option_of_a_message_that_was_shown() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let said = browser.say(&session, "hello").await;
+    for (reply, status) in [
+        (json!({"messageId": said["id"], "id": "yes"}), 422),
+        (json!({"messageId": 999_999_999, "id": "yes"}), 404),
+        (json!({"id": "yes"}), 422),
+    ] {
+        let refused = browser.post(&session, "/messages", json!({"reply": reply})).await;
+        assert_eq!(refused.status.as_u16(), status, "{reply}: {}", refused.body);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn only_a_token_of_this_webchat_opens_anything() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let (other, other_api) = app.another_company().await;
+    let elsewhere = Browser::on(&app, other.id, other.webchat).await;
+    let stranger = elsewhere.open("v").await;
+    let never = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
+    let odd = Session { id: String::new(), token: "vt_short".to_owned() };
+    let company = Session { id: String::new(), token: app.company.key.clone() };
+    let calls =
+        [(Method::GET, "/session"), (Method::GET, "/messages"), (Method::POST, "/messages"), (Method::POST, "/end")];
+    for (method, path) in calls {
+        for nobody in [&stranger, &never, &odd, &company] {
+            // What is asked for without permission is not even read.
+            let request = browser.with(nobody, method.clone(), path).body("no JSON");
+            Reply::of(request).await.error(401, "ERR_API_UNAUTHORIZED");
+        }
+        Reply::of(browser.request(method.clone(), path)).await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    for token in [&session.token, &stranger.token] {
+        let refused = app.api.with_key(token).get("/tickets").await;
+        refused.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    // A restart finds the session by its token in the tables.
+    assert_eq!(browser.get(&session, "/session").await.data(200)["id"], session.id);
+    assert_eq!(elsewhere.get(&stranger, "/session").await.data(200)["id"], stranger.id);
+    assert_eq!(other_api.all("/messages").await.len() + app.api.all("/messages").await.len(), 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_no_webchat_has_no_door() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let phone = app.api.all("/channels").await.into_iter().find(|channel| channel["type"] == "whatsapp");
+    let phone: String = sqlx::query_scalar("select public_key from channels where company_id = $1 and id = $2")
+        .bind(app.company.id)
+        .bind(phone.expect("a phone channel")["id"].as_i64())
+        .fetch_one(&app.database.db)
+        .await
+        .expect("key");
+    for key in [phone.as_str(), "ch_00000000000000000000000000000000", "x"] {
+        let nowhere = Browser::at(app.service.address, key);
+        nowhere.try_open(json!({})).await.error(404, "ERR_API_NOT_FOUND");
+        Reply::of(nowhere.request(Method::GET, "/config")).await.error(404, "ERR_API_NOT_FOUND");
+        Reply::of(nowhere.bare(Method::GET, "/widget.js")).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    Reply::of(browser.request(Method::GET, "/nothing")).await.error(404, "ERR_API_NOT_FOUND");
+    let refused = Reply::of(browser.request(Method::DELETE, "/sessions")).await;
+    refused.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+    assert_eq!(refused.headers["allow"], "POST");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_inactive_company_has_none_either() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let inactive = "update companies set active = $2 where id = $1";
+    sqlx::query(inactive).bind(app.company.id).bind(false).execute(&app.database.db).await.expect("update");
+    eventually("the door is shut", || async { browser.get(&session, "/session").await.status == 403 }).await;
+    for path in ["/session", "/messages", "/config", "/widget.js"] {
+        let refused = browser.get(&session, path).await;
+        refused.error(403, "ERR_API_COMPANY_INACTIVE");
+    }
+    let (status, body) = browser.try_socket(&session.token).await.err().expect("refused");
+    assert_eq!((status, &body["error"]["code"]), (403, &json!("ERR_API_COMPANY_INACTIVE")));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn bad_bodies_are_refused_and_every_answer_has_its_name() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let say = || browser.with(&session, Method::POST, "/messages");
+    let typed = |kind: &str| say().header("content-type", kind);
+    Reply::of(typed("application/json").body("{")).await.error(400, "ERR_API_BAD_REQUEST");
+    Reply::of(typed("text/plain").body("{\"body\":\"x\"}")).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
+    let large = "x".repeat(1024 * 1024 + 1);
+    Reply::of(typed("application/json").body(large)).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+    let cases = [
+        (json!({}), "body"),
+        (json!({"body": " "}), "body"),
+        (json!({"body": "x".repeat(65_537)}), "body"),
+        (json!({"body": "x", "clientId": "c".repeat(65)}), "clientId"),
+        (json!({"body": "x", "reply": {"messageId": 1, "id": "a"}}), "reply"),
+    ];
+    for (body, field) in cases {
+        let refused = browser.post(&session, "/messages", body).await;
+        assert_eq!(refused.invalid_fields(), [field]);
+    }
+    let refused = browser.try_open(json!({"email": "nobody", "number": "1"})).await;
+    assert_eq!(refused.invalid_fields(), ["visitor.email", "visitor.number"]);
+    let named = Reply::of(say().header("x-request-id", "mine-1").json(&json!({"body": "x"}))).await;
+    assert_eq!((named.status.as_u16(), &named.headers["x-request-id"]), (201, &"mine-1".parse().expect("header")));
+    assert!(named.headers.contains_key("ratelimit-remaining"), "{:?}", named.headers);
+    app.stop().await;
+}

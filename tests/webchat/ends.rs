@@ -1,0 +1,218 @@
+//! How sockets end, and what does not end.
+
+use std::time::Duration;
+
+use hotline_actors::EngineOptions;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::door::{answer, only_ticket};
+use crate::support::service::TestOptions;
+use crate::support::{Reply, TestApp, eventually};
+use crate::visitor::{Browser, Socket};
+
+#[actix_web::test]
+async fn an_ended_session_ends_its_sockets_and_has_no_more() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let other = browser.open("v").await;
+    let mut tabs = [browser.socket(&session).await, browser.socket(&session).await];
+    let mut bystander = browser.socket(&other).await;
+    let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
+    for tab in &mut tabs {
+        assert_eq!(tab.next().await, json!({"type": "ended", "endedAt": ended["endedAt"]}));
+        assert_eq!(tab.code().await, Some(4410));
+    }
+    let (status, body) = browser.try_socket(&session.token).await.err().expect("refused");
+    assert_eq!((status, &body["error"]["code"]), (409, &json!("ERR_API_CONFLICT")));
+    // Another session of the same visitor goes on.
+    let said = browser.say(&other, "still here").await;
+    assert_eq!(bystander.message().await["id"], said["id"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let refused = Socket::open(browser.address, browser.handshake(None), None).await.err().expect("refused");
+    assert_eq!((refused.0, &refused.1["error"]["code"]), (401, &json!("ERR_API_UNAUTHORIZED")));
+    // A token in the query or in the header of the other calls is none here: addresses are logged.
+    let in_query = Reply::of(browser.request(Method::GET, &format!("/socket?token={}", session.token))).await;
+    in_query.error(401, "ERR_API_UNAUTHORIZED");
+    let protocols = format!("hotline.v1, {}", session.token);
+    let no_upgrade =
+        Reply::of(browser.request(Method::GET, "/socket").header("sec-websocket-protocol", protocols)).await;
+    no_upgrade.error(400, "ERR_API_BAD_REQUEST");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let large = json!({"type": "pong", "more": "x".repeat(5000)}).to_string();
+    for (message, code) in [
+        (Message::text("hello"), 4400),
+        (Message::text("[]"), 4400),
+        (Message::text(r#"{"kind":"pong"}"#), 4400),
+        (Message::text(r#"{"type":"seen","upTo":"x"}"#), 4400),
+        (Message::binary(vec![1, 2, 3]), 1003),
+        (Message::text(large), 1009),
+    ] {
+        let mut socket = browser.socket(&session).await;
+        let said = message.to_string();
+        socket.send_raw(message).await;
+        assert_eq!(socket.code().await, Some(code), "{said}");
+    }
+    // What a later release says is passed by.
+    let mut socket = browser.socket(&session).await;
+    socket.send(json!({"type": "wave", "hand": "left"})).await;
+    socket.send(json!({"type": "after", "id": 99})).await;
+    let said = browser.say(&session, "x").await;
+    assert_eq!(socket.message().await["id"], said["id"]);
+    for _ in 0..61 {
+        socket.send(json!({"type": "pong"})).await;
+    }
+    assert_eq!(socket.code().await, Some(4429));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
+    let mut options = TestOptions::default();
+    options.visitors.heartbeat = Duration::from_millis(50);
+    options.visitors.silence_max = Duration::from_millis(500);
+    let app = TestApp::start_with(options).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut silent = browser.socket(&session).await;
+    let mut lively = browser.socket(&session).await;
+    let answering = async {
+        loop {
+            assert_eq!(lively.next().await, json!({"type": "ping"}));
+            lively.send(json!({"type": "pong"})).await;
+        }
+    };
+    let (frames, code) = tokio::select! {
+        ended = silent.end() => ended,
+        () = answering => unreachable!("it goes on"),
+    };
+    assert_eq!(code, Some(4408));
+    assert!(!frames.is_empty() && frames.iter().all(|frame| *frame == json!({"type": "ping"})), "{frames:?}");
+    let said = browser.say(&session, "x").await;
+    assert_eq!(lively.message().await["id"], said["id"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn one_that_never_says_what_it_holds_is_closed() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.raw_socket(&session).await;
+    browser.say(&session, "not pushed").await;
+    let (frames, code) = socket.end().await;
+    assert_eq!((frames, code), (Vec::<Value>::new(), Some(4400)));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_slow_reader_is_cut_off_and_catches_up() {
+    /// More than the pushes that wait and both sides' windows hold.
+    const MESSAGES: usize = 300;
+    let options = TestOptions { metrics: true, ..TestOptions::default() };
+    let app = TestApp::start_with(options).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.say(&session, "hello").await;
+    let ticket = only_ticket(&app.api).await;
+    let handshake = browser.handshake(Some(&session.token));
+    let mut slow =
+        Socket::open(browser.address, handshake, Some(4096)).await.unwrap_or_else(|refused| panic!("{refused:?}"));
+    slow.send(json!({"type": "after", "id": null})).await;
+    let mut quick = browser.socket(&session).await;
+    let body = "x".repeat(60_000);
+    let (_, shown) = futures_util::future::join(
+        async {
+            for _ in 0..MESSAGES {
+                answer(&app.api, ticket, &body).await;
+            }
+        },
+        async {
+            let mut shown = Vec::new();
+            while shown.len() < MESSAGES {
+                shown.push(quick.message().await["id"].as_i64().expect("id"));
+            }
+            shown
+        },
+    )
+    .await;
+    assert!(shown.is_sorted_by(|one, next| one < next), "a slow reader kept a quick one");
+    let metrics = app.service.metrics.as_ref().expect("figures are served").address;
+    eventually("the slow one is cut off", || async {
+        crate::support::figures::Figures::of(metrics).await.value("hotline_socket_cuts_total") == 1.0
+    })
+    .await;
+    // It reads what was on its way, hears why, and asks for the rest.
+    let (frames, code) = slow.end().await;
+    assert!(matches!(code, Some(4413) | None), "{code:?}");
+    let ids = |frames: &[Value]| -> Vec<i64> {
+        frames.iter().filter_map(|frame| frame["message"]["id"].as_i64().or(frame["id"].as_i64())).collect()
+    };
+    let before = ids(&frames);
+    assert!(before.len() < MESSAGES, "it was not slow");
+    let (_, rest) = browser.socket_after(&session, before.last().copied()).await;
+    let mut all = before;
+    all.extend(ids(&rest));
+    let sent = app.api.all(&format!("/tickets/{ticket}/messages")).await;
+    let sent: Vec<i64> = sent.iter().filter_map(|message| message["id"].as_i64()).collect();
+    assert_eq!(all, sent, "each once, and in order");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_stopping_service_says_so_and_does_not_wait_for_sockets() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    let mut unsaid = browser.raw_socket(&session).await;
+    let stopped = std::time::Instant::now();
+    let (codes, ()) =
+        futures_util::future::join(async { (socket.code().await, unsaid.code().await) }, app.stop()).await;
+    assert_eq!(codes, (Some(1001), Some(1001)));
+    assert!(stopped.elapsed() < Duration::from_secs(10), "the stop took {:?}", stopped.elapsed());
+}
+
+#[actix_web::test]
+async fn who_is_there_is_not_idle_and_who_has_gone_is() {
+    let engine = EngineOptions {
+        sweep_every: Duration::from_millis(50),
+        session_idle_after: Duration::from_millis(600),
+        idle_after: Duration::from_secs(1),
+        ..EngineOptions::default()
+    };
+    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let browser = Browser::of(&app).await;
+    let (here, gone) = (browser.open("here").await, browser.open("gone").await);
+    let mut socket = browser.socket(&here).await;
+    drop(browser.socket(&gone).await);
+    eventually("the one who has gone is idle", || async {
+        browser.get(&gone, "/session").await.data(200)["status"] == "ended"
+    })
+    .await;
+    // Long after the one ended, the other goes on: it has been idle in every other way for as long.
+    let said = browser.say(&here, "still here").await;
+    assert_eq!(socket.message().await["id"], said["id"]);
+    drop(socket);
+    eventually("the other one as well", || async {
+        browser.get(&here, "/session").await.data(200)["status"] == "ended"
+    })
+    .await;
+    app.stop().await;
+}

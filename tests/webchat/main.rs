@@ -1,0 +1,22 @@
+//! The visitor's door, as browsers use it: over HTTP and real sockets.
+#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../durability/process.rs"]
+#[allow(dead_code)] // The other tests of processes use the rest.
+mod process;
+
+mod breaks;
+mod demo;
+mod desk;
+mod door;
+mod ends;
+mod limits;
+mod load;
+mod modes;
+mod origins;
+mod pushes;
+mod script;
+mod visitor;

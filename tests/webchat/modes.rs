@@ -1,0 +1,40 @@
+//! Pushes under the other two meanings of durable.
+
+use hotline_persistence::Durability;
+
+use crate::door::{answer, only_ticket};
+use crate::support::TestApp;
+use crate::support::service::TestOptions;
+use crate::visitor::Browser;
+
+async fn both_sides_are_heard(durability: Durability) {
+    let app = TestApp::start_with(TestOptions { durability, ..TestOptions::default() }).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    for round in 0..10 {
+        let said = browser.say(&session, &format!("said-{round}")).await;
+        assert_eq!(socket.message().await, said);
+        answer(&app.api, only_ticket(&app.api).await, &format!("answered-{round}")).await;
+        let pushed = socket.message().await;
+        assert_eq!(pushed["body"], format!("answered-{round}"));
+        let stored: i64 = sqlx::query_scalar("select count(*) from messages where company_id = $1 and id = $2")
+            .bind(app.company.id)
+            .bind(pushed["id"].as_i64())
+            .fetch_one(&app.database.db)
+            .await
+            .expect("count");
+        assert!(durability != Durability::Database || stored == 1, "pushed before it was committed");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn with_database_durability_what_is_pushed_is_committed() {
+    both_sides_are_heard(Durability::Database).await;
+}
+
+#[actix_web::test]
+async fn with_memory_durability_everything_is_pushed_as_well() {
+    both_sides_are_heard(Durability::Memory).await;
+}

@@ -1,0 +1,109 @@
+//! Which pages may embed a webchat.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+
+use crate::support::{Reply, TestApp};
+use crate::visitor::{Browser, PAGE};
+
+const ALLOW_ORIGIN: &str = "access-control-allow-origin";
+
+fn preflight(browser: &Browser, path: &str) -> RequestBuilder {
+    browser.request(Method::OPTIONS, path).header("access-control-request-method", "POST")
+}
+
+#[actix_web::test]
+async fn a_page_that_is_not_allowed_is_refused_and_nothing_is_done() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let contacts = app.api.all("/contacts").await.len();
+    for origin in [
+        "https://evil.example",
+        "http://shop.example",
+        "https://shop.example:8443",
+        "https://shop.example.evil.example",
+        "null",
+    ] {
+        let elsewhere = browser.from(origin);
+        let mut refusals = vec![elsewhere.try_open(json!({"externalId": "other"})).await];
+        for path in ["/messages", "/end"] {
+            refusals.push(elsewhere.post(&session, path, json!({"body": "x"})).await);
+        }
+        for path in ["/messages", "/session", "/config"] {
+            refusals.push(elsewhere.get(&session, path).await);
+        }
+        refusals.push(Reply::of(preflight(&elsewhere, "/messages")).await);
+        for refused in refusals {
+            refused.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+            assert!(!refused.headers.contains_key(ALLOW_ORIGIN), "{origin}: {:?}", refused.headers);
+            assert_eq!(refused.headers["vary"], "Origin");
+        }
+        let (status, body) = elsewhere.try_socket(&session.token).await.err().expect("refused");
+        assert_eq!((status, &body["error"]["code"]), (403, &json!("ERR_API_FORBIDDEN_ORIGIN")), "{origin}");
+    }
+    assert_eq!(app.api.all("/contacts").await.len(), contacts);
+    assert_eq!(app.api.all("/messages").await.len(), 0);
+    assert_eq!(browser.get(&session, "/session").await.data(200)["status"], "active");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn without_an_origin_a_page_may_read_and_change_nothing() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let bare = |method, path| browser.bare(method, path).bearer_auth(&session.token);
+    for path in ["/session", "/messages", "/config"] {
+        let shown = Reply::of(bare(Method::GET, path)).await;
+        shown.data(200);
+        assert!(!shown.headers.contains_key(ALLOW_ORIGIN), "{:?}", shown.headers);
+    }
+    for path in ["/sessions", "/messages", "/end"] {
+        let refused = Reply::of(bare(Method::POST, path).json(&json!({"body": "x"}))).await;
+        refused.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    }
+    let mut handshake = browser.handshake(Some(&session.token));
+    handshake.headers_mut().remove("origin");
+    let refused = crate::visitor::Socket::open(browser.address, handshake, None).await.err().expect("refused");
+    assert_eq!(refused.0, 403);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_allowed_page_is_told_so_with_every_answer() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let asked = Reply::of(preflight(&browser, "/messages")).await;
+    assert_eq!(asked.status, 204, "{}", asked.body);
+    assert_eq!(asked.headers["access-control-allow-methods"], "GET, POST, OPTIONS");
+    assert_eq!(asked.headers["access-control-allow-headers"], "Authorization, Content-Type, X-Request-Id");
+    assert_eq!(asked.headers["access-control-max-age"], "600");
+    let refused = Reply::of(browser.request(Method::GET, "/messages")).await;
+    refused.error(401, "ERR_API_UNAUTHORIZED");
+    let shown = browser.get(&session, "/messages").await;
+    for reply in [asked, refused, shown] {
+        assert_eq!(reply.headers[ALLOW_ORIGIN], PAGE);
+        assert_eq!(reply.headers["vary"], "Origin");
+        assert_eq!(reply.headers["access-control-expose-headers"], "Retry-After, X-Request-Id");
+        assert!(!reply.headers.contains_key("access-control-allow-credentials"));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_webchat_without_allowed_pages_allows_none() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let (other, _) = app.another_company().await;
+    let key: String = sqlx::query_scalar("select public_key from channels where company_id = $1 and id = $2")
+        .bind(other.id)
+        .bind(other.webchat)
+        .fetch_one(&app.database.db)
+        .await
+        .expect("key");
+    let bare = Browser { key, ..browser };
+    bare.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    app.stop().await;
+}

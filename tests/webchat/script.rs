@@ -1,0 +1,65 @@
+//! The script and the look of the widget.
+
+use reqwest::Method;
+use serde_json::json;
+
+use hotline_persistence::Error;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Position, PreChatField};
+
+use crate::support::{Reply, TestApp, eventually};
+use crate::visitor::Browser;
+
+#[actix_web::test]
+async fn the_script_is_served_whole_compressed_and_once() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let script = || browser.bare(Method::GET, "/widget.js");
+    let whole = script().send().await.expect("answer");
+    assert_eq!(
+        (whole.status().as_u16(), &whole.headers()["content-type"]),
+        (200, &"text/javascript; charset=utf-8".parse().expect("header"))
+    );
+    assert_eq!(whole.headers()["cache-control"], "public, max-age=300, stale-while-revalidate=86400");
+    assert_eq!(whole.headers()["cross-origin-resource-policy"], "cross-origin");
+    assert_eq!(whole.headers()["vary"], "Accept-Encoding");
+    let etag = whole.headers()["etag"].clone();
+    let bytes = whole.bytes().await.expect("bytes");
+    assert!(bytes.len() > 1000, "that is no widget");
+    let compressed = script().header("accept-encoding", "br, gzip;q=0.8").send().await.expect("answer");
+    assert_eq!(compressed.headers()["content-encoding"], "gzip");
+    assert!(compressed.bytes().await.expect("bytes").starts_with(&[0x1f, 0x8b]));
+    let refused = script().header("accept-encoding", "gzip;q=0").send().await.expect("answer");
+    assert!(!refused.headers().contains_key("content-encoding"));
+    assert_eq!(refused.bytes().await.expect("bytes"), bytes);
+    let known =
+        script().header("if-none-match", format!("W/{}", etag.to_str().expect("text"))).send().await.expect("answer");
+    assert_eq!((known.status().as_u16(), &known.headers()["etag"]), (304, &etag));
+    assert!(known.bytes().await.expect("bytes").is_empty());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_look_is_what_the_channel_is_set_to() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let look = || async { Reply::of(browser.request(Method::GET, "/config")).await };
+    let plain = look().await;
+    assert_eq!(
+        plain.data(200),
+        &json!({"title": null, "color": "#2563eb", "position": "right", "greeting": null, "preChatFields": []})
+    );
+    assert_eq!(plain.headers["cache-control"], "public, max-age=60");
+    let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+        settings.title = Some("Talk".to_owned());
+        settings.color = Some("#0f766e".to_owned());
+        settings.position = Some(Position::Left);
+        settings.greeting = Some("Hello <b>you</b>".to_owned());
+        settings.pre_chat_fields = vec![PreChatField::Name, PreChatField::Email];
+        Ok(())
+    };
+    channels::update(&app.database.db, app.company.webchat, set).await.expect("update");
+    let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
+        "preChatFields": ["name", "email"]});
+    eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;
+    app.stop().await;
+}

@@ -1,0 +1,261 @@
+//! A visitor's browser.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
+use hotline_persistence::{ChannelId, CompanyId, Error, PgPool};
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::{Value, json};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+use crate::support::{PATIENCE, Reply, TestApp, eventually};
+
+/// The page visitors are on.
+pub const PAGE: &str = "https://shop.example";
+
+/// A page with the widget.
+#[derive(Clone)]
+pub struct Browser {
+    client: Client,
+    pub address: SocketAddr,
+    /// Of the channel.
+    pub key: String,
+    pub origin: String,
+}
+
+/// What a browser keeps of its session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub id: String,
+    pub token: String,
+}
+
+/// Lets the page embed the channel, and answers its public key.
+pub async fn embed(db: &PgPool, channel: ChannelId) -> String {
+    let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+        settings.allowed_origins = vec![PAGE.to_owned()];
+        Ok(())
+    };
+    channels::update(db, channel, allow).await.expect("the channel is changed").public_key
+}
+
+impl Browser {
+    /// On a page that embeds the webchat of the test's company.
+    pub async fn of(app: &TestApp) -> Self {
+        Self::on(app, app.company.id, app.company.webchat).await
+    }
+
+    /// On a page that embeds another webchat.
+    pub async fn on(app: &TestApp, company: CompanyId, channel: ChannelId) -> Self {
+        let key = embed(&app.database.db, channel).await;
+        eventually("the page is allowed", || async {
+            let organization = app.service.app.engine.directory().company(company);
+            organization.is_some_and(|organization| {
+                let settings = organization.channels.get(&channel).map(ChannelRow::settings);
+                settings.is_some_and(|settings| settings.is_ok_and(|settings| settings.allowed_origins == [PAGE]))
+            })
+        })
+        .await;
+        Self::at(app.service.address, &key)
+    }
+
+    /// On a page that embeds the webchat with this key.
+    pub fn at(address: SocketAddr, key: &str) -> Self {
+        let client = Client::builder().timeout(Duration::from_secs(60)).pool_max_idle_per_host(64).build();
+        Self { client: client.expect("client"), address, key: key.to_owned(), origin: PAGE.to_owned() }
+    }
+
+    /// The same, on another page.
+    pub fn from(&self, origin: &str) -> Self {
+        Self { origin: origin.to_owned(), ..self.clone() }
+    }
+
+    /// A request to the door, without an origin.
+    pub fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("http://{}/webchat/{}{path}", self.address, self.key))
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, path).header("origin", &self.origin)
+    }
+
+    pub fn with(&self, session: &Session, method: Method, path: &str) -> RequestBuilder {
+        self.request(method, path).bearer_auth(&session.token)
+    }
+
+    pub async fn get(&self, session: &Session, path: &str) -> Reply {
+        Reply::of(self.with(session, Method::GET, path)).await
+    }
+
+    pub async fn post(&self, session: &Session, path: &str, body: Value) -> Reply {
+        Reply::of(self.with(session, Method::POST, path).json(&body)).await
+    }
+
+    pub async fn try_open(&self, visitor: Value) -> Reply {
+        Reply::of(self.request(Method::POST, "/sessions").json(&json!({"visitor": visitor}))).await
+    }
+
+    /// A session of a visitor with this external id.
+    pub async fn open(&self, external_id: &str) -> Session {
+        let reply = self.try_open(json!({"name": external_id, "externalId": external_id})).await;
+        let opened = reply.data(201);
+        let text = |name: &str| opened[name].as_str().unwrap_or_else(|| panic!("no {name}: {opened}")).to_owned();
+        Session { id: text("id"), token: text("token") }
+    }
+
+    /// Says something, and answers the message.
+    pub async fn say(&self, session: &Session, body: &str) -> Value {
+        self.post(session, "/messages", json!({"body": body})).await.data(201).clone()
+    }
+
+    /// The handshake of a socket.
+    pub fn handshake(&self, token: Option<&str>) -> Request {
+        let url = format!("ws://{}/webchat/{}/socket", self.address, self.key);
+        let mut request = url.into_client_request().expect("request");
+        let header = |text: &str| HeaderValue::from_str(text).expect("header");
+        request.headers_mut().insert("origin", header(&self.origin));
+        let protocols = token.map_or_else(|| "hotline.v1".to_owned(), |token| format!("hotline.v1, {token}"));
+        request.headers_mut().insert("sec-websocket-protocol", header(&protocols));
+        request
+    }
+
+    /// Opens a socket, or answers why not.
+    pub async fn try_socket(&self, token: &str) -> Result<Socket, (u16, Value)> {
+        Socket::open(self.address, self.handshake(Some(token)), None).await
+    }
+
+    /// A socket that has heard `hello`.
+    pub async fn raw_socket(&self, session: &Session) -> Socket {
+        let mut socket = self.try_socket(&session.token).await.unwrap_or_else(|refused| panic!("refused: {refused:?}"));
+        let hello = socket.next().await;
+        assert_eq!((&hello["type"], &hello["session"]["id"]), (&json!("hello"), &json!(session.id)), "{hello}");
+        socket
+    }
+
+    /// A socket that is caught up from there, and what it was shown on the way.
+    pub async fn socket_after(&self, session: &Session, after: Option<i64>) -> (Socket, Vec<Value>) {
+        let mut socket = self.raw_socket(session).await;
+        socket.send(json!({"type": "after", "id": after})).await;
+        let mut shown = Vec::new();
+        loop {
+            let frame = socket.next().await;
+            match frame["type"].as_str() {
+                Some("caughtUp") => return (socket, shown),
+                Some("message") => shown.push(frame["message"].clone()),
+                _ => {}
+            }
+        }
+    }
+
+    /// A socket of somebody who has seen nothing yet, caught up.
+    pub async fn socket(&self, session: &Session) -> Socket {
+        self.socket_after(session, None).await.0
+    }
+}
+
+/// A socket.
+pub struct Socket {
+    stream: WebSocketStream<TcpStream>,
+}
+
+impl Socket {
+    /// With a window as small as this, if one is given.
+    pub async fn open(
+        address: SocketAddr,
+        handshake: Request,
+        window_bytes: Option<u32>,
+    ) -> Result<Self, (u16, Value)> {
+        let socket = TcpSocket::new_v4().expect("socket");
+        if let Some(bytes) = window_bytes {
+            socket.set_recv_buffer_size(bytes).expect("window");
+        }
+        let stream = socket.connect(address).await.expect("the service takes connections");
+        match tokio_tungstenite::client_async(handshake, stream).await {
+            Ok((stream, response)) => {
+                assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
+                Ok(Self { stream })
+            }
+            Err(tungstenite::Error::Http(response)) => {
+                let body = response.body().as_deref().unwrap_or_default();
+                Err((response.status().as_u16(), serde_json::from_slice(body).unwrap_or_default()))
+            }
+            Err(error) => panic!("no handshake: {error}"),
+        }
+    }
+
+    pub async fn send(&mut self, frame: Value) {
+        self.send_raw(Message::text(frame.to_string())).await;
+    }
+
+    pub async fn send_raw(&mut self, message: Message) {
+        self.stream.send(message).await.expect("the socket takes a frame");
+    }
+
+    /// The next frame, or the code the socket was closed with; none when it broke.
+    pub async fn next_or_end(&mut self) -> Result<Value, Option<u16>> {
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a frame in time");
+            match next {
+                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("a frame is JSON")),
+                Some(Ok(Message::Close(frame))) => return Err(frame.map(|frame| frame.code.into())),
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Err(None),
+            }
+        }
+    }
+
+    /// The next frame.
+    #[track_caller]
+    pub fn next(&mut self) -> impl Future<Output = Value> {
+        async { self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}")) }
+    }
+
+    /// The next frame of this type; those before it are passed by.
+    pub async fn next_of(&mut self, kind: &str) -> Value {
+        loop {
+            let frame = self.next().await;
+            if frame["type"] == kind {
+                return frame;
+            }
+        }
+    }
+
+    /// The next message.
+    pub async fn message(&mut self) -> Value {
+        self.next_of("message").await["message"].clone()
+    }
+
+    /// What else comes until the socket is closed, and its code.
+    pub async fn end(&mut self) -> (Vec<Value>, Option<u16>) {
+        let mut frames = Vec::new();
+        loop {
+            match self.next_or_end().await {
+                Ok(frame) => frames.push(frame),
+                Err(code) => return (frames, code),
+            }
+        }
+    }
+
+    /// The code it is closed with.
+    pub async fn code(&mut self) -> Option<u16> {
+        self.end().await.1
+    }
+
+    /// Whether nothing but pings is pushed until what was just asked for by another way is answered.
+    pub async fn hears_nothing_but(&mut self, kinds: &[&str], until: impl Future<Output = ()>) -> bool {
+        until.await;
+        loop {
+            let Ok(frame) = tokio::time::timeout(Duration::from_millis(50), self.next()).await else { return true };
+            if !kinds.contains(&frame["type"].as_str().unwrap_or_default()) {
+                return false;
+            }
+        }
+    }
+}
