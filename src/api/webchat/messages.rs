@@ -124,7 +124,7 @@ pub async fn list_messages(
         visible_to_visitor: true,
         ..MessageFilter::default()
     };
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     note_delivery(&app.engine, caller.company, id, &rows.rows);
     Ok(Listed::of(page, rows, Message::from))
