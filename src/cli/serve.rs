@@ -1,6 +1,7 @@
 //! `hotline serve`: runs the service until it is told to stop.
 
 use hotline_persistence::Durability;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
@@ -17,6 +18,7 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
 /// Starts the service and says what it found.
 pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     telemetry::start(args.log);
+    raise_file_limit();
     if args.durability == Durability::Memory {
         tracing::warn!("durability is `memory`: whatever was answered is lost with the process; for benchmarks only");
     }
@@ -24,6 +26,17 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");
     Ok(service)
+}
+
+/// Takes as many file descriptors as the system lets the process have. Each connection needs one, and most systems
+/// begin a process with 1024 of far more: with them used up nobody new is heard, and neither journal nor PostgreSQL is
+/// reached.
+fn raise_file_limit() {
+    let files = Resource::RLIMIT_NOFILE;
+    let raised = getrlimit(files).and_then(|(_, hard)| setrlimit(files, hard, hard));
+    if let Err(error) = raised {
+        tracing::warn!(%error, "cannot raise the limit of open files; connections are limited by it");
+    }
 }
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
