@@ -2,7 +2,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test schemathesis openapi check bench fmt postgres nextest
+.PHONY: demo test schemathesis openapi check bench faults fmt postgres nextest
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -21,6 +21,16 @@ test: postgres nextest
 # ARGS.
 schemathesis: postgres
 	tests/contract/schemathesis.sh $(ARGS)
+
+# The service under faults of disk, database, clock and clients, ten minutes at most; the table is in
+# target/faults/summary.md. Needs a C compiler, and root for a disk of its own. Options of nextest go into ARGS.
+faults: postgres nextest
+	@rm -rf $(TARGET)/faults
+	cargo nextest run --no-run --all-features --test faults
+	@status=0; \
+	cargo nextest run --profile faults --all-features --test faults --run-ignored only $(ARGS) || status=$$?; \
+	cat $(TARGET)/faults/summary.md || status=1; \
+	exit $$status
 
 # What must hold before a commit.
 check:
