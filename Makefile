@@ -2,7 +2,7 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: demo test schemathesis openapi check bench faults fmt postgres nextest
+.PHONY: demo test schemathesis openapi check bench faults load fmt postgres wrk nextest
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -48,6 +48,12 @@ openapi:
 bench:
 	cargo bench $(ARGS)
 
+# The whole service under load beside yardsticks, forty minutes: docs/benchmarks.md. Options and the other runs go into
+# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, make load ARGS=memory
+load: postgres wrk
+	cargo build --release --bin hotline --example load
+	$(TARGET)/release/examples/load $(ARGS)
+
 fmt:
 	cargo fmt --all
 
@@ -67,6 +73,17 @@ postgres:
 	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
 	$$sudo apt-get update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql
+
+# The load generator; Debian has it.
+wrk:
+	@if command -v wrk >/dev/null 2>&1; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null 2>&1; then \
+		echo "wrk is not found, and there is no apt-get to install it with" >&2; \
+		exit 1; \
+	fi; \
+	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+	$$sudo apt-get update && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends wrk
 
 nextest:
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
