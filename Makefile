@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BROWSER := tests/webchat/browser
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test test-browser widget schemathesis openapi check bench fmt postgres nextest node chromium
+.PHONY: demo test test-browser widget schemathesis openapi check bench faults load fmt postgres wrk nextest node chromium
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -37,6 +37,16 @@ widget: $(MODULES)
 schemathesis: postgres
 	tests/contract/schemathesis.sh $(ARGS)
 
+# The service under faults of disk, database, clock and clients, ten minutes at most; the table is in
+# target/faults/summary.md. Needs a C compiler, and root for a disk of its own. Options of nextest go into ARGS.
+faults: postgres nextest
+	@rm -rf $(TARGET)/faults
+	cargo nextest run --no-run --all-features --test faults
+	@status=0; \
+	cargo nextest run --profile faults --all-features --test faults --run-ignored only $(ARGS) || status=$$?; \
+	cat $(TARGET)/faults/summary.md || status=1; \
+	exit $$status
+
 # What must hold before a commit.
 check:
 	cargo fmt --all --check
@@ -52,6 +62,12 @@ openapi:
 
 bench:
 	cargo bench $(ARGS)
+
+# The whole service under load beside yardsticks, forty minutes: docs/benchmarks.md. Options and the other runs go into
+# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, make load ARGS=memory
+load: postgres wrk
+	cargo build --release --bin hotline --example load
+	$(TARGET)/release/examples/load $(ARGS)
 
 fmt:
 	cargo fmt --all
@@ -91,6 +107,16 @@ chromium:
 		$$sudo apt-get update && \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-liberation; \
 	fi
+# The load generator; Debian has it.
+wrk:
+	@if command -v wrk >/dev/null 2>&1; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null 2>&1; then \
+		echo "wrk is not found, and there is no apt-get to install it with" >&2; \
+		exit 1; \
+	fi; \
+	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+	$$sudo apt-get update && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends wrk
 
 nextest:
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked

@@ -1,5 +1,5 @@
 //! The one read rule: a hot record is asked; everything else waits until what was acknowledged before is in the
-//! tables, and is read there.
+//! tables, and is read there. Who decides by the tables waits for what was decided before as well.
 
 use std::sync::Arc;
 
@@ -15,10 +15,22 @@ pub struct Reads<'a> {
 }
 
 impl<'a> Reads<'a> {
-    /// The tables, as soon as they hold every change of this company that was acknowledged before.
+    /// The tables to be shown, as soon as they hold every change of this company that was acknowledged before. A change
+    /// that still waits for the journal's disk is nobody's yet: a disk without room keeps no reader waiting.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn shown(&self, company: CompanyId) -> Result<&'a PgPool, Refusal> {
+        let log = &self.core.store.log;
+        // Whoever was answered before was answered after the sync.
+        log.reached(log.last_of(company).min(log.durable())).await?;
+        Ok(&self.core.store.db)
+    }
+
+    /// The tables to decide by, as soon as they hold every change of this company that was decided before.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away, or the journal has no room.
     pub async fn tables(&self, company: CompanyId) -> Result<&'a PgPool, Refusal> {
         let log = &self.core.store.log;
         log.reached(log.last_of(company)).await?;
@@ -41,7 +53,7 @@ impl<'a> Reads<'a> {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn message(&self, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>, Refusal> {
-        Ok(messages::find(self.tables(company).await?, company, id).await?)
+        Ok(messages::find(self.shown(company).await?, company, id).await?)
     }
 
     /// The message a channel's provider knows by this id, or none.

@@ -88,8 +88,22 @@ pub async fn run() -> ExitCode {
     }
 }
 
+/// What went wrong, and why: many errors name what was tried and leave the reason to their source.
+fn told(failure: &dyn std::error::Error) -> String {
+    let mut told = failure.to_string();
+    let mut source = failure.source();
+    while let Some(cause) = source {
+        let reason = cause.to_string();
+        if !told.contains(&reason) {
+            told = format!("{told}: {reason}");
+        }
+        source = cause.source();
+    }
+    told
+}
+
 fn failed(failure: &dyn std::error::Error) -> ExitCode {
-    eprintln!("hotline: {failure}");
+    eprintln!("hotline: {}", told(failure));
     ExitCode::FAILURE
 }
 

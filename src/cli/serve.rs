@@ -18,7 +18,7 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
 /// Starts the service and says what it found.
 pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     telemetry::start(args.log);
-    allow_open_files();
+    raise_file_limit();
     if args.durability == Durability::Memory {
         tracing::warn!("durability is `memory`: whatever was answered is lost with the process; for benchmarks only");
     }
@@ -28,12 +28,14 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
     Ok(service)
 }
 
-/// A visitor's socket is a file to the system, and the limit a shell hands on is made for programs that open a few.
-fn allow_open_files() {
-    let raised = getrlimit(Resource::RLIMIT_NOFILE)
-        .and_then(|(soft, hard)| if soft < hard { setrlimit(Resource::RLIMIT_NOFILE, hard, hard) } else { Ok(()) });
+/// Takes as many file descriptors as the system lets the process have. Each connection needs one, and most systems
+/// begin a process with 1024 of far more: with them used up nobody new is heard, and neither journal nor PostgreSQL is
+/// reached.
+fn raise_file_limit() {
+    let files = Resource::RLIMIT_NOFILE;
+    let raised = getrlimit(files).and_then(|(_, hard)| setrlimit(files, hard, hard));
     if let Err(error) = raised {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "cannot raise the limit of open files; connections are limited by it");
     }
 }
 

@@ -385,6 +385,18 @@ async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
 }
 
 #[actix_web::test]
+async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
+    let plain = plain(Limits { head: SHORT, goodbye: SHORT, ..Limits::default() });
+    let mut stream = connect(plain.address).await;
+    stream.write_all(b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await.expect("send");
+    assert_eq!(next(&mut stream).await.status(), 401);
+    let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
+    let sending = async { while stream.write_all(&chunk).await.is_ok() {} };
+    timeout(PATIENCE, sending).await.expect("an end to what is taken");
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
 async fn who_takes_no_answer_is_given_up() {
     /// Says when the service lets go of the answer.
     struct Gone(Arc<AtomicBool>);

@@ -14,5 +14,6 @@ mod logs;
 mod metrics;
 mod modes;
 mod outage;
-mod process;
 mod refused_rows;
+
+use support::process;

@@ -1,10 +1,11 @@
 //! What every test of the running service needs: a database of its own, the service, and clients that speak to it
 //! as companies do.
-#![allow(dead_code)] // Each test binary uses its own part.
+#![allow(dead_code, unused_imports)] // Each test binary uses its own part.
 
 pub mod client;
 pub mod database;
 pub mod figures;
+pub mod process;
 pub mod provider;
 pub mod seed;
 pub mod service;

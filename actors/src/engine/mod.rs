@@ -236,7 +236,7 @@ impl Engine {
                 outcome => return outcome,
             }
         }
-        let db = self.reads().tables(company).await?;
+        let db = self.reads().shown(company).await?;
         let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         Ok(Ticket::loaded(loaded, false))
     }

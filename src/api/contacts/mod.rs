@@ -45,7 +45,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
     }
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     if let Some(tag) = filter.tag_id
         && !contacts::tag_exists(db, caller.company, tag).await?
     {
@@ -57,7 +57,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
 
 /// `GET /contacts/{contactId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Shown<Contact>> {
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
     Ok(Shown::of(Contact::from(row)))
 }

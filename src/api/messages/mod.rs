@@ -80,7 +80,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
         app.engine.ticket(caller.company, ticket).await?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     Ok(Listed::of(query.page, rows, |row| Message::of(row, app.media.links())))
 }

@@ -50,7 +50,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     let filter = query.filter.0;
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let rows = tickets::list(db, caller.company, &filter, query.page).await?;
     Ok(Listed::of(query.page, rows, |row| Ticket::of(&caller.organization, &live::Ticket::loaded(row, false))))
 }
@@ -82,7 +82,7 @@ pub async fn list_messages(
 ) -> Answer<Listed<Message>> {
     app.engine.ticket(caller.company, id.0).await?;
     let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     Ok(Listed::of(query.page, rows, |row| Message::of(row, app.media.links())))
 }
@@ -95,7 +95,7 @@ pub async fn list_events(
     query: Query<CreatedSpan>,
 ) -> Answer<Listed<Event>> {
     app.engine.ticket(caller.company, id.0).await?;
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, Event::from))
 }

@@ -127,7 +127,7 @@ pub async fn list_messages(
     let id = id.0;
     let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
     let filter = shown_in(&session, after, (from, to));
-    let db = app.engine.reads().tables(caller.company).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     note_delivery(&app.engine, caller.company, id, &rows.rows);
     Ok(Listed::of(page, rows, |row| Message::of(row, app.media.links())))

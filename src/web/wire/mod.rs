@@ -50,7 +50,8 @@ const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
 /// would reset the connection, and the answer could be lost with it.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes that are read and thrown away in that time.
+/// Bytes that are read and thrown away in that time. A body that goes on behind its answer for longer than this has no
+/// more time either, be it without end.
 const GOODBYE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Connections of a worker; the next wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the

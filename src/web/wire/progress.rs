@@ -9,7 +9,7 @@ use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::Limits;
+use super::{GOODBYE_BYTES_MAX, Limits};
 
 /// What is known of a connection.
 pub(super) struct Progress {
@@ -20,6 +20,8 @@ pub(super) struct Progress {
     unanswered: Cell<usize>,
     /// Whether the last request had a body: what is heard after its answer may be the rest of it.
     has_body: Cell<bool>,
+    /// Since when that rest comes, and how much of it has.
+    rest: Cell<Option<(Instant, u64)>>,
     /// Since when there is nothing to do.
     idle_since: Cell<Instant>,
     /// Since when the client takes nothing.
@@ -60,6 +62,7 @@ impl Progress {
             open: Cell::new(0),
             unanswered: Cell::new(0),
             has_body: Cell::new(false),
+            rest: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
             ended: Cell::new(false),
@@ -79,6 +82,10 @@ impl Progress {
             Unbegun::Awaited(since) => self.unbegun.set(Unbegun::Heard { since, is_head: is_head() }),
             Unbegun::Nothing if self.open.get() == 0 && !self.has_body.get() => {
                 self.unbegun.set(Unbegun::Heard { since: Instant::now(), is_head: is_head() });
+            }
+            Unbegun::Nothing if self.open.get() == 0 => {
+                let (since, before) = self.rest.get().unwrap_or_else(|| (Instant::now(), 0));
+                self.rest.set(Some((since, before + bytes.len() as u64)));
             }
             Unbegun::Nothing => {}
         }
@@ -106,6 +113,7 @@ impl Progress {
     pub(super) fn begin(self: &Rc<Self>, has_body: bool) -> Begun {
         self.unbegun.set(Unbegun::Nothing);
         self.has_body.set(has_body);
+        self.rest.set(None);
         self.open.set(self.open.get() + 1);
         self.unanswered.set(self.unanswered.get() + 1);
         Begun(self.clone())
@@ -153,7 +161,11 @@ impl Progress {
             return None;
         }
         Some(match self.unbegun.get() {
-            Unbegun::Nothing => (self.idle_since.get() + limits.keep_alive, Overdue::Idle),
+            // The framework reads a body to its end, though nobody wants it: in chunks it may have none.
+            Unbegun::Nothing => match self.rest.get() {
+                Some((since, bytes)) if bytes > GOODBYE_BYTES_MAX => (since + limits.goodbye, Overdue::Idle),
+                _ => (self.idle_since.get() + limits.keep_alive, Overdue::Idle),
+            },
             // Browsers and balancers open connections ahead of need: nothing was asked, so nothing is answered.
             Unbegun::Awaited(since) => (since + limits.head, Overdue::Idle),
             Unbegun::Heard { since, .. } => (since + limits.head, Overdue::Head),
@@ -237,5 +249,21 @@ mod tests {
         assert_eq!(due(&progress), Some(Overdue::Idle));
         progress.heard(b"");
         assert!(!progress.has_broken_off());
+    }
+
+    #[test]
+    fn the_rest_of_a_body_is_not_read_for_ever() {
+        let limits = Limits::default();
+        let due = |progress: &Progress| progress.due(limits).map(|(at, _)| at);
+        let progress = Progress::new();
+        drop(progress.begin(true));
+        let idle = due(&progress);
+        progress.heard(b"5\r\nhello\r\n");
+        assert_eq!(due(&progress), idle, "a little of it changes nothing");
+        let heard_at = Instant::now();
+        progress.heard(&vec![b'x'; GOODBYE_BYTES_MAX as usize]);
+        assert!(due(&progress) <= Some(heard_at + limits.goodbye), "who sends on and on is not waited for");
+        drop(progress.begin(true));
+        assert!(due(&progress) >= idle, "it was another request");
     }
 }

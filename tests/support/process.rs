@@ -39,6 +39,11 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// A command that serves, as tests do.
+pub fn serving(folder: &Path) -> Command {
+    command(folder, SERVE)
+}
+
 /// Runs a command that ends.
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("hotline runs")
@@ -72,23 +77,24 @@ impl Process {
 
     /// Starts, or answers what was logged by a process that ended instead.
     pub fn try_serve(folder: &Path, options: &[&str]) -> Result<Self, String> {
-        Self::wait_for(folder, command(folder, SERVE).args(options))
+        Self::start(folder, serving(folder).args(options))
     }
 
     /// Serves, and logs what `filter` lets through.
     pub fn serve_logging(folder: &Path, filter: &str) -> Self {
-        let served = Self::wait_for(folder, command(folder, SERVE).env("RUST_LOG", filter));
+        let served = Self::start(folder, serving(folder).env("RUST_LOG", filter));
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
     /// Serves with other options, and aborts itself at this point.
     pub fn serve_failing(folder: &Path, options: &[&str], point: &str) -> Self {
-        let mut command = command(folder, SERVE);
-        let served = Self::wait_for(folder, command.args(options).env("FAILPOINTS", format!("{point}=return")));
+        let mut command = serving(folder);
+        let served = Self::start(folder, command.args(options).env("FAILPOINTS", format!("{point}=return")));
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
-    fn wait_for(folder: &Path, command: &mut Command) -> Result<Self, String> {
+    /// Runs a command that serves, and waits until it does; or answers what was logged by one that ended instead.
+    pub fn start(folder: &Path, command: &mut Command) -> Result<Self, String> {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("hotline runs");
@@ -115,6 +121,10 @@ impl Process {
     pub fn kill(mut self) {
         self.child.kill().expect("kill -9");
         self.child.wait().expect("status");
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn terminate(&self) {
@@ -147,6 +157,14 @@ impl Process {
             .find(|line| line["fields"]["message"] == "recovered")
             .expect("the start says what it recovered");
         recovered["fields"]["replayed"].as_u64().expect("a number")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A test that fails leaves nothing running; what has ended already does not mind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -1,0 +1,211 @@
+//! What was measured, and what it means for the aims.
+
+use serde::Serialize;
+
+use crate::disk::Sync;
+use crate::generator::Counted;
+use crate::machine::Machine;
+use crate::scenario::{Scenario, Server};
+use crate::usage::{Cpu, Memory};
+
+/// The 99th percentile of a send at half load is at most this many times that of (a), plus one sync of the disk.
+const HALF_LOAD_TIMES_MAX: f64 = 3.0;
+
+/// One run of the generator, and what was used meanwhile.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Round {
+    #[serde(flatten)]
+    pub counted: Counted,
+    pub cpu: Cpu,
+    /// At its end.
+    pub memory: Memory,
+    /// Seconds after its end until the tables held all of it.
+    pub behind_s: f64,
+}
+
+/// One server under one scenario, round by round.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measure {
+    pub scenario: Scenario,
+    pub server: Server,
+    pub connections: u32,
+    pub rounds: Vec<Round>,
+}
+
+impl Measure {
+    /// The median of a figure.
+    pub fn median(&self, figure: impl Fn(&Round) -> f64) -> f64 {
+        median(self.rounds.iter().map(figure).collect())
+    }
+
+    pub fn per_second(&self) -> f64 {
+        self.median(|round| round.counted.per_second())
+    }
+
+    pub fn p50_us(&self) -> f64 {
+        self.median(|round| round.counted.p50_us as f64)
+    }
+
+    pub fn p99_us(&self) -> f64 {
+        self.median(|round| round.counted.p99_us as f64)
+    }
+}
+
+/// Everything `load run` has measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Throughput {
+    pub machine: Machine,
+    pub seconds: u64,
+    pub rounds: u64,
+    pub tickets: usize,
+    pub sync: Sync,
+    pub measures: Vec<Measure>,
+}
+
+/// An aim, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    pub what: String,
+    pub aim: String,
+    pub measured: String,
+    pub is_met: bool,
+}
+
+impl Throughput {
+    pub fn find(&self, scenario: Scenario, server: Server, connections: u32) -> Option<&Measure> {
+        self.measures.iter().find(|measure| {
+            measure.scenario == scenario && measure.server == server && measure.connections == connections
+        })
+    }
+
+    /// How many times the requests a second of a yardstick Hotline answered: the median of the rounds, each compared
+    /// with its neighbour in time.
+    pub fn ratio(&self, scenario: Scenario, server: Server, connections: u32) -> Option<f64> {
+        // At half load both are asked the same.
+        let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| scenario != Scenario::HalfLoad)?;
+        let yardstick = self.find(scenario, server, connections)?;
+        let pairs = hotline.rounds.iter().zip(&yardstick.rounds);
+        Some(median(pairs.map(|(one, other)| one.counted.per_second() / other.counted.per_second()).collect()))
+    }
+
+    /// Every aim that something was measured for.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for measure in self.measures.iter().filter(|measure| measure.server == Server::Hotline) {
+            let (scenario, connections) = (measure.scenario, measure.connections);
+            for aim in scenario.aims() {
+                let Some(ratio) = self.ratio(scenario, aim.server, connections) else { continue };
+                verdicts.push(Verdict {
+                    what: format!("{}, {connections} connections", scenario.title()),
+                    aim: format!("at least {} of {}", aim.at_least, aim.server.title()),
+                    measured: format!("{ratio:.2}"),
+                    is_met: ratio >= aim.at_least,
+                });
+            }
+            verdicts.extend(self.half_load(measure));
+        }
+        verdicts
+    }
+
+    fn half_load(&self, measure: &Measure) -> Option<Verdict> {
+        if measure.scenario != Scenario::HalfLoad {
+            return None;
+        }
+        let bare_us = self.find(Scenario::HalfLoad, Server::Bare, measure.connections)?.p99_us();
+        let sync_us = self.sync.p99_us as f64;
+        let most_us = HALF_LOAD_TIMES_MAX * bare_us + sync_us;
+        let p99_us = measure.p99_us();
+        Some(Verdict {
+            what: format!("p99 of a send at half load ({:.0} a second)", measure.per_second()),
+            aim: format!(
+                "at most {HALF_LOAD_TIMES_MAX} x {:.2} ms of (a) + {:.2} ms of a sync = {:.2} ms",
+                bare_us / 1e3,
+                sync_us / 1e3,
+                most_us / 1e3
+            ),
+            measured: format!("{:.2} ms", p99_us / 1e3),
+            is_met: p99_us <= most_us,
+        })
+    }
+}
+
+/// The middle one; of an even number the upper.
+pub fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::generator::Errors;
+
+    /// A measurement of so many requests a second, one a round.
+    pub fn measure(scenario: Scenario, server: Server, rates: &[u64], p99_us: u64) -> Measure {
+        let round = |rate: &u64| Round {
+            counted: Counted {
+                requests: *rate,
+                seconds: 1.0,
+                bytes: 0,
+                p50_us: p99_us / 2,
+                p99_us,
+                max_us: p99_us,
+                errors: Errors::default(),
+            },
+            cpu: Cpu::default(),
+            memory: Memory::default(),
+            behind_s: 0.0,
+        };
+        Measure { scenario, server, connections: 32, rounds: rates.iter().map(round).collect() }
+    }
+
+    /// A run with these measurements.
+    pub fn throughput(measures: Vec<Measure>) -> Throughput {
+        let machine = Machine {
+            measured_at: "now".to_owned(),
+            commit: None,
+            cpu: "any".to_owned(),
+            cores: 2,
+            memory_gib: 1.0,
+            kernel: "6".to_owned(),
+            postgres: "15".to_owned(),
+            is_release: true,
+        };
+        let sync = Sync { p50_us: 100, p99_us: 500 };
+        Throughput { machine, seconds: 1, rounds: 3, tickets: 10, sync, measures }
+    }
+
+    #[test]
+    fn rounds_are_compared_with_their_neighbours() {
+        // The machine slows down: each pair says 0.5, though the medians of 900 and 1000 do not.
+        let run = throughput(vec![
+            measure(Scenario::Send, Server::Hotline, &[1000, 500, 400], 10),
+            measure(Scenario::Send, Server::Bare, &[2000, 1000, 800], 10),
+        ]);
+        assert_eq!(run.ratio(Scenario::Send, Server::Bare, 32), Some(0.5));
+        assert_eq!(run.ratio(Scenario::Send, Server::Bare, 128), None);
+    }
+
+    #[test]
+    fn an_aim_is_met_or_not() {
+        let run = throughput(vec![
+            measure(Scenario::Send, Server::Hotline, &[600], 10),
+            measure(Scenario::Send, Server::Bare, &[1000], 10),
+            measure(Scenario::Send, Server::Plain, &[200], 10),
+        ]);
+        let met: Vec<bool> = run.verdicts().iter().map(|verdict| verdict.is_met).collect();
+        assert_eq!(met, [true, false], "0.6 of (a) is enough, 3 times (b) is not");
+    }
+
+    #[test]
+    fn half_load_is_three_times_the_bare_and_a_sync() {
+        let run = |p99_us| {
+            throughput(vec![
+                measure(Scenario::HalfLoad, Server::Hotline, &[100], p99_us),
+                measure(Scenario::HalfLoad, Server::Bare, &[100], 1000),
+            ])
+        };
+        assert!(run(3500).verdicts()[0].is_met);
+        assert!(!run(3501).verdicts()[0].is_met);
+    }
+}

@@ -1,0 +1,69 @@
+//! The whole service under load, beside yardsticks that are measured in the same run: `make load`.
+//!
+//! `load run` measures requests a second, latencies, CPU and memory of each scenario; `load soak` ten minutes of the
+//! mix; `load memory` what a hot ticket and a hot session cost. `docs/benchmarks.md` says how, and what the figures do
+//! not say.
+
+mod answers;
+
+mod disk;
+mod figures;
+mod generator;
+mod machine;
+mod memory;
+mod options;
+mod report;
+mod run;
+mod scenario;
+mod seed;
+mod service;
+mod soak;
+mod stage;
+mod subjects;
+mod usage;
+mod yardstick;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use mimalloc::MiMalloc;
+
+use options::{Arguments, Command};
+
+/// As in the service, so that the yardsticks have no other.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Why a run ends without figures.
+type Failure = Box<dyn std::error::Error>;
+type Outcome<T> = Result<T, Failure>;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let ended = match &arguments.command {
+        Some(Command::Yardstick { settings }) => yardstick::serve(settings),
+        command => actix_rt::System::new().block_on(async {
+            // What was started is stopped by being dropped.
+            tokio::select! {
+                ended = drive(&arguments, command.as_ref()) => ended,
+                _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
+            }
+        }),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("load: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn drive(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> {
+    match command {
+        Some(Command::Soak(options)) => soak::run(&arguments.shared, options).await,
+        Some(Command::Memory(options)) => memory::run(&arguments.shared, options).await,
+        Some(Command::Run(options)) => run::run(&arguments.shared, options).await,
+        Some(Command::Yardstick { .. }) | None => run::run(&arguments.shared, &options::Run::default()).await,
+    }
+}

@@ -1,0 +1,215 @@
+//! `load memory`: what a hot ticket and a hot visitor session cost, everything included, and whether they make room.
+//!
+//! Two fresh processes on the same tables: one makes few of them hot, the other many, with the same number of requests:
+//! the few are asked again and again. What differs between the two is what so many more cost. The few and the many are
+//! on channels of their own, since a channel keeps who talks in which ticket.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures_util::{TryStreamExt, stream};
+use reqwest::Method;
+use serde::Serialize;
+
+use crate::figures::Verdict;
+use crate::machine::Machine;
+use crate::options::{Memory, Shared};
+use crate::seed::{Api, Company};
+use crate::service::{NEVER_S, Service};
+use crate::{Outcome, report, stage, usage};
+
+/// Bytes of a hot ticket, everything included.
+const TICKET_BYTES_MAX: f64 = 2048.0;
+
+/// Seconds after which the last process' actors are idle: longer than it takes to make them hot. And how long they may
+/// take to make room.
+const IDLE_AFTER_S: u64 = 60;
+const RETIRE_TIME_MAX: Duration = Duration::from_secs(180);
+
+/// Requests at once: few, so that what they need themselves does not count.
+const AT_ONCE: usize = 8;
+
+/// Looks at the memory until it stands still, and how still that is.
+const STILL_INTERVAL: Duration = Duration::from_secs(1);
+const STILL_LOOKS_MAX: usize = 30;
+const STILL_BYTES: u64 = 256 * 1024;
+
+/// Those that are made hot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Tickets,
+    Sessions,
+}
+
+impl Kind {
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Tickets => "ticket",
+            Self::Sessions => "session",
+        }
+    }
+
+    /// The request that only the actor can answer, and that changes nothing.
+    fn request(self, company: &Company, index: usize) -> (Method, String) {
+        match self {
+            Self::Tickets => (Method::POST, format!("/tickets/{}/read", company.tickets[index])),
+            Self::Sessions => (Method::GET, format!("/webchat/sessions/{}", company.sessions[index])),
+        }
+    }
+
+    fn figure(self) -> &'static str {
+        match self {
+            Self::Tickets => "hotline_actors_hot{kind=\"tickets\"}",
+            Self::Sessions => "hotline_actors_hot{kind=\"sessions\"}",
+        }
+    }
+}
+
+/// One kind, few and many.
+#[derive(Debug, Serialize)]
+pub struct Cost {
+    pub kind: Kind,
+    /// Resident with few hot, and with many.
+    pub few_bytes: u64,
+    pub many_bytes: u64,
+    /// Of one of them.
+    pub each_bytes: f64,
+}
+
+/// What became of many that nobody used any more.
+#[derive(Debug, Serialize)]
+pub struct Retired {
+    pub hot_before: f64,
+    pub hot_after: f64,
+    pub before_bytes: u64,
+    pub after_bytes: u64,
+    pub seconds: f64,
+}
+
+/// What `load memory` has measured.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    pub machine: Machine,
+    pub few: usize,
+    pub many: usize,
+    pub costs: Vec<Cost>,
+    pub retired: Retired,
+}
+
+pub async fn run(shared: &Shared, options: &Memory) -> Outcome<()> {
+    let folder = stage::folder()?;
+    let folder = folder.path();
+    let (few, many) = (0..options.few, options.few..options.few + options.many);
+    let (company, machine) = seed(folder, options).await?;
+    let mut costs = Vec::new();
+    for kind in [Kind::Tickets, Kind::Sessions] {
+        let few_bytes = heated(folder, &company, kind, few.clone(), options.many).await?;
+        let many_bytes = heated(folder, &company, kind, many.clone(), options.many).await?;
+        let each_bytes = (many_bytes as f64 - few_bytes as f64) / (options.many as f64 - options.few as f64);
+        eprintln!("a hot {}: {each_bytes:.0} bytes", kind.title());
+        costs.push(Cost { kind, few_bytes, many_bytes, each_bytes });
+    }
+    let retired = retire(folder, &company, many).await?;
+    report::memory(&Measured { machine, few: options.few, many: options.many, costs, retired }, shared.keep)
+}
+
+async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {
+    let service = Service::start(folder, NEVER_S)?;
+    let (mut company, api) = Company::create(folder, &service).await?;
+    let first = company.channel;
+    company.converse(&api, first, options.few).await?;
+    let second = company.new_channel(folder, &api, "Shop").await?;
+    company.converse(&api, second, options.many).await?;
+    let cluster = stage::visit(folder).await?;
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let version = sqlx::query_scalar("show server_version").fetch_one(&db).await?;
+    db.close().await;
+    service.stop()?;
+    Ok((company, Machine::here(version)?))
+}
+
+/// Memory of a fresh process in which these are hot, after so many requests.
+async fn heated(folder: &Path, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<u64> {
+    let service = Service::start(folder, NEVER_S)?;
+    heat(&Api::new(&service, &company.key), company, kind, range.clone(), requests).await?;
+    let hot = figure(&service, kind).await?;
+    if hot != range.len() as f64 {
+        return Err(format!("{hot} are hot, not {}", range.len()).into());
+    }
+    let bytes = still(&service).await?;
+    service.stop()?;
+    Ok(bytes)
+}
+
+async fn heat(api: &Api, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<()> {
+    stream::iter(range.cycle().take(requests).map(Ok))
+        .try_for_each_concurrent(AT_ONCE, |index| async move {
+            let (method, path) = kind.request(company, index);
+            let response = api.send(method, &path, None).await?;
+            let status = response.status();
+            if !status.is_success() {
+                return Err(format!("{path}: {status}: {}", response.text().await?).into());
+            }
+            response.bytes().await?;
+            Ok(())
+        })
+        .await
+}
+
+/// Many are hot, and nobody asks for them any more.
+async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome<Retired> {
+    let service = Service::start(folder, IDLE_AFTER_S)?;
+    let api = Api::new(&service, &company.key);
+    heat(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
+    let began = Instant::now();
+    let hot_before = figure(&service, Kind::Tickets).await?;
+    let before_bytes = usage::resident(service.pid())?;
+    let mut hot_after = hot_before;
+    while hot_after > 0.0 && began.elapsed() < RETIRE_TIME_MAX {
+        tokio::time::sleep(STILL_INTERVAL).await;
+        hot_after = figure(&service, Kind::Tickets).await?;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let after_bytes = still(&service).await?;
+    service.stop()?;
+    Ok(Retired { hot_before, hot_after, before_bytes, after_bytes, seconds })
+}
+
+async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
+    service.figures(&reqwest::Client::new()).await?.value(kind.figure())
+}
+
+/// Resident bytes, once they stand still.
+async fn still(service: &Service) -> Outcome<u64> {
+    let mut last = usage::resident(service.pid())?;
+    for _ in 0..STILL_LOOKS_MAX {
+        tokio::time::sleep(STILL_INTERVAL).await;
+        let now = usage::resident(service.pid())?;
+        if now.abs_diff(last) < STILL_BYTES {
+            return Ok(now);
+        }
+        last = now;
+    }
+    Err("the memory does not come to rest".into())
+}
+
+impl Measured {
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let ticket = self.costs.iter().filter(|cost| cost.kind == Kind::Tickets).map(|cost| Verdict {
+            what: "a hot, idle ticket".to_owned(),
+            aim: format!("at most {TICKET_BYTES_MAX} bytes"),
+            measured: format!("{:.0} bytes", cost.each_bytes),
+            // Less than nothing is no measurement: the allocator moves more than so few tickets need.
+            is_met: (0.0..=TICKET_BYTES_MAX).contains(&cost.each_bytes),
+        });
+        let retired = Verdict {
+            what: format!("{} tickets nobody uses for {IDLE_AFTER_S} s", self.many),
+            aim: "make room".to_owned(),
+            measured: format!("{:.0} hot after {:.0} s", self.retired.hot_after, self.retired.seconds),
+            is_met: self.retired.hot_after == 0.0,
+        };
+        ticket.chain([retired]).collect()
+    }
+}

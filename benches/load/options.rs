@@ -1,0 +1,89 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::scenario::Scenario;
+
+/// Hotline under load, beside yardsticks.
+#[derive(Parser)]
+#[command(name = "load")]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Measure the scenarios, or those named (the default)
+    Run(Run),
+    /// The mix for long: whether memory stops growing and the tables keep up
+    Soak(Soak),
+    /// Bytes of a hot ticket and of a hot session, and whether idle ones make room
+    Memory(Memory),
+    /// Serve the yardsticks
+    #[command(hide = true)]
+    Yardstick { settings: PathBuf },
+}
+
+/// What every command takes.
+#[derive(Args)]
+pub struct Shared {
+    /// Contacts with an open ticket and a visitor session
+    #[arg(long, env = "HOTLINE_LOAD_TICKETS", default_value_t = 10_000, global = true)]
+    pub tickets: usize,
+    /// Copy the figures to benches/load/results, to be committed
+    #[arg(long, global = true)]
+    pub keep: bool,
+}
+
+#[derive(Args)]
+pub struct Run {
+    /// Which; none: all
+    pub scenarios: Vec<Scenario>,
+    /// Seconds of one measurement
+    #[arg(long, env = "HOTLINE_LOAD_SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
+    /// Measurements of each, in turn with those it is compared with; medians are shown
+    #[arg(long, env = "HOTLINE_LOAD_ROUNDS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: u64,
+    /// Connections that are kept alive
+    #[arg(long, env = "HOTLINE_LOAD_CONNECTIONS", default_value = "32,128", value_delimiter = ',')]
+    pub connections: Vec<u32>,
+    /// Contacts without a ticket, for those that are opened and closed
+    #[arg(long, env = "HOTLINE_LOAD_POOL", default_value_t = 80_000)]
+    pub pool: usize,
+}
+
+impl Default for Run {
+    /// As without a word on the command line.
+    fn default() -> Self {
+        match Arguments::parse_from(["load", "run"]).command {
+            Some(Command::Run(options)) => options,
+            _ => unreachable!("`run` was parsed"),
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct Soak {
+    /// How long
+    #[arg(long, env = "HOTLINE_LOAD_SOAK_SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(20..))]
+    pub seconds: u64,
+    /// Connections that are kept alive
+    #[arg(long, default_value_t = 32)]
+    pub connections: u32,
+}
+
+#[derive(Args)]
+pub struct Memory {
+    /// How many are hot in the process that the other is compared with
+    #[arg(long, default_value_t = 1_000)]
+    pub few: usize,
+    /// How many are hot in the other
+    #[arg(long, default_value_t = 100_000)]
+    pub many: usize,
+}

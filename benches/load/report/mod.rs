@@ -1,0 +1,62 @@
+//! What was measured, for people (Markdown, SVG) and for programs (JSON): in `target/load/`, and with `--keep` in
+//! `benches/load/results/` as well.
+
+mod plot;
+mod table;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::figures::Throughput;
+use crate::memory::Measured;
+use crate::soak::Soaked;
+use crate::{Outcome, machine};
+
+pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
+    let report = Report { name: "throughput", text: table::throughput(run), plot: Some(plot::throughput(run)) };
+    report.write(run, keep)
+}
+
+pub fn soak(soaked: &Soaked, keep: bool) -> Outcome<()> {
+    let report = Report { name: "soak", text: table::soak(soaked), plot: Some(plot::soak(soaked)) };
+    report.write(soaked, keep)
+}
+
+pub fn memory(measured: &Measured, keep: bool) -> Outcome<()> {
+    Report { name: "memory", text: table::memory(measured), plot: None }.write(measured, keep)
+}
+
+struct Report {
+    name: &'static str,
+    text: String,
+    plot: Option<String>,
+}
+
+impl Report {
+    fn write(&self, figures: &impl Serialize, keep: bool) -> Outcome<()> {
+        println!("{}", self.text);
+        let figures = serde_json::to_string_pretty(figures)? + "\n";
+        let mut folders = vec![target()?.join("load")];
+        if keep {
+            folders.push(machine::sources().join("benches/load/results"));
+        }
+        for folder in folders {
+            std::fs::create_dir_all(&folder)?;
+            let path = folder.join(self.name);
+            std::fs::write(path.with_extension("md"), &self.text)?;
+            std::fs::write(path.with_extension("json"), &figures)?;
+            if let Some(plot) = &self.plot {
+                std::fs::write(path.with_extension("svg"), plot)?;
+            }
+            eprintln!("figures: {}.{{md,json,svg}}", path.display());
+        }
+        Ok(())
+    }
+}
+
+/// Cargo's folder: this program lies in `<target>/<profile>/examples/`.
+fn target() -> Outcome<PathBuf> {
+    let here = std::env::current_exe()?;
+    Ok(here.ancestors().nth(3).ok_or("where this was built is not known")?.to_owned())
+}

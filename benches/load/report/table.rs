@@ -1,0 +1,191 @@
+//! The figures as Markdown.
+
+use crate::figures::{Measure, Throughput, Verdict};
+use crate::memory::Measured;
+use crate::scenario::Server;
+use crate::soak::Soaked;
+
+pub fn throughput(run: &Throughput) -> String {
+    let mut text = format!(
+        "{}\n\nMedians of {} x {} s, {} tickets. One append of 4 KiB and its sync, with the disk to itself: p50 {} ms, \
+         p99 {} ms.\n\n",
+        run.machine.line(),
+        run.rounds,
+        run.seconds,
+        run.tickets,
+        ms(run.sync.p50_us as f64),
+        ms(run.sync.p99_us as f64),
+    );
+    text.push_str(&verdicts(&run.verdicts()));
+    text.push_str(
+        "\n`ratio` is Hotline's requests a second divided by this row's. CPU is in cores used during the measurement, \
+         memory as it was at its end; `behind` is how long the tables took after it to hold everything.\n\n",
+    );
+    text.push_str(&table(
+        &[
+            "scenario",
+            "conn.",
+            "server",
+            "requests/s",
+            "ratio",
+            "p50 ms",
+            "p99 ms",
+            "max ms",
+            "errors",
+            "CPU Hotline",
+            "CPU PostgreSQL",
+            "CPU wrk",
+            "CPU yardstick",
+            "MiB Hotline",
+            "MiB PostgreSQL",
+            "behind s",
+        ],
+        run.measures.iter().map(|measure| row(run, measure)),
+    ));
+    text
+}
+
+fn row(run: &Throughput, measure: &Measure) -> Vec<String> {
+    let ratio = match measure.server {
+        Server::Hotline => None,
+        server => run.ratio(measure.scenario, server, measure.connections),
+    };
+    let cores = |used_s: fn(&crate::usage::Cpu) -> f64| {
+        format!("{:.2}", measure.median(|round| used_s(&round.cpu) / round.counted.seconds))
+    };
+    vec![
+        measure.scenario.title().to_owned(),
+        measure.connections.to_string(),
+        measure.server.title().to_owned(),
+        format!("{:.0}", measure.per_second()),
+        ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+        ms(measure.p50_us()),
+        ms(measure.p99_us()),
+        ms(measure.median(|round| round.counted.max_us as f64)),
+        measure.rounds.iter().map(|round| round.counted.errors.total()).sum::<u64>().to_string(),
+        cores(|cpu| cpu.hotline_s),
+        cores(|cpu| cpu.postgres_s),
+        cores(|cpu| cpu.generator_s),
+        cores(|cpu| cpu.yardstick_s),
+        mib(measure.median(|round| round.memory.hotline_bytes as f64)),
+        mib(measure.median(|round| round.memory.postgres_bytes as f64)),
+        format!("{:.1}", measure.median(|round| round.behind_s)),
+    ]
+}
+
+pub fn soak(soaked: &Soaked) -> String {
+    let round = &soaked.round;
+    let mut text = format!(
+        "{}\n\n{} s of the mix over {} connections, {} tickets: {:.0} requests a second, p50 {} ms, p99 {} ms, {} \
+         errors; {:.1} s behind at the end.\n\n",
+        soaked.machine.line(),
+        soaked.seconds,
+        soaked.connections,
+        soaked.tickets,
+        round.counted.per_second(),
+        ms(round.counted.p50_us as f64),
+        ms(round.counted.p99_us as f64),
+        round.counted.errors.total(),
+        round.behind_s,
+    );
+    text.push_str(&verdicts(&soaked.verdicts()));
+    text.push('\n');
+    // About one line a minute; the JSON has them all.
+    let every = (soaked.samples.len() / 10).max(1);
+    text.push_str(&table(
+        &[
+            "after s",
+            "MiB Hotline",
+            "MiB PostgreSQL",
+            "most s behind",
+            "most entries behind",
+            "hot tickets",
+            "hot sessions",
+        ],
+        soaked.samples.iter().step_by(every).map(|sample| {
+            vec![
+                format!("{:.0}", sample.at_s),
+                mib(sample.hotline_bytes as f64),
+                mib(sample.postgres_bytes as f64),
+                format!("{:.2}", sample.lag_s_max),
+                format!("{:.0}", sample.pending_max),
+                format!("{:.0}", sample.hot_tickets),
+                format!("{:.0}", sample.hot_sessions),
+            ]
+        }),
+    ));
+    text
+}
+
+pub fn memory(measured: &Measured) -> String {
+    let retired = &measured.retired;
+    let mut text = format!("{}\n\n", measured.machine.line());
+    text.push_str(&verdicts(&measured.verdicts()));
+    text.push('\n');
+    let (few, many) = (format!("MiB, {} hot", measured.few), format!("MiB, {} hot", measured.many));
+    text.push_str(&table(
+        &["", &few, &many, "bytes each"],
+        measured.costs.iter().map(|cost| {
+            vec![
+                format!("hot {}", cost.kind.title()),
+                mib(cost.few_bytes as f64),
+                mib(cost.many_bytes as f64),
+                format!("{:.0}", cost.each_bytes),
+            ]
+        }),
+    ));
+    text.push_str(&format!(
+        "\nWhen nobody used them any more, {:.0} hot tickets became {:.0} in {:.0} s, and {} MiB became {} MiB.\n",
+        retired.hot_before,
+        retired.hot_after,
+        retired.seconds,
+        mib(retired.before_bytes as f64),
+        mib(retired.after_bytes as f64)
+    ));
+    text
+}
+
+fn verdicts(verdicts: &[Verdict]) -> String {
+    table(
+        &["", "aim", "measured", ""],
+        verdicts.iter().map(|verdict| {
+            let met = if verdict.is_met { "met" } else { "**missed**" };
+            vec![verdict.what.clone(), verdict.aim.clone(), verdict.measured.clone(), met.to_owned()]
+        }),
+    )
+}
+
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+    let mut text = line(&head) + &format!("|{}\n", "---|".repeat(head.len()));
+    text.extend(rows.map(|row| line(&row)));
+    text
+}
+
+fn ms(us: f64) -> String {
+    format!("{:.2}", us / 1e3)
+}
+
+fn mib(bytes: f64) -> String {
+    format!("{:.0}", bytes / 1024.0 / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::tests::{measure, throughput};
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn a_yardstick_s_row_says_how_hotline_compares() {
+        let run = throughput(vec![
+            measure(Scenario::Read, Server::Hotline, &[900], 1500),
+            measure(Scenario::Read, Server::Bare, &[1000], 1000),
+        ]);
+        let text = super::throughput(&run);
+        assert!(text.contains("| read a ticket | 32 | Hotline | 900 |  | 0.75 | 1.50 |"), "{text}");
+        assert!(text.contains("| read a ticket | 32 | (a) bare handler | 1000 | 0.90 | 0.50 | 1.00 |"), "{text}");
+        assert!(text.contains("| at least 0.8 of (a) bare handler | 0.90 | met |"), "{text}");
+    }
+}

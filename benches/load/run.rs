@@ -1,0 +1,161 @@
+//! `load run`: every scenario, at every number of connections, Hotline and its yardsticks in turn.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::disk::Sync;
+use crate::figures::{Measure, Throughput};
+use crate::generator::Load;
+use crate::machine::Machine;
+use crate::options::{Run, Shared};
+use crate::scenario::{Scenario, Server};
+use crate::stage::Stage;
+use crate::{Outcome, report};
+
+/// Asked for before it counts: connections, caches, the first growth of buffers.
+const WARM_UP_S: u64 = 2;
+
+pub async fn run(shared: &Shared, options: &Run) -> Outcome<()> {
+    let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
+    let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
+    let stage = Stage::set(shared.tickets, if uses_pool { options.pool } else { 0 }).await?;
+    let mut measuring = Measuring {
+        time: Duration::from_secs(options.seconds),
+        rounds: options.rounds,
+        run: Throughput {
+            machine: Machine::here(stage.postgres_version().await?)?,
+            seconds: options.seconds,
+            rounds: options.rounds,
+            tickets: shared.tickets,
+            sync: Sync::measure(stage.folder())?,
+            measures: Vec::new(),
+        },
+        stage,
+    };
+    for scenario in Scenario::ALL {
+        for connections in options.connections.iter().copied() {
+            match scenario {
+                // Opening leaves what closing needs: they are measured together.
+                Scenario::Open if uses_pool => measuring.open_and_close(connections).await?,
+                Scenario::Open | Scenario::Close => {}
+                // Once, with the most connections.
+                Scenario::HalfLoad if options.connections.iter().max() != Some(&connections) => {}
+                Scenario::HalfLoad if chosen.contains(&scenario) => measuring.half_load(connections).await?,
+                _ if chosen.contains(&scenario) => measuring.in_turn(scenario, connections).await?,
+                _ => {}
+            }
+        }
+    }
+    let Measuring { stage, run, .. } = measuring;
+    stage.clear().await?;
+    report::throughput(&run, shared.keep)
+}
+
+struct Measuring {
+    stage: Stage,
+    time: Duration,
+    rounds: u64,
+    run: Throughput,
+}
+
+impl Measuring {
+    fn load<'a>(&self, scenario: Scenario, server: Server, connections: u32, subjects: &'a Path) -> Load<'a> {
+        let address = self.stage.address(server);
+        Load { scenario, server, address, subjects, connections, time: self.time, rate: None }
+    }
+
+    async fn in_turn(&mut self, scenario: Scenario, connections: u32) -> Outcome<()> {
+        let subjects = self.stage.subjects(&[], &[])?;
+        let mut measures = begin(scenario, connections);
+        for measure in &measures {
+            let load = self.load(scenario, measure.server, connections, &subjects);
+            let time = self.time.min(Duration::from_secs(WARM_UP_S));
+            self.stage.measure(&Load { time, ..load }).await?;
+            self.tidy(scenario, measure.server).await?;
+        }
+        for _ in 0..self.rounds {
+            for measure in &mut measures {
+                let load = self.load(scenario, measure.server, connections, &subjects);
+                measure.rounds.push(self.stage.measure(&load).await?);
+                self.tidy(scenario, measure.server).await?;
+            }
+        }
+        self.keep(measures);
+        Ok(())
+    }
+
+    /// The mix begins with open tickets.
+    async fn tidy(&self, scenario: Scenario, server: Server) -> Outcome<()> {
+        match (scenario, server) {
+            (Scenario::Mix, Server::Hotline) => self.stage.reopen_changed().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Each round opens a ticket for as many contacts as it gets to, and then closes as many of these as it gets to.
+    async fn open_and_close(&mut self, connections: u32) -> Outcome<()> {
+        let mut opening = begin(Scenario::Open, connections);
+        let mut closing = begin(Scenario::Close, connections);
+        for _ in 0..self.rounds {
+            for (open, close) in opening.iter_mut().zip(&mut closing) {
+                let server = open.server;
+                let subjects = self.stage.subjects(&self.stage.pool, &[])?;
+                let load = self.load(Scenario::Open, server, connections, &subjects);
+                open.rounds.push(self.stage.measure(&load).await?);
+
+                // The bare handler closes anything.
+                let opened =
+                    if server == Server::Hotline { self.stage.opened().await? } else { self.stage.pool.clone() };
+                let subjects = self.stage.subjects(&[], &opened)?;
+                let load = self.load(Scenario::Close, server, connections, &subjects);
+                close.rounds.push(self.stage.measure(&load).await?);
+            }
+            self.stage.close_opened().await?;
+        }
+        self.keep(opening);
+        self.keep(closing);
+        Ok(())
+    }
+
+    /// Sends at half the rate Hotline has reached, to Hotline and to (a) alike.
+    async fn half_load(&mut self, connections: u32) -> Outcome<()> {
+        let subjects = self.stage.subjects(&[], &[])?;
+        let reached = match self.run.find(Scenario::Send, Server::Hotline, connections) {
+            Some(measure) => measure.per_second(),
+            None => {
+                let load = self.load(Scenario::Send, Server::Hotline, connections, &subjects);
+                self.stage.measure(&load).await?.counted.per_second()
+            }
+        };
+        let mut measures = begin(Scenario::HalfLoad, connections);
+        for _ in 0..self.rounds {
+            for measure in &mut measures {
+                let load = self.load(Scenario::HalfLoad, measure.server, connections, &subjects);
+                measure.rounds.push(self.stage.measure(&Load { rate: Some(reached / 2.0), ..load }).await?);
+            }
+        }
+        self.keep(measures);
+        Ok(())
+    }
+
+    /// Shows what was measured as soon as it is there.
+    fn keep(&mut self, measures: Vec<Measure>) {
+        for measure in &measures {
+            eprintln!(
+                "{:<20} {:>4}  {:<16} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms",
+                measure.scenario.title(),
+                measure.connections,
+                measure.server.title(),
+                measure.per_second(),
+                measure.p50_us() / 1e3,
+                measure.p99_us() / 1e3
+            );
+        }
+        self.run.measures.extend(measures);
+    }
+}
+
+fn begin(scenario: Scenario, connections: u32) -> Vec<Measure> {
+    let begun = |server: &Server| Measure { scenario, server: *server, connections, rounds: Vec::new() };
+    scenario.servers().iter().map(begun).collect()
+}

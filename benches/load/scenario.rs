@@ -1,0 +1,150 @@
+//! What is asked for, and what it is compared with.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// One kind of request, or a mix of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Scenario {
+    /// A message into an open ticket
+    Send,
+    /// The same with an idempotency key
+    SendKeyed,
+    /// A ticket for a contact that has none open
+    Open,
+    /// A ticket closed with its wrap-up
+    Close,
+    /// One hot ticket
+    Read,
+    /// The first 100 open tickets
+    List100,
+    /// The first 20 open tickets
+    List20,
+    /// A visitor's message
+    Say,
+    /// Half sends, a fifth reads, 15 % lists, 15 % changes of state
+    Mix,
+    /// Sends at half the rate that was reached
+    HalfLoad,
+}
+
+/// Who serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Server {
+    /// The service.
+    Hotline,
+    /// (a) Parses the same body and answers the same bytes.
+    Bare,
+    /// (b) One transaction a request.
+    Plain,
+    /// (c) The same statement, and nothing before it.
+    SameSql,
+}
+
+impl Server {
+    /// What stands before the paths.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Hotline => hotline::routes::API,
+            Self::Bare => "/bare",
+            Self::Plain => "/plain",
+            Self::SameSql => "/same-sql",
+        }
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Hotline => "Hotline",
+            Self::Bare => "(a) bare handler",
+            Self::Plain => "(b) transaction",
+            Self::SameSql => "(c) same SQL",
+        }
+    }
+}
+
+/// A ratio that is aimed at: this many times the requests a second of the yardstick.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Aim {
+    pub server: Server,
+    pub at_least: f64,
+}
+
+impl Scenario {
+    pub const ALL: [Self; 10] = [
+        Self::Send,
+        Self::SendKeyed,
+        Self::Open,
+        Self::Close,
+        Self::Read,
+        Self::List100,
+        Self::List20,
+        Self::Say,
+        Self::Mix,
+        Self::HalfLoad,
+    ];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::SendKeyed => "send, keyed",
+            Self::Open => "open a ticket",
+            Self::Close => "close with wrap-up",
+            Self::Read => "read a ticket",
+            Self::List100 => "list of 100",
+            Self::List20 => "list of 20",
+            Self::Say => "visitor's message",
+            Self::Mix => "mix",
+            Self::HalfLoad => "send at half load",
+        }
+    }
+
+    /// The script that asks.
+    pub fn script(self) -> &'static str {
+        match self {
+            Self::Send | Self::HalfLoad => "send",
+            Self::SendKeyed => "send_keyed",
+            Self::Open => "open",
+            Self::Close => "close",
+            Self::Read => "read",
+            Self::List100 => "list_100",
+            Self::List20 => "list_20",
+            Self::Say => "say",
+            Self::Mix => "mix",
+        }
+    }
+
+    /// Who is measured, in turn.
+    pub fn servers(self) -> &'static [Server] {
+        match self {
+            Self::Send | Self::SendKeyed => &[Server::Hotline, Server::Bare, Server::Plain],
+            Self::List100 | Self::List20 => &[Server::Hotline, Server::SameSql],
+            _ => &[Server::Hotline, Server::Bare],
+        }
+    }
+
+    /// What is aimed at, against each of them.
+    pub fn aims(self) -> &'static [Aim] {
+        match self {
+            Self::Send => &[Aim { server: Server::Bare, at_least: 0.5 }, Aim { server: Server::Plain, at_least: 5.0 }],
+            Self::Read => &[Aim { server: Server::Bare, at_least: 0.8 }],
+            Self::List100 | Self::List20 => &[Aim { server: Server::SameSql, at_least: 0.9 }],
+            _ => &[],
+        }
+    }
+
+    /// Messages that one answered request leaves in the table: what was counted is looked for there.
+    pub fn messages(self) -> Option<u64> {
+        match self {
+            Self::Send | Self::SendKeyed | Self::Say | Self::HalfLoad => Some(1),
+            Self::Open | Self::Close | Self::Read | Self::List100 | Self::List20 => Some(0),
+            Self::Mix => None,
+        }
+    }
+
+    /// Whether each of its subjects can be used once only, so that there is no warming up.
+    pub fn uses_up(self) -> bool {
+        matches!(self, Self::Open | Self::Close)
+    }
+}

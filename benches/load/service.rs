@@ -1,0 +1,167 @@
+//! The `hotline` binary as its users run it, on a folder of its own.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::Outcome;
+
+/// A process that serves; stopped as a user stops it when it is dropped.
+pub struct Service {
+    child: Child,
+    folder: PathBuf,
+    pub address: SocketAddr,
+    pub metrics: SocketAddr,
+}
+
+/// Longer than any run.
+pub const NEVER_S: u64 = 24 * 3600;
+
+/// Options of every service that is measured: no limit of requests, and sessions that outlast the run. All others, but
+/// when actors are idle, are the defaults.
+const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0", "--session-idle-after-s", "86400"];
+
+impl Service {
+    /// Starts, and answers when it is ready.
+    pub fn start(folder: &Path, idle_after_s: u64) -> Outcome<Self> {
+        // The listener of the figures tells nobody its port, so it is given one that was free just now.
+        let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let log = std::fs::File::create(folder.join("service.log"))?;
+        let mut child = hotline(folder, &["serve"])?
+            .args(OPTIONS)
+            .args(["--metrics-listen", &metrics.to_string(), "--idle-after-s", &idle_after_s.to_string()])
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let Some(address) = line.trim().strip_prefix("hotline is ready on http://") else {
+            child.wait()?;
+            return Err(format!("the service did not start: {}", log_of(folder)).into());
+        };
+        Ok(Self { child, folder: folder.to_owned(), address: address.parse()?, metrics })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end, and fails when it did not flush everything.
+    pub fn stop(mut self) -> Outcome<()> {
+        self.terminate()?;
+        let status = self.child.wait()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("the service ended with {status}: {}", log_of(&self.folder)).into())
+    }
+
+    fn terminate(&self) -> Outcome<()> {
+        Ok(kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGTERM)?)
+    }
+
+    /// The figures it shows of itself.
+    pub async fn figures(&self, http: &reqwest::Client) -> Outcome<Figures> {
+        let text =
+            http.get(format!("http://{}/metrics", self.metrics)).send().await?.error_for_status()?.text().await?;
+        Ok(Figures(text))
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait()
+            && self.terminate().is_ok()
+        {
+            // Its PostgreSQL ends with it, before the folder goes.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What `/metrics` said.
+pub struct Figures(String);
+
+impl Figures {
+    /// A sample by its name and labels, as written.
+    pub fn value(&self, sample: &str) -> Outcome<f64> {
+        let line = self.0.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+        Ok(line.ok_or_else(|| format!("no figure {sample}"))?.parse()?)
+    }
+
+    /// Requests that were answered with an error, by route and status.
+    pub fn refused(&self) -> Vec<&str> {
+        let is_refused = |line: &&str| {
+            line.starts_with("hotline_http_requests_total{")
+                && (line.contains("status=\"4") || line.contains("status=\"5"))
+                && !line.ends_with(" 0")
+        };
+        self.0.lines().filter(is_refused).collect()
+    }
+}
+
+/// A command of the binary that was built with this one.
+fn hotline(folder: &Path, arguments: &[&str]) -> Outcome<Command> {
+    let here = std::env::current_exe()?;
+    let profile = here.parent().and_then(Path::parent).ok_or("where this was built is not known")?;
+    let binary = profile.join("hotline");
+    if !binary.exists() {
+        return Err(format!("{} is not built; `make load` builds it", binary.display()).into());
+    }
+    let mut command = Command::new(binary);
+    // What the caller's shell says of Hotline is not what is measured.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("HOTLINE_") && name != "HOTLINE_PG_BIN") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).arg("--data-dir").arg(folder).current_dir(folder).stdin(Stdio::null());
+    command.env_remove("RUST_LOG");
+    Ok(command)
+}
+
+/// Runs a command that ends, and reads its answer.
+pub fn tell(folder: &Path, arguments: &[&str]) -> Outcome<Value> {
+    let output = hotline(folder, arguments)?.arg("--json").output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("hotline {}: {}", arguments.join(" "), said.trim()).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The end of what the service has logged.
+fn log_of(folder: &Path) -> String {
+    let log = std::fs::read_to_string(folder.join("service.log")).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_found_by_its_whole_name() {
+        let figures = Figures("# HELP x\nlag_seconds_total 7\nlag_seconds 0.25\nhot{kind=\"tickets\"} 3\n".to_owned());
+        assert!(figures.value("lag_seconds").is_ok_and(|value| value == 0.25));
+        assert!(figures.value("hot{kind=\"tickets\"}").is_ok_and(|value| value == 3.0));
+        assert!(figures.value("hot").is_err());
+    }
+
+    #[test]
+    fn only_errors_count_as_refused() {
+        let line = |status: u16, count: u32| {
+            format!("hotline_http_requests_total{{route=\"/x\",method=\"GET\",status=\"{status}\"}} {count}")
+        };
+        let figures = Figures([line(200, 5), line(404, 0), line(409, 2), line(503, 1)].join("\n"));
+        assert_eq!(figures.refused(), [line(409, 2), line(503, 1)]);
+    }
+}

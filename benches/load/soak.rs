@@ -1,0 +1,152 @@
+//! `load soak`: the mix for long, as fast as it goes. Memory must stop growing, and the tables must keep up.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::figures::{Round, Verdict};
+use crate::generator::Load;
+use crate::machine::Machine;
+use crate::options::{Shared, Soak};
+use crate::scenario::{Scenario, Server};
+use crate::stage::Stage;
+use crate::{Outcome, report};
+
+/// How often is looked, and how many looks make a sample.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const LOOKS_A_SAMPLE: usize = 5;
+
+/// Growth of memory in a minute, as a part of what there is, at which it counts as steady: half a percent is what
+/// buffers and the allocator move about by themselves. Taken over the second half.
+const GROWTH_A_MINUTE_MAX: f64 = 0.005;
+
+/// How old the oldest change may be that is not in the tables.
+const LAG_MAX_S: f64 = 1.0;
+
+/// How things stood at one moment.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sample {
+    pub at_s: f64,
+    pub hotline_bytes: u64,
+    pub postgres_bytes: u64,
+    /// The most that was seen since the sample before.
+    pub lag_s_max: f64,
+    pub pending_max: f64,
+    pub hot_tickets: f64,
+    pub hot_sessions: f64,
+}
+
+/// What `load soak` has measured.
+#[derive(Debug, Serialize)]
+pub struct Soaked {
+    pub machine: Machine,
+    pub seconds: u64,
+    pub connections: u32,
+    pub tickets: usize,
+    pub round: Round,
+    pub samples: Vec<Sample>,
+}
+
+pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
+    let stage = Stage::set(shared.tickets, 0).await?;
+    let subjects = stage.subjects(&[], &[])?;
+    let load = Load {
+        scenario: Scenario::Mix,
+        server: Server::Hotline,
+        address: stage.address(Server::Hotline),
+        subjects: &subjects,
+        connections: options.connections,
+        time: Duration::from_secs(options.seconds),
+        rate: None,
+    };
+    let mut samples = Vec::new();
+    let round = {
+        let mut measured = pin!(stage.measure(&load));
+        let began = Instant::now();
+        loop {
+            let sample = pin!(sample(&stage, began));
+            tokio::select! {
+                round = &mut measured => break round?,
+                sample = sample => samples.push(sample?),
+            }
+        }
+    };
+    let machine = Machine::here(stage.postgres_version().await?)?;
+    stage.clear().await?;
+    let soaked = Soaked {
+        machine,
+        seconds: options.seconds,
+        connections: options.connections,
+        tickets: shared.tickets,
+        round,
+        samples,
+    };
+    report::soak(&soaked, shared.keep)
+}
+
+async fn sample(stage: &Stage, began: Instant) -> Outcome<Sample> {
+    let (mut lag_s_max, mut pending_max) = (0.0_f64, 0.0_f64);
+    for _ in 0..LOOKS_A_SAMPLE {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        lag_s_max = lag_s_max.max(stage.figure("hotline_flush_lag_seconds").await?);
+        pending_max = pending_max.max(stage.figure("hotline_flush_pending_entries").await?);
+    }
+    let memory = stage.watched.memory()?;
+    Ok(Sample {
+        at_s: began.elapsed().as_secs_f64(),
+        hotline_bytes: memory.hotline_bytes,
+        postgres_bytes: memory.postgres_bytes,
+        lag_s_max,
+        pending_max,
+        hot_tickets: stage.figure("hotline_actors_hot{kind=\"tickets\"}").await?,
+        hot_sessions: stage.figure("hotline_actors_hot{kind=\"sessions\"}").await?,
+    })
+}
+
+impl Soaked {
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let half = &self.samples[self.samples.len() / 2..];
+        let points: Vec<(f64, f64)> =
+            half.iter().map(|sample| (sample.at_s / 60.0, sample.hotline_bytes as f64)).collect();
+        let mean = points.iter().map(|(_, bytes)| bytes).sum::<f64>() / points.len() as f64;
+        let growth = slope(&points) / mean;
+        let lag_s = self.samples.iter().map(|sample| sample.lag_s_max).fold(0.0, f64::max);
+        vec![
+            Verdict {
+                what: "memory, over the second half".to_owned(),
+                aim: format!("grows by at most {:.1} % a minute", GROWTH_A_MINUTE_MAX * 100.0),
+                measured: format!("{:+.2} % a minute of {:.0} MiB", growth * 100.0, mean / 1024.0 / 1024.0),
+                is_met: growth <= GROWTH_A_MINUTE_MAX,
+            },
+            Verdict {
+                what: "the tables".to_owned(),
+                aim: format!("at most {LAG_MAX_S} s behind"),
+                measured: format!("{lag_s:.2} s"),
+                is_met: lag_s < LAG_MAX_S,
+            },
+        ]
+    }
+}
+
+/// The straight line that fits best: how much it rises for one step to the right.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let (rise, run) = points
+        .iter()
+        .fold((0.0, 0.0), |(rise, run), point| (rise + (point.0 - x) * (point.1 - y), run + (point.0 - x).powi(2)));
+    rise / run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_through_noise_has_its_slope() {
+        let points: Vec<(f64, f64)> =
+            (0..100).map(|x| (f64::from(x), 3.0 * f64::from(x) + if x % 2 == 0 { 0.5 } else { -0.5 })).collect();
+        assert!((slope(&points) - 3.0).abs() < 0.01);
+    }
+}

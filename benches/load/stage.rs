@@ -1,0 +1,219 @@
+//! Everything that runs while something is measured: Hotline on a private PostgreSQL as it starts one itself, the
+//! yardsticks, and the ids to work on. Gone with its folder.
+
+use std::fs::Permissions;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::{PgPool, pool};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::answers::Answers;
+use crate::figures::Round;
+use crate::generator::Load;
+use crate::scenario::Server;
+use crate::seed::{Api, Company};
+use crate::service::{NEVER_S, Service};
+use crate::usage::Watched;
+use crate::yardstick::{self, Process, Settings};
+use crate::{Failure, Outcome, disk, subjects};
+
+/// How long the tables may be behind after a measurement before it counts as a defect.
+const SETTLE_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// How often it is looked whether they still are.
+const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The database of the yardstick (b), beside Hotline's.
+const PLAIN_DATABASE: &str = "plain";
+
+/// In the order in which it is taken down.
+pub struct Stage {
+    yardstick: Process,
+    pub service: Service,
+    pub company: Company,
+    pub api: Api,
+    /// Hotline's tables.
+    pub db: PgPool,
+    /// Those of (b).
+    plain: PgPool,
+    /// Contacts without a ticket.
+    pub pool: Vec<i64>,
+    pub watched: Watched,
+    http: reqwest::Client,
+    folder: TempDir,
+}
+
+/// A folder that the PostgreSQL user may enter as well, on a disk.
+pub fn folder() -> Outcome<TempDir> {
+    let folder = tempfile::Builder::new().prefix("hotline-load-").tempdir()?;
+    disk::check(folder.path())?;
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
+    Ok(folder)
+}
+
+/// Hotline's private PostgreSQL, while it runs.
+pub async fn visit(folder: &Path) -> Outcome<Cluster> {
+    Ok(Cluster::open(ClusterOptions::new(folder)).await?)
+}
+
+impl Stage {
+    /// Starts and seeds it all. `pool`: how many contacts without a ticket.
+    pub async fn set(tickets: usize, pool_size: usize) -> Outcome<Self> {
+        let folder = folder()?;
+        let began = Instant::now();
+        // Actors stay hot for the whole run: which of them are is no accident then.
+        let service = Service::start(folder.path(), NEVER_S)?;
+        let (mut company, api) = Company::create(folder.path(), &service).await?;
+        let channel = company.channel;
+        company.converse(&api, channel, tickets).await?;
+
+        let cluster = visit(folder.path()).await?;
+        let options = cluster.connect_options();
+        let db = pool::connect(options.clone());
+        // One more, whose ticket is opened and closed for the answers to both.
+        let mut pool = company.pool(&db, pool_size + 1).await?;
+        let spare = pool.pop().ok_or("no contact was made")?;
+        let answers = Answers::take(&api, &company, spare).await?;
+        let plain = yardstick::prepare(&db, options.database(PLAIN_DATABASE), &company).await?;
+        let settings = Settings {
+            database_url: cluster.url(),
+            plain_database: PLAIN_DATABASE.to_owned(),
+            company: company.id,
+            answers,
+        };
+        let yardstick = Process::start(folder.path(), &settings)?;
+        sqlx::query("vacuum analyze").execute(&db).await?;
+        let postgres = cluster.pid().ok_or("PostgreSQL has no process")?;
+        let watched = Watched { hotline: service.pid(), postgres, yardstick: Some(yardstick.pid()) };
+        let http = reqwest::Client::new();
+        let stage = Self { yardstick, service, company, api, db, plain, pool, watched, http, folder };
+        stage.settle().await?;
+        eprintln!("{tickets} tickets, {pool_size} contacts beside them: made in {:.1?}", began.elapsed());
+        Ok(stage)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes what the scripts work on.
+    pub fn subjects(&self, contacts: &[i64], closing: &[i64]) -> Outcome<PathBuf> {
+        let path = self.folder.path().join("subjects.lua");
+        subjects::write(&path, &self.company, contacts, closing)?;
+        Ok(path)
+    }
+
+    /// Where a server answers.
+    pub fn address(&self, server: Server) -> SocketAddr {
+        if server == Server::Hotline { self.service.address } else { self.yardstick.address }
+    }
+
+    /// Runs it, and fails unless everything was answered well and is in the tables.
+    pub async fn measure(&self, load: &Load<'_>) -> Outcome<Round> {
+        let messages = self.messages(load.server).await?;
+        let before = self.watched.cpu()?;
+        let counted = load.run().await?;
+        let cpu = self.watched.cpu()?.since(before);
+        let memory = self.watched.memory()?;
+        let behind_s = self.settle().await?.as_secs_f64();
+        let what = format!("{} on {}", load.scenario.title(), load.server.title());
+        if counted.errors.total() > 0 {
+            return Err(self.errors(&format!("{what}: {:?}", counted.errors)).await);
+        }
+        if counted.requests == 0 {
+            return Err(format!("{what}: nothing was answered").into());
+        }
+        if let (Some(each), Some(before), Some(after)) =
+            (load.scenario.messages(), messages, self.messages(load.server).await?)
+        {
+            // What was asked for at the very end was carried out, but nobody waited for the answer.
+            let least = counted.requests * each;
+            let most = (counted.requests + u64::from(load.connections)) * each;
+            let made = u64::try_from(after - before)?;
+            if !(least..=most).contains(&made) {
+                return Err(format!("{what}: {least} were answered, {made} are in the table").into());
+            }
+        }
+        Ok(Round { counted, cpu, memory, behind_s })
+    }
+
+    /// Messages in the tables of a server that has some.
+    async fn messages(&self, server: Server) -> Outcome<Option<i64>> {
+        let db = match server {
+            Server::Hotline => &self.db,
+            Server::Plain => &self.plain,
+            Server::Bare | Server::SameSql => return Ok(None),
+        };
+        Ok(Some(sqlx::query_scalar("select count(*) from messages").fetch_one(db).await?))
+    }
+
+    /// Which requests were refused, as far as the service knows.
+    async fn errors(&self, what: &str) -> Failure {
+        match self.service.figures(&self.http).await {
+            Ok(figures) => format!("{what}\n{}", figures.refused().join("\n")).into(),
+            Err(failure) => format!("{what}; and the service shows no figures: {failure}").into(),
+        }
+    }
+
+    /// A figure the service shows.
+    pub async fn figure(&self, sample: &str) -> Outcome<f64> {
+        self.service.figures(&self.http).await?.value(sample)
+    }
+
+    /// Waits until the tables hold everything: what is behind would run on into the next measurement.
+    pub async fn settle(&self) -> Outcome<Duration> {
+        let began = Instant::now();
+        while self.figure("hotline_flush_pending_entries").await? > 0.0 {
+            if began.elapsed() > SETTLE_TIME_MAX {
+                return Err(format!("the tables are behind after {SETTLE_TIME_MAX:?}").into());
+            }
+            tokio::time::sleep(SETTLE_INTERVAL).await;
+        }
+        Ok(began.elapsed())
+    }
+
+    /// The tickets of the pool that are open.
+    pub async fn opened(&self) -> Outcome<Vec<i64>> {
+        let sql =
+            "select id from tickets where company_id = $1 and status = 'open' and contact_id = any($2) order by id";
+        Ok(sqlx::query_scalar(sql).bind(self.company.id).bind(&self.pool).fetch_all(&self.db).await?)
+    }
+
+    /// Closes those that are still open.
+    pub async fn close_opened(&self) -> Outcome<()> {
+        let wrapup = json!({"wrapupTypeId": self.company.wrapup_type});
+        let close = |ticket: &i64| (format!("/tickets/{ticket}/close"), wrapup.clone());
+        self.api.each(self.opened().await?, close).await?;
+        self.settle().await?;
+        Ok(())
+    }
+
+    /// Reopens what the mix left closed, so that it begins as it did before.
+    pub async fn reopen_changed(&self) -> Outcome<()> {
+        let (changing, _) = subjects::split(&self.company.tickets);
+        let sql = "select id from tickets where company_id = $1 and status = 'closed' and id = any($2)";
+        let closed: Vec<i64> = sqlx::query_scalar(sql).bind(self.company.id).bind(changing).fetch_all(&self.db).await?;
+        self.api.each(closed, |ticket| (format!("/tickets/{ticket}/reopen"), json!({}))).await?;
+        self.settle().await?;
+        Ok(())
+    }
+
+    pub async fn postgres_version(&self) -> Outcome<String> {
+        Ok(sqlx::query_scalar("show server_version").fetch_one(&self.db).await?)
+    }
+
+    /// Takes it down, and fails when the service did not end well.
+    pub async fn clear(self) -> Outcome<()> {
+        let Self { yardstick, service, db, plain, folder, .. } = self;
+        drop(yardstick);
+        db.close().await;
+        plain.close().await;
+        service.stop()?;
+        Ok(folder.close()?)
+    }
+}

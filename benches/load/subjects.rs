@@ -1,0 +1,37 @@
+//! What the scripts work on, as a file they read.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::Outcome;
+use crate::seed::Company;
+
+/// Of every so many tickets, how many change their state in the mix; the others are written to and read.
+const CHANGING: (usize, usize) = (2, 10);
+
+/// Writes the file. `contacts` have no open ticket; `closing` are tickets to be closed.
+pub fn write(path: &Path, company: &Company, contacts: &[i64], closing: &[i64]) -> Outcome<()> {
+    let (changing, steady) = split(&company.tickets);
+    let mut lua = String::from("return {\n");
+    writeln!(lua, "host = \"localhost\", key = {:?},", company.key)?;
+    writeln!(lua, "channel = {}, wrapup_type = {}, user = {},", company.channel, company.wrapup_type, company.user)?;
+    for (name, ids) in [("tickets", steady), ("changing", changing), ("contacts", contacts), ("closing", closing)] {
+        list(&mut lua, name, ids.iter())?;
+    }
+    list(&mut lua, "sessions", company.sessions.iter().map(|id| format!("{id:?}")))?;
+    lua.push_str("}\n");
+    Ok(std::fs::write(path, lua)?)
+}
+
+/// The tickets whose state changes in the mix, and the others.
+pub fn split(tickets: &[i64]) -> (&[i64], &[i64]) {
+    tickets.split_at(tickets.len() * CHANGING.0 / CHANGING.1)
+}
+
+fn list(lua: &mut String, name: &str, items: impl Iterator<Item = impl std::fmt::Display>) -> std::fmt::Result {
+    write!(lua, "{name} = {{")?;
+    for item in items {
+        write!(lua, "{item},")?;
+    }
+    lua.write_str("},\n")
+}

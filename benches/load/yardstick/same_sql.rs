@@ -1,0 +1,69 @@
+//! (c) The list of tickets without the service around it: Hotline's own statement over a pool like its own, into the
+//! same rows, and the same JSON of them. No token, no filter beyond status, no waiting for what was acknowledged before.
+
+use std::sync::Arc;
+
+use actix_web::error::ErrorInternalServerError;
+use actix_web::web::{self, Data, Query, ServiceConfig};
+use actix_web::{Error, HttpResponse};
+use hotline::api::tickets::Ticket;
+use hotline_actors::directory::RELOAD_EVERY;
+use hotline_actors::{Directory, Organization, tickets as live};
+use hotline_persistence::select::Page;
+use hotline_persistence::tables::tickets::{self, TicketFilter, TicketStatus};
+use hotline_persistence::{CompanyId, PgPool, pool};
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgConnectOptions;
+
+use crate::Outcome;
+use crate::scenario::Server;
+
+/// Hotline's tables, and the names that are shown with a ticket.
+pub struct Tables {
+    db: PgPool,
+    company: CompanyId,
+    organization: Arc<Organization>,
+}
+
+impl Tables {
+    pub async fn open(options: PgConnectOptions, company: i64) -> Outcome<Self> {
+        let (db, company) = (pool::connect(options), CompanyId(company));
+        let organization = Directory::load(&db, RELOAD_EVERY).await?.company(company).ok_or("no such company")?;
+        Ok(Self { db, company, organization })
+    }
+}
+
+pub fn routes(services: &mut ServiceConfig) {
+    services.service(web::scope(Server::SameSql.prefix()).route("/tickets", web::get().to(list)));
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    status: String,
+    per_page: i64,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    data: Vec<Ticket>,
+    meta: Meta,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    page: i64,
+    per_page: i64,
+    has_more: bool,
+}
+
+async fn list(tables: Data<Tables>, asked: Query<Asked>) -> Result<HttpResponse, Error> {
+    let status = if asked.status == "open" { TicketStatus::Open } else { TicketStatus::Closed };
+    let filter = TicketFilter { status: Some(status), ..TicketFilter::default() };
+    let page = Page { number: 1, size: asked.per_page, descending: false };
+    let listed = tickets::list(&tables.db, tables.company, &filter, page).await.map_err(ErrorInternalServerError)?;
+    let show = |row| Ticket::of(&tables.organization, &live::Ticket::loaded(row, false));
+    let meta = Meta { page: page.number, per_page: page.size, has_more: listed.has_more };
+    Ok(HttpResponse::Ok().json(Listed { data: listed.rows.into_iter().map(show).collect(), meta }))
+}

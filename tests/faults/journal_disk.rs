@@ -1,0 +1,144 @@
+//! The journal's disk is full, read-only, slow, and fails.
+
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::checker::check;
+use crate::mix::Mix;
+use crate::rig::{Needs, Rig};
+use crate::shim::Knob;
+use crate::summary::Row;
+use crate::support::{Reply, eventually};
+
+const CHANGES_MIN: u64 = 100;
+const FAILED_SYNCS: usize = 3;
+
+/// What each sync takes longer on the slow disk, and for how long it is slow.
+const SYNC_DELAY: Duration = Duration::from_millis(50);
+const SLOW_TIME: Duration = Duration::from_secs(8);
+
+async fn start() -> Rig {
+    Rig::with(Needs { shim: true, ..Needs::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a fault run: make faults"]
+async fn the_disk_of_the_journal_is_full_for_a_while() {
+    let row = Row::begin(
+        7,
+        "no room for another journal segment under load (ENOSPC)",
+        "changes are refused with `503` and `Retry-After`, reads go on; once there is room, changes are taken again",
+    );
+    let mut rig = start().await;
+    let mix = Mix::begin(&rig).await;
+    mix.progress(CHANGES_MIN).await;
+    rig.shim().set(Knob::GrowErrno, Errno::ENOSPC as i64);
+    eventually("the journal meets the full disk", || async { !rig.part("journal").await }).await;
+    let (api, ticket) = (rig.api(), mix.some_ticket());
+    let refused = api.post(&format!("/tickets/{ticket}/close"), json!({})).await;
+    refused.error(503, "ERR_API_UNAVAILABLE");
+    assert!(refused.headers.contains_key("retry-after"));
+    for list in ["/tickets", "/messages", "/contacts"] {
+        let began = Instant::now();
+        api.get(list).await.data(200);
+        assert!(began.elapsed() < Duration::from_secs(5), "{list} took {:?}", began.elapsed());
+    }
+    assert_eq!(Reply::of(api.anonymous(Method::GET, "/health/live")).await.status, 200);
+    rig.shim().set(Knob::GrowErrno, 0);
+    let began = Instant::now();
+    eventually("the journal has room again", || async { rig.part("journal").await }).await;
+    let back = began.elapsed();
+    mix.progress(CHANGES_MIN).await;
+    let told = mix.unavailable();
+    let record = mix.end(&rig).await;
+    let verdict = check(&record, &mut rig).await;
+    assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
+    row.end(
+        &verdict,
+        &format!("lists answered meanwhile, {told} told to come back; changes were taken {back:.1?} after"),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a fault run: make faults"]
+async fn the_disk_of_the_journal_becomes_read_only() {
+    let row = Row::begin(
+        8,
+        "the journal's disk read-only under load (EROFS)",
+        "memory is ahead of the disk: the process ends with status 1 and answers nobody; it does not start until the disk \
+         can be written, and then has all that was answered",
+    );
+    let mut rig = start().await;
+    let mix = Mix::begin(&rig).await;
+    mix.progress(CHANGES_MIN).await;
+    rig.shim().set(Knob::ChangeErrno, Errno::EROFS as i64);
+    let (status, log) = rig.died();
+    assert_eq!(status.code(), Some(1), "{status}: {log}");
+    assert!(log.contains("nothing can be made durable any more"), "{log}");
+    let refused = rig.try_serve().expect_err("it serves on a disk it cannot write");
+    let said = refused.lines().last().unwrap_or_default().to_owned();
+    assert!(refused.contains("journal"), "the start does not say what it cannot write: {refused}");
+    rig.shim().set(Knob::ChangeErrno, 0);
+    let replayed = rig.serve();
+    mix.progress(CHANGES_MIN).await;
+    let record = mix.end(&rig).await;
+    let verdict = check(&record, &mut rig).await;
+    row.end(&verdict, &format!("ended with status 1; the start was refused: `{said}`; {replayed} entries replayed"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a fault run: make faults"]
+async fn the_disk_of_the_journal_is_slow() {
+    let row = Row::begin(
+        9,
+        "each sync of the journal 50 ms slower, for 8 s",
+        "answers take longer, nobody is refused, and what waits shares a sync",
+    );
+    let mut rig = start().await;
+    let mix = Mix::begin(&rig).await;
+    mix.progress(CHANGES_MIN).await;
+    rig.shim().set(Knob::SyncDelayUs, i64::try_from(SYNC_DELAY.as_micros()).expect("a delay"));
+    let (before, syncs) = (mix.acknowledged(), rig.shim().get(Knob::Syncs));
+    tokio::time::sleep(SLOW_TIME).await;
+    let changes = mix.acknowledged() - before;
+    let syncs = rig.shim().get(Knob::Syncs) - syncs;
+    rig.shim().set(Knob::SyncDelayUs, 0);
+    mix.progress(CHANGES_MIN).await;
+    let unavailable = mix.unavailable();
+    let record = mix.end(&rig).await;
+    let verdict = check(&record, &mut rig).await;
+    assert_eq!((verdict.unknown, unavailable), (0, 0), "a slow disk is no reason to refuse");
+    assert!(syncs > 0 && changes > syncs.unsigned_abs(), "{changes} changes took {syncs} syncs");
+    let seen = format!("{changes} changes with {syncs} syncs meanwhile; slowest answer {:.1?}", record.slowest);
+    row.end(&verdict, &seen);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a fault run: make faults"]
+async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
+    let row = Row::begin(
+        10,
+        "`fdatasync` of the journal fails under load, 3 times (EIO), and what was written is lost",
+        "memory is ahead of the disk: the process ends with status 1 and answers nobody; the next start has all that was \
+         answered",
+    );
+    let mut rig = start().await;
+    let mix = Mix::begin(&rig).await;
+    for _ in 0..FAILED_SYNCS {
+        mix.progress(CHANGES_MIN).await;
+        rig.shim().set(Knob::SyncErrno, Errno::EIO as i64);
+        let (status, log) = rig.died();
+        assert_eq!(status.code(), Some(1), "{status}: {log}");
+        assert!(log.contains("nothing can be made durable any more"), "{log}");
+        rig.shim().set(Knob::SyncErrno, 0);
+        rig.serve();
+    }
+    mix.progress(CHANGES_MIN).await;
+    let record = mix.end(&rig).await;
+    let verdict = check(&record, &mut rig).await;
+    let seen = format!("ended with status 1 each time and started again; {} calls repeated", record.repeats);
+    row.end(&verdict, &seen);
+}

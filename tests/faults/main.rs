@@ -1,0 +1,27 @@
+//! Fault runs: the real binary, driven over HTTP, while the ground below it gives way.
+//!
+//! `make faults` runs them, one at a time and within ten minutes; `make test` leaves them out. Each run is a mixed load
+//! (`mix`) that keeps a record of every answer (`record`), a fault in the middle of it, and a comparison of the record
+//! with the service and with PostgreSQL (`checker`). What was promised and what was seen become a row of
+//! `target/faults/summary.md`. Faults of disk and clock come from `shim.c`, which is preloaded into the service alone;
+//! those of PostgreSQL are signals and a small file system. What cannot be run here is a row as well, and says why.
+#![cfg(target_os = "linux")] // The shim is preloaded, and processes are found in /proc.
+#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod checker;
+mod mix;
+mod raw;
+mod record;
+mod rig;
+mod shim;
+mod summary;
+
+mod clock;
+mod connections;
+mod database;
+mod journal_disk;
+mod killed;
+mod oversized;

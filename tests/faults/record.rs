@@ -1,0 +1,84 @@
+//! What the load was answered, call by call: the one side of every comparison.
+
+use std::time::Duration;
+
+/// What was asked for. Only what changes something is recorded; reads are held against the record at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Open,
+    Send,
+    Say,
+    Transfer,
+    Close,
+    Reopen,
+}
+
+/// One call, and what became of it.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub deed: Deed,
+    /// Whose conversation.
+    pub conversation: usize,
+    /// The ticket that was named; openings and visitors name none.
+    pub ticket: Option<i64>,
+    /// Said, noted and used as a key: no two calls have the same.
+    pub label: String,
+    /// Whether the label was sent as an idempotency key.
+    pub keyed: bool,
+    /// When it was asked and when it was answered, on one clock that counts calls: what was answered before another
+    /// was asked came first.
+    pub asked: u64,
+    pub answered: u64,
+    pub outcome: Outcome,
+}
+
+/// What the caller knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A success: the message or ticket it named, and its ticket.
+    Acknowledged { id: i64, ticket: i64 },
+    /// An error: nothing was changed.
+    Refused(u16),
+    /// No answer: it happened or did not, but not twice.
+    Unknown,
+}
+
+impl Call {
+    /// Whether it may be asked again until it is answered, and has happened once then.
+    pub fn is_repeatable(&self) -> bool {
+        self.keyed || self.deed == Deed::Say
+    }
+
+    pub fn is_unknown(&self) -> bool {
+        self.outcome == Outcome::Unknown
+    }
+
+    /// The id and the ticket of a success.
+    pub fn acknowledged(&self) -> Option<(i64, i64)> {
+        match self.outcome {
+            Outcome::Acknowledged { id, ticket } => Some((id, ticket)),
+            Outcome::Refused(_) | Outcome::Unknown => None,
+        }
+    }
+}
+
+/// Somebody who talks with the company.
+#[derive(Clone, Debug)]
+pub struct Person {
+    pub contact: i64,
+    /// On the webchat; none: on the phone.
+    pub session: Option<String>,
+}
+
+/// Everything one load was answered.
+pub struct Record {
+    pub people: Vec<Person>,
+    pub calls: Vec<Call>,
+    /// What contradicted the record while it was made.
+    pub contradictions: Vec<String>,
+    /// Reads that were answered, and calls that were repeated.
+    pub reads: u64,
+    pub repeats: u64,
+    /// The longest anybody waited for an answer.
+    pub slowest: Duration,
+}

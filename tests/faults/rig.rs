@@ -1,0 +1,243 @@
+//! The service under fault: a process, its data folder, the database, and the door through which callers find it again
+//! after a restart.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::str::FromStr;
+
+use hotline_persistence::PgPool;
+use hotline_persistence::postgres::Cluster;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use sqlx::postgres::PgConnectOptions;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use crate::shim::Shim;
+use crate::support::process::{Process, data_folder, serving, with_database};
+use crate::support::{Api, Company, Reply, eventually};
+
+/// Small segments: a start writes two of zeros, and a run is to see more than one. No limit of requests: the load is
+/// one company's.
+const OPTIONS: &[&str] = &["--journal-segment-kib", "256", "--rate-per-minute", "0", "--per-page-max", "1000"];
+
+/// Where the service is found.
+#[derive(Clone, Default)]
+pub struct Door {
+    /// None while it is down.
+    pub api: Option<Api>,
+    /// Which of its lives this is.
+    pub life: u64,
+    /// Whether the load ends.
+    pub over: bool,
+}
+
+/// What a run needs beside the ordinary.
+#[derive(Default)]
+pub struct Needs<'a> {
+    /// Faults of disk and clock.
+    pub shim: bool,
+    /// A PostgreSQL of the run's own, in place of the service's private one.
+    pub postgres: Option<&'a Cluster>,
+    /// File descriptors the service may have until it asks for more.
+    pub files: Option<u32>,
+}
+
+pub struct Rig {
+    pub company: Company,
+    pub door: watch::Sender<Door>,
+    /// Before the folder: a process is gone before its files are.
+    process: Option<Process>,
+    shim: Option<Shim>,
+    url: Option<String>,
+    files: Option<u32>,
+    folder: TempDir,
+}
+
+impl Rig {
+    pub async fn start() -> Self {
+        Self::with(Needs::default()).await
+    }
+
+    /// Starts the service, with a company in it.
+    pub async fn with(needs: Needs<'_>) -> Self {
+        let folder = data_folder();
+        let shim = needs.shim.then(|| Shim::compile(folder.path()));
+        let url = needs.postgres.map(Cluster::url);
+        let (door, _) = watch::channel(Door::default());
+        let process = begin(folder.path(), shim.as_ref(), url.as_deref(), needs.files);
+        let process = process.unwrap_or_else(|log| panic!("hotline does not start: {log}"));
+        let create = async |db: &PgPool| Company::create(db, "Acme").await;
+        let company = at_database(folder.path(), url.as_deref(), create).await;
+        let rig = Self { company, door, process: Some(process), shim, url, files: needs.files, folder };
+        rig.open_door();
+        let api = rig.api();
+        eventually("the company is seen", || async {
+            api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2)
+        })
+        .await;
+        rig
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn shim(&self) -> &Shim {
+        self.shim.as_ref().expect("a run with the shim")
+    }
+
+    pub fn process(&self) -> &Process {
+        self.process.as_ref().expect("the service runs")
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.process().address
+    }
+
+    pub fn api(&self) -> Api {
+        Api::new(self.address(), &self.company.key)
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        self.process.take().expect("the service runs").kill();
+        self.shut_door();
+    }
+
+    /// Waits for the service to end by itself, and answers how it did and what it had logged.
+    pub fn died(&mut self) -> (ExitStatus, String) {
+        let mut process = self.process.take().expect("the service runs");
+        let status = process.wait();
+        self.shut_door();
+        (status, process.log())
+    }
+
+    /// Starts the service again; answers how many entries it replayed.
+    pub fn serve(&mut self) -> u64 {
+        self.try_serve().unwrap_or_else(|log| panic!("hotline does not start again: {log}"))
+    }
+
+    /// The same, or what was logged by a service that does not start.
+    pub fn try_serve(&mut self) -> Result<u64, String> {
+        let process = begin(self.folder(), self.shim.as_ref(), self.url.as_deref(), self.files)?;
+        let replayed = process.replayed();
+        self.process = Some(process);
+        self.open_door();
+        Ok(replayed)
+    }
+
+    /// A clean stop; what is left is what is in the tables.
+    pub fn stop(&mut self) {
+        self.process().terminate();
+        let (status, log) = self.died();
+        assert!(status.success(), "no clean stop ({status}): {log}");
+    }
+
+    /// Does something with the database.
+    pub async fn database<T>(&self, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
+        at_database(self.folder(), self.url.as_deref(), work).await
+    }
+
+    /// Signals every process of the private PostgreSQL. The postmaster comes first when they are to stop, so that it
+    /// starts no others meanwhile.
+    pub fn signal_postgres(&self, signal: Signal) {
+        let postmaster = self.postmaster();
+        let signalled = kill(postmaster, signal);
+        assert_eq!(signalled, Ok(()), "the postmaster");
+        for child in children(postmaster) {
+            // It may have ended by itself meanwhile.
+            let _ = kill(child, signal);
+        }
+    }
+
+    pub fn postmaster(&self) -> Pid {
+        self.try_postmaster().expect("a running PostgreSQL")
+    }
+
+    /// Whether PostgreSQL was started again since.
+    pub fn has_another_postmaster(&self, than: Pid) -> bool {
+        self.try_postmaster().is_some_and(|found| found != than)
+    }
+
+    /// None while there is no private PostgreSQL.
+    fn try_postmaster(&self) -> Option<Pid> {
+        let text = std::fs::read_to_string(self.folder().join("postgres/postmaster.pid")).ok()?;
+        text.lines().next()?.parse().ok().map(Pid::from_raw)
+    }
+
+    /// Waits until lists are served.
+    pub async fn lists_are_served(&self) {
+        let api = self.api();
+        eventually("lists are served again", || async {
+            api.try_get("/tickets?perPage=1").await.is_some_and(|reply| reply.status == 200)
+        })
+        .await;
+    }
+
+    /// What `/health/ready` says of a part.
+    pub async fn part(&self, name: &str) -> bool {
+        let ready = self.api().anonymous(reqwest::Method::GET, "/health/ready");
+        Reply::of(ready).await.body["parts"][name] == "ready"
+    }
+
+    /// Kibibytes of memory, by a name in `/proc/<pid>/status`.
+    pub fn memory_kib(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process().pid())).expect("the process");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok()).expect("a figure")
+    }
+
+    fn open_door(&self) {
+        let api = Some(self.api());
+        self.door.send_modify(|door| *door = Door { api, life: door.life + 1, over: door.over });
+    }
+
+    fn shut_door(&self) {
+        self.door.send_modify(|door| door.api = None);
+    }
+}
+
+fn begin(folder: &Path, shim: Option<&Shim>, url: Option<&str>, files: Option<u32>) -> Result<Process, String> {
+    let mut command = serving(folder);
+    command.args(OPTIONS);
+    if let Some(url) = url {
+        command.args(["--database-url", url]);
+    }
+    if let Some(files) = files {
+        command = limited(&command, files);
+    }
+    if let Some(shim) = shim {
+        shim.preload(&mut command);
+    }
+    Process::start(folder, &mut command)
+}
+
+/// The same command with a lower limit of file descriptors, as most systems begin a service.
+fn limited(command: &Command, files: u32) -> Command {
+    let mut limited = Command::new("sh");
+    limited.arg("-c").arg(format!("ulimit -Sn {files} && exec \"$@\"")).arg("sh");
+    limited.arg(command.get_program()).args(command.get_args()).stdin(std::process::Stdio::null());
+    limited
+}
+
+async fn at_database<T>(folder: &Path, url: Option<&str>, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
+    let Some(url) = url else { return with_database(folder, work).await };
+    let db = hotline_persistence::pool::connect(PgConnectOptions::from_str(url).expect("a URL"));
+    let done = work(&db).await;
+    db.close().await;
+    done
+}
+
+fn children(parent: Pid) -> Vec<Pid> {
+    let is_child = |process: &Pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
+        // Behind the name in parentheses, which may hold anything: the state, then the parent.
+        let parent_of = stat.and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2)?.parse().ok());
+        parent_of == Some(parent.as_raw())
+    };
+    let names =
+        std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
+}

@@ -1,0 +1,81 @@
+//! The table that is left behind: each run is a row, and the file is whole after each of them.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::checker::Verdict;
+
+const HEAD: &str = "| fault | promised | seen | acknowledged | refused | unknown | lost | s | |\n\
+                    |---|---|---|--:|--:|--:|--:|--:|---|\n";
+
+/// How a row ends, and how the totals find it.
+const PASSED: &str = "| passed |";
+const NOT_RUN: &str = "| **not run** |";
+
+/// The row of one run. It says that the run failed until it is told otherwise.
+pub struct Row {
+    /// Its place in the table.
+    place: u32,
+    fault: &'static str,
+    promised: &'static str,
+    begun: Instant,
+}
+
+impl Row {
+    pub fn begin(place: u32, fault: &'static str, promised: &'static str) -> Self {
+        let row = Self { place, fault, promised, begun: Instant::now() };
+        row.write("it did not come to an end", "| | | | ", "| **failed** |");
+        row
+    }
+
+    /// Notes what was seen, and fails the test unless the record holds.
+    #[track_caller]
+    pub fn end(self, verdict: &Verdict, seen: &str) {
+        let Verdict { acknowledged, refused, unknown, lost, .. } = verdict;
+        let counts = format!("| {acknowledged} | {refused} | {unknown} | {lost} ");
+        let result = if verdict.contradictions.is_empty() { PASSED } else { "| **failed** |" };
+        self.write(seen, &counts, result);
+        println!("{}: {seen}; {verdict:?}", self.fault);
+        let shown = &verdict.contradictions[..verdict.contradictions.len().min(SHOWN_MAX)];
+        assert!(shown.is_empty(), "{} contradictions, among them {shown:#?}", verdict.contradictions.len());
+    }
+
+    /// The run is not possible on this machine.
+    pub fn not_run(self, why: &str) {
+        println!("NOT RUN: {}: {why}", self.fault);
+        self.write(why, "| | | | ", NOT_RUN);
+    }
+
+    fn write(&self, seen: &str, counts: &str, result: &str) {
+        let Self { place, fault, promised, begun } = self;
+        let seen = seen.replace(['|', '\n'], " ");
+        let row = format!("| {fault} | {promised} | {seen} {counts}| {:.0} {result}\n", begun.elapsed().as_secs_f64());
+        let folder = folder();
+        let rows = folder.join("rows");
+        fs::create_dir_all(&rows).expect("the summary's folder");
+        fs::write(rows.join(format!("{place:02}.md")), row).expect("a row");
+        fs::write(folder.join("summary.md"), summary(&rows)).expect("the summary");
+    }
+}
+
+/// Contradictions a failure shows; the first ones tell the most.
+const SHOWN_MAX: usize = 20;
+
+/// Beside everything else that is built and measured.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join("faults")
+}
+
+fn summary(rows: &Path) -> String {
+    let mut files: Vec<PathBuf> = fs::read_dir(rows).expect("rows").map(|row| row.expect("a row").path()).collect();
+    files.sort();
+    let rows: String = files.iter().map(|row| fs::read_to_string(row).expect("a row")).collect();
+    let count = |end: &str| rows.lines().filter(|row| row.ends_with(end)).count();
+    let (passed, not_run) = (count(PASSED), count(NOT_RUN));
+    let failed = files.len() - passed - not_run;
+    let mut text = format!("# Fault runs\n\n{HEAD}{rows}\n");
+    writeln!(text, "{} runs: {passed} passed, {failed} failed, {not_run} not run.", files.len()).expect("a string");
+    text
+}
