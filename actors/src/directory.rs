@@ -172,6 +172,8 @@ impl Directory {
     /// The channel with this public key, or none.
     pub fn channel(&self, public_key: &str) -> Option<(CompanyId, ChannelId)> {
         self.inner.public_keys.get(public_key).map(|channel| *channel)
+    }
+
     /// The channel with this public key, and its company, or none.
     pub fn channel_with_key(&self, public_key: &str) -> Option<(Arc<Organization>, ChannelId)> {
         let (company, channel) = self.inner.public_keys.get(public_key).map(|known| *known)?;

@@ -108,16 +108,13 @@ impl Sockets {
 }
 
 impl Handler<Counted<Attach>> for VisitorSession {
-    type Result = ResponseFuture<Result<Option<Attached>, Refusal>>;
+    type Result = ();
 
-    fn handle(&mut self, attach: Counted<Attach>, cx: &mut ActorContext<Self>) -> Self::Result {
-        let attached = self.attach(attach.taken(), cx);
-        let (core, last_seq) = (self.core.clone(), self.life.last_seq());
-        Box::pin(async move {
-            // What it is refused for must be durable as well.
-            core.store.log.synced(last_seq).await?;
-            attached
-        })
+    fn handle(&mut self, attach: Counted<Attach>, cx: &mut ActorContext<Self>) {
+        let Some((attach, answer)) = attach.taken() else { return };
+        let attached = self.attach(attach, cx);
+        // What it is refused for must be durable as well.
+        answer.give_after(&self.core.store.log, self.life.last_seq(), attached);
     }
 }
 
