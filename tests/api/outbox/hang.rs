@@ -55,7 +55,8 @@ async fn a_provider_that_hangs_delays_its_own_channel_only_and_loses_nothing() {
     office.provider.release();
     let accepted = office.provider.accepts("1301", STUCK).await;
     for recipient in 0..100 {
-        let texts: Vec<&str> = accepted.iter().filter(|call| call.to == number(recipient)).map(|call| call.text()).collect();
+        let texts: Vec<&str> =
+            accepted.iter().filter(|call| call.to == number(recipient)).map(|call| call.text()).collect();
         assert_eq!(texts, [recipient.to_string(), (recipient + 100).to_string()]);
     }
     office.close().await;

@@ -37,7 +37,8 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
     let jobs = join_all(sends).await;
     let accepted = office.provider.accepts("1001", RECIPIENTS * MESSAGES).await;
     for recipient in 0..RECIPIENTS {
-        let texts: Vec<&str> = accepted.iter().filter(|call| call.to == number(recipient)).map(|call| call.text()).collect();
+        let texts: Vec<&str> =
+            accepted.iter().filter(|call| call.to == number(recipient)).map(|call| call.text()).collect();
         let expected: Vec<String> = (0..MESSAGES).map(|message| format!("{recipient}/{message}")).collect();
         assert_eq!(texts, expected);
     }
@@ -69,11 +70,16 @@ async fn what_does_not_fit_into_memory_waits_in_the_tables_and_keeps_its_order()
     office.provider.always("1002", Answer::Accept);
     let accepted = office.provider.accepts("1002", 60).await;
     for recipient in 0..3 {
-        let texts: Vec<&str> = accepted.iter().filter(|call| call.to == number(recipient)).map(|call| call.text()).collect();
-        let expected: Vec<String> = (0..60).filter(|message| message % 3 == recipient).map(|message| message.to_string()).collect();
+        let texts: Vec<&str> =
+            accepted.iter().filter(|call| call.to == number(recipient)).map(|call| call.text()).collect();
+        let expected: Vec<String> =
+            (0..60).filter(|message| message % 3 == recipient).map(|message| message.to_string()).collect();
         assert_eq!(texts, expected);
     }
-    eventually("nothing waits", || async { office.app.api.get("/messages?status=queued").await.data(200) == &serde_json::json!([]) }).await;
+    eventually("nothing waits", || async {
+        office.app.api.get("/messages?status=queued").await.data(200) == &serde_json::json!([])
+    })
+    .await;
     assert_eq!(office.provider.accepted_count("1002"), 60, "none is sent twice");
     office.close().await;
 }
