@@ -2,9 +2,11 @@
 //! as companies do.
 #![allow(dead_code)] // Each test binary uses its own part.
 
+pub mod bucket;
 pub mod client;
 pub mod database;
 pub mod figures;
+pub mod form;
 pub mod provider;
 pub mod seed;
 pub mod service;
