@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix_web::App as Routes;
@@ -15,11 +15,16 @@ use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::{Durability, Store, StoreOptions, journal};
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::api::templates::{self, Templates};
+use crate::hooks::{Downloads, Hooks};
+use crate::media::{self, Media};
 use crate::metrics::{Figures, Listener};
 use crate::openapi::Document;
+use crate::providers::{Graph, ProviderOptions, Providers};
 use crate::routes;
 use crate::web::idempotency::Keys;
 use crate::web::rate::RateLimits;
@@ -43,6 +48,12 @@ pub struct App {
     pub per_page_max: i64,
     /// Which idempotency keys were used.
     pub keys: Keys,
+    /// The files of messages.
+    pub media: Media,
+    /// Where the providers call.
+    pub hooks: Hooks,
+    /// The templates of channels, as their providers told them lately.
+    pub templates: Templates,
     /// What is counted.
     pub figures: Figures,
     /// What visitors may ask.
@@ -95,6 +106,12 @@ pub struct Settings {
     pub visitors: VisitorOptions,
     /// Where figures are served; none: nowhere.
     pub metrics_listen: Option<SocketAddr>,
+    /// How often providers are asked for templates.
+    pub templates: templates::Options,
+    /// How the files of messages are kept.
+    pub media: media::Options,
+    /// How the providers are called.
+    pub provider: ProviderOptions,
 }
 
 /// A running service.
@@ -120,6 +137,15 @@ pub enum ServiceError {
     /// The store.
     #[error(transparent)]
     Store(#[from] hotline_persistence::Error),
+    /// What is to be sent could not be looked up.
+    #[error("messages that wait to be sent: {0}")]
+    Sending(#[from] hotline_actors::Refusal),
+    /// The client that calls the providers.
+    #[error("the HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+    /// The files of messages.
+    #[error(transparent)]
+    Media(#[from] media::OpenError),
     /// The listener.
     #[error("listen on {address}: {error}")]
     Listen {
@@ -176,10 +202,15 @@ impl Service {
         .await?;
         let directory = Directory::load(&store.db, settings.engine.reload_every).await?;
         let keys = Keys::load(&store.db).await?;
+        // After the store: its lock on the folder is what keeps another process out.
+        let media = Media::open(settings.media.clone(), &store.db, Handle::current()).await?;
         let following = tokio::spawn(directory.clone().follow(store.db.clone()));
         // The threads that serve run the actors too.
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
+        let graph = Graph::new(&settings.provider)?;
+        engine.start_sending(Arc::new(Providers::new(graph.clone(), Arc::new(media.clone())))).await?;
+        let hooks = Hooks::new(Downloads::new(engine.clone(), graph.clone(), media.clone()));
         let app = Data::new(App {
             engine,
             on_premise: settings.on_premise,
@@ -187,6 +218,9 @@ impl Service {
             rates: RateLimits::new(settings.rate_per_minute),
             per_page_max: settings.per_page_max,
             keys,
+            hooks,
+            media,
+            templates: Templates::new(graph, settings.templates),
             figures: Figures::new(routes::paths()),
             visitors: Visitors::new(settings.visitors),
             demo: OnceLock::new(),
@@ -196,6 +230,12 @@ impl Service {
         app.engine.spawn(async move { visited.visitors.keep_forgetting().await });
         let swept = app.clone();
         app.engine.spawn(async move { swept.keys.keep_swept(&swept.engine.store().db).await });
+        let looking = app.hooks.downloads.clone();
+        app.engine.spawn(async move { looking.keep_looking().await });
+        let early = app.engine.clone();
+        app.engine.spawn(async move { early.keep_early().await });
+        let swept = app.clone();
+        app.engine.spawn(async move { swept.media.keep_swept(&swept.engine).await });
 
         let shared = app.clone();
         let at_home = app.clone();
@@ -236,6 +276,7 @@ impl Service {
         if let Some(metrics) = self.metrics {
             metrics.stop().await;
         }
+        self.app.engine.stop_sending().await;
         self.following.abort();
         let flushed = self.app.engine.store().close().await;
         self.app.engine.stop();

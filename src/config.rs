@@ -1,5 +1,7 @@
 //! Options of the command line; each is an environment variable as well.
 
+mod sending;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,8 +12,12 @@ use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
+use url::Url;
 
+pub use self::sending::SendingArgs;
 use crate::app::Settings;
+use crate::api::templates;
+use crate::media::{self, StoreUrl};
 use crate::webchat::VisitorOptions;
 
 /// What visitors may do unless it is said otherwise.
@@ -72,6 +78,11 @@ pub struct ServeArgs {
     /// Seconds without its visitor after which a webchat session ends
     #[arg(long, env = "HOTLINE_SESSION_IDLE_AFTER_S", default_value_t = 1800, value_name = "SECONDS")]
     pub session_idle_after_s: u64,
+    /// Hours after a contact's last message in which a phone channel takes more than templates; 0: always, for a
+    /// provider that has no such window
+    #[arg(long, env = "HOTLINE_CONVERSATION_WINDOW_HOURS", default_value_t = 24, value_name = "HOURS",
+        value_parser = clap::value_parser!(i64).range(0..=CONVERSATION_WINDOW_HOURS_MAX))]
+    pub conversation_window_hours: i64,
     /// A proxy in front of Hotline, an address or a range: its `X-Forwarded-For` names the caller (repeatable, or
     /// separated by commas)
     #[arg(long, env = "HOTLINE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = proxy, value_name = "IP|CIDR")]
@@ -102,10 +113,32 @@ pub struct ServeArgs {
     /// Address and port of the figures; without it there are none
     #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
+    /// Bytes of a file that is sent or received, at most
+    #[arg(long, env = "HOTLINE_MEDIA_BYTES_MAX", default_value_t = media::BYTES_MAX, value_name = "BYTES",
+        value_parser = clap::value_parser!(u64).range(1..=MEDIA_BYTES_MAX))]
+    pub media_bytes_max: u64,
+    /// A bucket for the files of messages, with the region, endpoint and credentials in the usual `AWS_…` variables;
+    /// without it they are kept in the data folder
+    #[arg(long, env = "HOTLINE_MEDIA_STORE", value_name = "s3://BUCKET/FOLDER")]
+    pub media_store: Option<StoreUrl>,
+    /// Seconds the address of a file is good
+    #[arg(long, env = "HOTLINE_MEDIA_LINK_VALID_FOR_S", default_value_t = media::LINK_VALID_FOR.as_secs(),
+        value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MEDIA_LINK_VALID_FOR_S_MAX))]
+    pub media_link_valid_for_s: u64,
+    /// Scheme, host and port under which others reach the service: the addresses of files begin with it; without it
+    /// they are paths
+    #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    pub public_url: Option<String>,
+    /// How messages are handed over.
+    #[command(flatten)]
+    pub sending: SendingArgs,
     /// Logs: `pretty` for people, `json` for machines. What is logged: RUST_LOG
     #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
     pub log: crate::telemetry::LogFormat,
 }
+
+/// Hours of a year: a longer window is none.
+const CONVERSATION_WINDOW_HOURS_MAX: i64 = 366 * 24;
 
 impl ServeArgs {
     /// As the service takes them.
@@ -128,6 +161,10 @@ impl ServeArgs {
             engine: EngineOptions {
                 idle_after: Duration::from_secs(self.idle_after_s),
                 session_idle_after: Duration::from_secs(self.session_idle_after_s),
+                conversation_window: Some(self.conversation_window_hours)
+                    .filter(|hours| *hours > 0)
+                    .map(chrono::TimeDelta::hours),
+                sending: self.sending.sending(),
                 ..EngineOptions::default()
             },
             workers: std::thread::available_parallelism().map_or(2, usize::from),
@@ -142,8 +179,36 @@ impl ServeArgs {
                 ..VISITORS
             },
             metrics_listen: self.metrics_listen,
+            provider: self.sending.provider(),
+            templates: templates::Options::default(),
+            media: media::Options {
+                store: self.media_store.clone(),
+                bytes_max: self.media_bytes_max,
+                public_url: self.public_url.clone(),
+                link_valid_for: Duration::from_secs(self.media_link_valid_for_s),
+                ..media::Options::in_folder(self.database.data_dir.join("media"))
+            },
         })
     }
+}
+
+/// Bytes nobody means for a file of a conversation: a gibibyte times four.
+const MEDIA_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Seconds after which an address had better be asked for anew: a year.
+const MEDIA_LINK_VALID_FOR_S_MAX: u64 = 365 * 24 * 3600;
+
+/// `https://support.example`, or `http://host:port`.
+fn public_url(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
+    let is_plain = matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if is_plain { Ok(url.origin().ascii_serialization()) } else { Err(format!("`{text}` is more than scheme, host and port")) }
 }
 
 /// A single address is a range of one.

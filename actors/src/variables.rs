@@ -290,7 +290,8 @@ mod tests {
                         rest = rest.strip_prefix(part).expect("the next part");
                     }
                     Piece::Variable(name) => {
-                        prop_assert!(!name.contains(['{', '}', '\n', '\r']));
+                        let is_name = !name.contains(['{', '}', '\n', '\r']);
+                        prop_assert!(is_name);
                         let inside = rest.strip_prefix("{{").expect("it begins").trim_start();
                         rest = inside.strip_prefix(name).expect("its name").trim_start();
                         rest = rest.strip_prefix("}}").expect("it ends");

@@ -194,18 +194,12 @@ async fn converse(
         let visitor = Visitor { name: Some(name.to_owned()), email: Some(email.to_owned()), ..Visitor::default() };
         let contact = contacts::find_or_create_visitor(&engine.store().db, company, &visitor).await?;
         let session = begin_session(app, company, webchat, contact).await?;
-        let receive = Receive { body: question.to_owned(), quoted: None, session: Some(session), client_id: None };
+        let receive = Receive { session: Some(session), ..Receive::text(question) };
         let said = engine.receive(company, webchat, contact, Do::from(receive)).await?;
         let Some((answer, is_solved)) = answer else { continue };
         let transfer = Transfer { queue: Some(support), user: Some(Some(agent)), author: author.clone() };
         engine.ask(company, said.ticket_id, transfer).await?;
-        let send = Send {
-            body: answer.to_owned(),
-            reopen: false,
-            reachable: true,
-            after: Default::default(),
-            author: author.clone(),
-        };
+        let send = Send { reachable: true, ..Send::text(answer, author.clone()) };
         engine.send(company, webchat, contact, Do::from(send)).await?;
         if is_solved {
             let close = Close { wrapup_type: Some(solved), wrapup_note: None, author: author.clone() };

@@ -17,8 +17,8 @@ const NAME_CHARACTERS_MAX: usize = 255;
 /// Characters of an address of the web, or of another free text.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
 
-/// Bytes of an id. A provider's have some hundred; what is longer would not fit an index.
-const ID_BYTES_MAX: usize = 1024;
+/// Bytes of an id. A provider's have up to two hundred; two that are longer would not fit an index together.
+const ID_BYTES_MAX: usize = 512;
 
 /// Milliseconds of a time that is told in seconds are never that many: they would be in the year 5138.
 const SECONDS_MAX: i64 = 100_000_000_000;

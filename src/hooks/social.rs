@@ -185,7 +185,7 @@ impl Network {
 
 /// An id for what the provider gives none.
 fn happened(what: &str, sender: &str, event: &Value) -> String {
-    format!("{what}:{sender}:{}", text(event, "timestamp").unwrap_or_default())
+    format!("{what}:{sender}:{}", time(event, "timestamp").map_or(0, |at| at.timestamp_millis()))
 }
 
 /// What our messages have reached: each that is named, and where none is, all up to a time.

@@ -28,6 +28,10 @@ pub struct Operation {
     pub query: Vec<(String, Value)>,
     /// The schema of the body.
     pub body: Option<Value>,
+    /// Bodies that show what there is, by name.
+    pub examples: Vec<(&'static str, Value)>,
+    /// The same of bodies with files.
+    pub form_examples: Vec<(&'static str, Value)>,
     /// Whether the body may be a form as well, with files.
     pub takes_files: bool,
     /// Whether no body is as good as an empty one.
@@ -61,6 +65,8 @@ impl Operation {
             path_ids: Vec::new(),
             query: Vec::new(),
             body: None,
+            examples: Vec::new(),
+            form_examples: Vec::new(),
             takes_files: false,
             body_is_optional: false,
             is_idempotent: false,
@@ -111,8 +117,10 @@ impl Operation {
         }
         if let Some(schema) = self.body {
             let mut content = json!({"application/json": {"schema": schema}});
+            show(&mut content["application/json"], self.examples);
             if self.takes_files {
                 content["multipart/form-data"] = json!({"schema": form_schema(schema)});
+                show(&mut content["multipart/form-data"], self.form_examples);
             }
             value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
         }
@@ -164,12 +172,20 @@ impl Operation {
     }
 }
 
+/// Adds bodies that show what there is.
+fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
+    if !examples.is_empty() {
+        let named = examples.into_iter().map(|(name, value)| (name.to_owned(), json!({"value": value})));
+        content["examples"] = Value::Object(named.collect());
+    }
+}
+
 /// The same fields, and the files.
 fn form_schema(mut schema: Value) -> Value {
     schema["properties"][FILES_PART] = json!({
         "type": "array",
         "description": "The files, each in a part of this name; each becomes a message",
-        "items": {"type": "string", "contentMediaType": "application/octet-stream"},
+        "items": {"type": "string", "contentMediaType": "application/octet-stream", "example": "the bytes of a file"},
         "minItems": 1,
         "maxItems": FILES_MAX,
     });
@@ -293,6 +309,7 @@ impl<F: Filter> Described for Query<F> {
 impl<T: Input> Described for Body<T> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.body = Some(Fields::describe::<T>());
+        operation.examples = T::examples();
         operation.body_is_optional = T::MAY_BE_EMPTY;
         operation.errors.extend([400, 404, 408, 409, 413, 415, 422]);
     }
@@ -301,6 +318,7 @@ impl<T: Input> Described for Body<T> {
 impl<T: Input> Described for BodyWithFiles<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         Body::<T>::describe(operation, schemas);
+        operation.form_examples = T::form_examples();
         operation.takes_files = true;
     }
 }

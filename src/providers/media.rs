@@ -40,15 +40,6 @@ pub enum MediaUnavailable {
     Later(String),
 }
 
-/// No file is there.
-pub struct NoFiles;
-
-impl MediaFiles for NoFiles {
-    fn open(&self, _: &MessageRow) -> BoxFuture<'static, Result<MediaFile, MediaUnavailable>> {
-        Box::pin(std::future::ready(Err(MediaUnavailable::Gone)))
-    }
-}
-
 /// Uploads that are remembered, and for how long: a message that is tried again is not uploaded again. Providers keep
 /// an upload for days.
 const UPLOADS_MAX: u64 = 10_000;

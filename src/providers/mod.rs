@@ -52,17 +52,9 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Ready to call; no connection is made yet.
-    ///
-    /// # Errors
-    /// When the client cannot be made, for instance because the system has no certificates to trust.
-    pub fn new(options: &ProviderOptions, files: Arc<dyn MediaFiles>) -> Result<Self, reqwest::Error> {
-        Ok(Self { graph: Graph::new(options)?, uploads: Uploads::of(files) })
-    }
-
-    /// The Graph API, for what is not a send.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
+    /// Every provider, called through `graph`; the files of messages are read from `files`.
+    pub fn new(graph: Graph, files: Arc<dyn MediaFiles>) -> Self {
+        Self { graph, uploads: Uploads::of(files) }
     }
 }
 

@@ -22,6 +22,11 @@ pub trait Input: Sized {
     fn examples() -> Vec<(&'static str, Value)> {
         Vec::new()
     }
+
+    /// The same of bodies with files.
+    fn form_examples() -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
 }
 
 /// A field that may be left alone, cleared, or set.

@@ -132,7 +132,7 @@ impl Scene {
             body.as_object_mut().expect("object").extend(recipient.as_object().expect("object").clone());
             body
         };
-        let messages_lack = vec!["body", "channelId", "type"];
+        let messages_lack = vec!["channelId", "type"];
         let endpoint = |method: Method, path: String, status, body, lacks: Vec<&'static str>, fields| Endpoint {
             method,
             path,
@@ -231,7 +231,7 @@ impl Scene {
                 "/messages".to_owned(),
                 202,
                 json!({"ticketId": sent_in, "type": "text", "body": "hello"}),
-                vec!["body", "channelId", "type"],
+                vec!["channelId", "type"],
                 vec![Field { required: Some("channelId"), ..optional("ticketId", some_id(self.other_ticket)) }],
             ),
             endpoint(

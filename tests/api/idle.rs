@@ -12,7 +12,7 @@ use crate::support::{TestApp, eventually};
 
 /// A service whose actors retire as soon as what they did is in the tables.
 async fn restless(idle_after: Duration, sweep_every: Duration) -> TestApp {
-    let engine = EngineOptions { idle_after, sweep_every, ..EngineOptions::default() };
+    let engine = EngineOptions { idle_after, sweep_every, ..TestOptions::default().engine };
     TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await
 }
 

@@ -467,7 +467,7 @@ async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
     let engine = EngineOptions {
         session_idle_after: Duration::from_millis(400),
         sweep_every: Duration::from_millis(50),
-        ..EngineOptions::default()
+        ..TestOptions::default().engine
     };
     let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
     let silent = session_of(&open(&app, json!({})).await);

@@ -16,6 +16,7 @@ const UNCHECKED: &[&str] = &[
     "title",
     "multipleOf",
     "propertyNames",
+    "contentMediaType",
     "deprecated",
     "readOnly",
     "writeOnly",

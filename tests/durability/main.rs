@@ -6,14 +6,17 @@ mod support;
 
 mod clean_stop;
 mod command_line;
+mod hooks;
 mod idempotency;
 mod journal_full;
 mod kill;
 mod load;
 mod logs;
+mod media;
 mod metrics;
 mod modes;
 mod outage;
+mod outbox;
 mod refused_rows;
 
 use support::process;

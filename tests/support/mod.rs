@@ -2,9 +2,11 @@
 //! as companies do.
 #![allow(dead_code, unused_imports)] // Each test binary uses its own part.
 
+pub mod bucket;
 pub mod client;
 pub mod database;
 pub mod figures;
+pub mod form;
 pub mod process;
 pub mod provider;
 pub mod seed;

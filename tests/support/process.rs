@@ -86,6 +86,14 @@ impl Process {
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
+    /// Serves with these options and environment variables.
+    pub fn serve_with(folder: &Path, options: &[&str], variables: &[(&str, String)]) -> Self {
+        let mut command = command(folder, SERVE);
+        let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let served = Self::wait_for(folder, command.args(options).envs(variables));
+        served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
+    }
+
     /// Serves with other options, and aborts itself at this point.
     pub fn serve_failing(folder: &Path, options: &[&str], point: &str) -> Self {
         let mut command = serving(folder);
@@ -125,6 +133,28 @@ impl Process {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Bytes of memory the process has now.
+    pub fn resident_bytes(&self) -> u64 {
+        self.memory("VmRSS")
+    }
+
+    /// The most it has had since [`Process::forget_peak`].
+    pub fn peak_bytes(&self) -> u64 {
+        self.memory("VmHWM")
+    }
+
+    pub fn forget_peak(&self) {
+        // proc(5): 5 resets the peak to what there is now.
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").expect("the peak is forgotten");
+    }
+
+    fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("status");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+        let kib: u64 = line.trim_matches([':', ' ', '\t']).trim_end_matches(" kB").trim().parse().expect("a number");
+        kib * 1024
     }
 
     pub fn terminate(&self) {

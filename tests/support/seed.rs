@@ -67,10 +67,17 @@ pub async fn provided(
     account: &str,
     provider_url: &str,
 ) -> ChannelRow {
+    let settings = provided_settings(kind, account, provider_url);
+    let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
+    channels::insert(db, company, new).await.expect("channel")
+}
+
+/// All that a channel needs to be connected.
+pub fn provided_settings(kind: ChannelType, account: &str, provider_url: &str) -> ChannelSettings {
     let secret = |text: &str| Some(Secret(text.to_owned()));
     let id = Some(account.to_owned());
     let (phone_number_id, page_id) = if kind.has_phone() { (id, None) } else { (None, id) };
-    let settings = ChannelSettings {
+    ChannelSettings {
         phone_number_id,
         page_id,
         access_token: secret(ACCESS_TOKEN),
@@ -78,9 +85,7 @@ pub async fn provided(
         verify_token: secret(VERIFY_TOKEN),
         provider_url: Some(provider_url.to_owned()),
         ..ChannelSettings::default()
-    };
-    let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
-    channels::insert(db, company, new).await.expect("channel")
+    }
 }
 
 pub async fn channel(

@@ -1,8 +1,12 @@
 //! The service in the test's own process, on a free port.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hotline::app::{Service, Settings};
+use hotline::api::templates;
+use hotline::media;
+use hotline::providers::ProviderOptions;
 use hotline::webchat::VisitorOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
@@ -30,6 +34,12 @@ pub struct TestOptions {
     pub visitors: VisitorOptions,
     /// Whether figures are served, at a free port.
     pub metrics: bool,
+    /// How often providers are asked for templates.
+    pub templates: templates::Options,
+    /// How files are kept; the folder is the service's own.
+    pub media: media::Options,
+    /// How the providers are called; channels name the address.
+    pub provider: ProviderOptions,
 }
 
 impl Default for TestOptions {
@@ -38,7 +48,12 @@ impl Default for TestOptions {
             durability: Durability::Journal,
             // Small segments: tests start many services, and each prepares one by writing zeros.
             journal: journal::Options { segment_bytes: 1 << 20, max_bytes: 256 << 20, ..journal::Options::default() },
-            engine: EngineOptions { sweep_every: Duration::from_millis(200), ..EngineOptions::default() },
+            // Most tests write to numbers that nobody has ever written from. Those about the window turn it on.
+            engine: EngineOptions {
+                sweep_every: Duration::from_millis(200),
+                conversation_window: None,
+                ..EngineOptions::default()
+            },
             on_premise: false,
             trusted_proxies: Vec::new(),
             rate_per_minute: 0,
@@ -51,11 +66,20 @@ impl Default for TestOptions {
                 ..VisitorOptions::default()
             },
             metrics: false,
+            templates: templates::Options::default(),
+            media: media::Options::in_folder(PathBuf::new()),
+            provider: ProviderOptions::default(),
         }
     }
 }
 
 impl TestOptions {
+    /// With the window phone channels have as delivered: a day after the contact's last message.
+    pub fn with_window(mut self) -> Self {
+        self.engine.conversation_window = EngineOptions::default().conversation_window;
+        self
+    }
+
     pub fn settings(&self, folder: &TempDir, database: PgConnectOptions) -> Settings {
         Settings {
             listen: "127.0.0.1:0".parse().expect("address"),
@@ -71,6 +95,9 @@ impl TestOptions {
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
             visitors: self.visitors,
+            templates: self.templates,
+            media: media::Options { folder: folder.path().join("media"), ..self.media.clone() },
+            provider: self.provider.clone(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

@@ -9,9 +9,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use dashmap::{DashMap, DashSet};
+use dashmap::DashMap;
 use hotline_persistence::key;
 use tokio::sync::OwnedMutexGuard;
+
+use super::Early;
 
 /// Messages a channel can tell from new ones, some 60 bytes each: a day of a busy channel. Of older ones the database
 /// is asked.
@@ -26,7 +28,7 @@ pub(crate) struct Inbox {
     turns: DashMap<String, Arc<tokio::sync::Mutex<()>>>,
     seen: Mutex<Seen>,
     /// Messages statuses are kept of that came before the message was known to be sent.
-    pub(crate) early: DashSet<String>,
+    pub(crate) early: Early,
 }
 
 /// Whether a message was received before.
@@ -89,9 +91,9 @@ impl Turn {
 }
 
 impl Inbox {
-    /// From the newest messages of a channel, the newest first, and the messages statuses are kept of. Asking for
+    /// From the newest messages of a channel, the newest first, and what is known of early statuses. Asking for
     /// [`SEEN_MAX`] and getting less means there are no more.
-    pub(crate) fn of(received: &[(String, DateTime<Utc>)], early: Vec<String>) -> Self {
+    pub(crate) fn of(received: &[(String, DateTime<Utc>)], early: Early) -> Self {
         let mut seen = Seen::with_room(SEEN_MAX);
         if received.len() >= SEEN_MAX {
             seen.complete_since = received.last().map(|(_, at)| *at);
@@ -99,7 +101,7 @@ impl Inbox {
         for (id, at) in received.iter().rev() {
             seen.received(digest(id), *at);
         }
-        Self { turns: DashMap::new(), seen: Mutex::new(seen), early: early.into_iter().collect() }
+        Self { turns: DashMap::new(), seen: Mutex::new(seen), early }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_whose_taking_failed_is_looked_up_and_then_certain() {
-        let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], Vec::new()));
+        let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], Early::default()));
         let turn = futures_util::FutureExt::now_or_never(inbox.turn("b")).expect("nobody has it");
         assert_eq!(turn.known(None), Known::New);
         turn.doubtful();
@@ -189,7 +191,7 @@ mod tests {
 
     #[tokio::test]
     async fn twins_wait_for_each_other_and_leave_nothing_behind() {
-        let inbox = Arc::new(Inbox::of(&[], Vec::new()));
+        let inbox = Arc::new(Inbox::of(&[], Early::default()));
         let first = inbox.turn("a").await;
         let mut second = Box::pin(inbox.turn("a"));
         assert!(futures_util::future::poll_immediate(&mut second).await.is_none(), "two turns at once");

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::messages::Passed;
 use hotline_persistence::{Change, ChannelId, CompanyId};
@@ -38,6 +39,11 @@ impl Inboxes {
         self.loaded.entry(channel).or_default().clone()
     }
 
+    /// Forgets which messages something was kept of before a time.
+    pub(crate) fn sweep_early(&self, before: DateTime<Utc>) {
+        self.loaded.iter().filter_map(|cell| cell.get().cloned()).for_each(|inbox| inbox.early.sweep(before));
+    }
+
     /// The message a provider knows by this id, if it passed lately.
     pub(crate) fn passed(&self, channel: Channel, provider_message_id: &str) -> Option<Passed> {
         self.passed.get(&(channel, provider_message_id.to_owned()))
@@ -52,7 +58,7 @@ impl Inboxes {
     /// before: who keeps a status looks once more after that.
     pub(crate) fn may_be_early(&self, channel: Channel, provider_message_id: &str) -> bool {
         match self.cell(channel).get() {
-            Some(inbox) => inbox.early.contains(provider_message_id),
+            Some(inbox) => inbox.early.may_hold(provider_message_id),
             None => true,
         }
     }

@@ -1,11 +1,13 @@
 //! Channels: the actor through which every conversation of a channel begins, and the way to its provider.
 
+mod early;
 mod inbox;
 mod inboxes;
 mod outbox;
 mod provider;
 mod sender;
 
+pub(crate) use early::{EARLY_MAX, Early};
 pub(crate) use inbox::{Inbox, Known, SEEN_MAX, Turn};
 pub(crate) use inboxes::{Inboxes, named};
 pub use outbox::SendingOptions;

@@ -13,16 +13,12 @@ use serde_json::Value;
 
 use super::{Core, Engine};
 use crate::Refusal;
-use crate::channels::{Inbox, Known, SEEN_MAX, Turn};
+use crate::channels::{EARLY_MAX, Early, Inbox, Known, SEEN_MAX, Turn};
 use crate::clock::now;
 use crate::tickets::{Do, Progress, Receive, Rider};
 
 /// How often a contact is looked for anew because it was deleted meanwhile.
 const CONTACT_ATTEMPTS_MAX: usize = 3;
-
-/// Messages of a channel that statuses are kept of, in memory. The provider tells of more only if somebody else sends
-/// much through the same account; those are kept in the table all the same.
-const EARLY_MAX: i64 = 100_000;
 
 /// How long a status waits for its message: a provider's answer takes seconds, a restart in between minutes.
 const EARLY_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(2);
@@ -256,13 +252,12 @@ impl Engine {
         let cell = self.core.inboxes.cell((company, channel));
         let load = || async {
             let db = self.reads().tables(company).await?;
-            let limit = i64::try_from(SEEN_MAX).unwrap_or(i64::MAX);
-            let received = messages::received(db, company, channel, limit).await?;
-            let early = early_statuses::of_channel(db, company, channel, EARLY_MAX).await?;
-            for id in early.clone() {
-                self.settle_early(company, channel, id);
-            }
-            Ok::<_, Refusal>(Arc::new(Inbox::of(&received, early)))
+            let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
+            let received = messages::received(db, company, channel, limit(SEEN_MAX)).await?;
+            let early = early_statuses::of_channel(db, company, channel, limit(EARLY_MAX)).await?;
+            let inbox = Inbox::of(&received, Early::of(&early, now()));
+            self.settle_early(company, channel, early);
+            Ok::<_, Refusal>(Arc::new(inbox))
         };
         cell.get_or_try_init(load).await.cloned()
     }
@@ -306,10 +301,10 @@ impl Engine {
             at,
         };
         early_statuses::keep(&self.core.store.db, &early).await?;
-        inbox.early.insert(provider_message_id.to_owned());
+        inbox.early.note(provider_message_id, now());
         // Noted since we looked: who noted it did not yet see that something is kept.
         if self.passed(company, channel, provider_message_id).await?.is_some() {
-            self.settle_early(company, channel, provider_message_id.to_owned());
+            self.settle_early(company, channel, vec![provider_message_id.to_owned()]);
         }
         Ok(())
     }
@@ -393,20 +388,25 @@ impl Engine {
         Ok(found.map(|contact| contact.id))
     }
 
-    /// Gives a message what was told of it before it was known, as soon as the database answers.
-    fn settle_early(&self, company: CompanyId, channel: ChannelId, id: String) {
+    /// Gives messages what was told of them before they were known, as soon as the database answers.
+    fn settle_early(&self, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
         let engine = self.clone();
         self.spawn(async move {
-            while let Err(refusal) = engine.give_early(company, channel, &id).await {
-                tracing::debug!(%refusal, %company, "early statuses are given later");
-                tokio::time::sleep(RETRY_PAUSE).await;
+            for id in ids {
+                while let Err(refusal) = engine.give_early(company, channel, &id).await {
+                    if !matches!(refusal, Refusal::Unavailable(_)) {
+                        tracing::warn!(%refusal, company.id = %company, "an early status is not given");
+                        break;
+                    }
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
             }
         });
     }
 
     async fn give_early(&self, company: CompanyId, channel: ChannelId, id: &str) -> Result<(), Refusal> {
         let inbox = self.inbox(company, channel).await?;
-        if !inbox.early.contains(id) {
+        if !inbox.early.may_hold(id) {
             return Ok(());
         }
         // It waits on: the message is none of ours, or not noted yet.
@@ -434,7 +434,9 @@ impl Engine {
 
     async fn sweep_early(&self) -> Result<(), Refusal> {
         let db = &self.core.store.db;
-        while early_statuses::sweep(db, now() - EARLY_KEPT, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
+        let before = now() - EARLY_KEPT;
+        while early_statuses::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
+        self.core.inboxes.sweep_early(before);
         for (company, channel) in early_statuses::channels(db).await? {
             self.inbox(company, channel).await?;
         }
@@ -448,7 +450,7 @@ impl Core {
         for (id, message) in named {
             self.inboxes.note((company, channel), &id, message);
             if self.inboxes.may_be_early((company, channel), &id) {
-                Engine::of(self.clone()).settle_early(company, channel, id);
+                Engine::of(self.clone()).settle_early(company, channel, vec![id]);
             }
         }
     }

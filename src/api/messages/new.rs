@@ -147,7 +147,6 @@ impl Input for NewMessage {
                     "body": "{{greeting}}, {{firstName}}! Your order is on its way.",
                 }),
             ),
-            ("media", json!({"ticketId": 7, "type": "media", "body": "Your invoice, {{firstName}}."})),
             (
                 "template",
                 json!({
@@ -160,6 +159,11 @@ impl Input for NewMessage {
             ),
             ("interactive", json!({"channelId": 7, "contactId": 7, "type": "interactive", "interactive": question()})),
         ]
+    }
+
+    fn form_examples() -> Vec<(&'static str, Value)> {
+        let invoice = json!({"ticketId": 7, "type": "media", "body": "Your invoice, {{firstName}}.", "medias": ["…"]});
+        vec![("media", invoice)]
     }
 }
 

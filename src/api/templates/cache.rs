@@ -15,12 +15,22 @@ use super::Template;
 use crate::providers::Graph;
 use crate::web::{Answer, ApiError};
 
-/// How long what was fetched is taken for true. An approval is seen sooner: who names what is not there has it looked
-/// for anew.
-const FRESH_FOR: Duration = Duration::from_secs(300);
+/// How often the providers are asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How long what was fetched is taken for true. An approval is seen sooner: who names what is not there has it
+    /// looked for anew. Default 5 minutes.
+    pub fresh_for: Duration,
+    /// How long after a fetch nobody looks anew for what was not there: wrong names must not become calls of the
+    /// provider. Default 10 seconds.
+    pub missed_for: Duration,
+}
 
-/// How long after a fetch nobody looks anew for what was not there: wrong names must not become calls of the provider.
-const MISSED_FOR: Duration = Duration::from_secs(10);
+impl Default for Options {
+    fn default() -> Self {
+        Self { fresh_for: Duration::from_secs(300), missed_for: Duration::from_secs(10) }
+    }
+}
 
 /// How long what was fetched serves while the provider does not answer.
 const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -39,6 +49,7 @@ type Key = (CompanyId, ChannelId);
 /// The cache.
 pub struct Templates {
     graph: Graph,
+    options: Options,
     kept: Cache<Key, Arc<Kept>>,
     /// One fetch at a time for each channel, with when the last one failed.
     turns: DashMap<Key, Arc<Mutex<Option<Instant>>>>,
@@ -55,10 +66,10 @@ struct Kept {
 
 impl Templates {
     /// None yet; they are asked for over this.
-    pub fn new(graph: Graph) -> Self {
+    pub fn new(graph: Graph, options: Options) -> Self {
         let weigher = |_: &Key, kept: &Arc<Kept>| kept.bytes;
         let kept = Cache::builder().weigher(weigher).max_capacity(KEPT_BYTES_MAX).time_to_live(STALE_FOR).build();
-        Self { graph, kept, turns: DashMap::new() }
+        Self { graph, options, kept, turns: DashMap::new() }
     }
 
     /// The templates of a channel, approved or not; other than phone channels have none.
@@ -66,7 +77,7 @@ impl Templates {
     /// # Errors
     /// `503` when they are not known and the provider does not tell.
     pub async fn of(&self, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
-        self.not_older_than(FRESH_FOR, channel).await
+        self.not_older_than(self.options.fresh_for, channel).await
     }
 
     /// The same after something was looked for in vain.
@@ -74,7 +85,7 @@ impl Templates {
     /// # Errors
     /// As [`Templates::of`].
     pub async fn anew(&self, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
-        self.not_older_than(MISSED_FOR, channel).await
+        self.not_older_than(self.options.missed_for, channel).await
     }
 
     async fn not_older_than(&self, age_max: Duration, channel: &ChannelRow) -> Answer<Arc<[Template]>> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 pub use build::{Asked, Built};
-pub use cache::Templates;
+pub use cache::{Options, Templates};
 
 use super::contacts::check_channel;
 use crate::app::App;

@@ -232,6 +232,8 @@ impl<'a> World<'a> {
                     _ => set("ticketId", json!(talk.ticket)),
                 }
                 set("closeTicket", json!(called == "wrapupTypeId"));
+                // What the type that samples have needs.
+                set("body", json!(self.mark));
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", "reply.messageId") => {
                 let talk = self.conversation().await;

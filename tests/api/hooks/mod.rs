@@ -13,7 +13,7 @@ mod window;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
-use hotline_persistence::{ChannelId, CompanyId, QueueId};
+use hotline_persistence::{ChannelId, QueueId};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -26,7 +26,6 @@ pub const MARIA: &str = "5511987654321";
 /// A channel whose provider calls.
 #[derive(Clone, Debug)]
 pub struct Hooked {
-    pub company: CompanyId,
     pub id: ChannelId,
     pub public_key: String,
     pub app_secret: String,
@@ -71,7 +70,7 @@ impl Hooked {
         let row = channels::insert(&app.database.db, company.id, new).await.expect("channel");
         let directory = app.service.app.engine.directory();
         eventually("the new channel is seen", || async { directory.channel(&row.public_key).is_some() }).await;
-        Self { company: company.id, id: row.id, public_key: row.public_key, app_secret, account }
+        Self { id: row.id, public_key: row.public_key, app_secret, account }
     }
 
     pub fn speaks(&self) -> Phone {

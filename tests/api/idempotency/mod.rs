@@ -119,11 +119,14 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     };
     let opening = with(with(text("opening"), "channelId", json!(phone)), "number", json!(number(7)));
     let going_on = with(text("going on"), "ticketId", json!(kept));
+    let question = json!({"type": "button", "body": {"text": "Sure?"}});
+    let asking = json!({"ticketId": kept, "type": "interactive", "interactive": question});
     vec![
         Call::post("/tags", json!({"name": format!("made {seed}")}), 201, TAGS),
         Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": format!("after {seed}")}), 200, TAG_UPDATES),
         Call::post("/messages", opening, 202, MESSAGES),
         Call::post("/messages", going_on, 202, MESSAGES),
+        Call::post("/messages", asking, 202, MESSAGES),
         Call::post("/tickets", json!({"channelId": phone, "contactId": contact}), 201, TICKETS),
         Call::post(format!("/tickets/{to_close}/close"), json!({"wrapupNote": "done"}), 200, CLOSED),
         Call::post(format!("/tickets/{kept}/notes"), json!({"body": "a note"}), 201, NOTES),

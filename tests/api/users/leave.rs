@@ -73,7 +73,7 @@ async fn cold_tickets_lose_a_user_who_leaves_as_well() {
     let engine = EngineOptions {
         idle_after: Duration::ZERO,
         sweep_every: Duration::from_millis(20),
-        ..EngineOptions::default()
+        ..TestOptions::default().engine
     };
     let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
     let ana = json!({"userId": app.company.ana});

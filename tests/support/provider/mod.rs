@@ -178,11 +178,12 @@ impl Provider {
         self.account(account, |account| account.in_flight_max)
     }
 
-    /// Waits for the next attempt at any account.
-    pub async fn called(&self) {
+    /// Waits until there were this many attempts at an account.
+    pub async fn called_times(&self, account: &str, count: usize) {
         let mut calls = self.state.calls.subscribe();
-        let changed = tokio::time::timeout(super::PATIENCE, calls.changed()).await;
-        assert!(changed.is_ok_and(|changed| changed.is_ok()), "nothing is sent");
+        let enough = calls.wait_for(|_| self.account(account, |account| account.calls.len() >= count));
+        let enough = tokio::time::timeout(super::PATIENCE, enough).await.is_ok();
+        assert!(enough, "{} of {count} attempts in time", self.calls(account).len());
     }
 
     /// Waits until an account has taken this many messages, and answers them.

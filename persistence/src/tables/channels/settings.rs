@@ -84,12 +84,13 @@ pub struct ChannelSettings {
     pub pre_chat_fields: Vec<PreChatField>,
     /// What another release keeps here; stays where it is. It may be secret.
     #[serde(flatten)]
-    other: Other,
+    pub other: Other,
 }
 
+/// Settings of another release, as they are.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct Other(Map<String, Value>);
+pub struct Other(Map<String, Value>);
 
 impl fmt::Debug for Other {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,310 @@
+//! What a send writes: files, templates, interactive objects, and variables in all of them.
+
+use std::collections::HashMap;
+
+use chrono::{TimeDelta, TimeZone, Utc};
+use hotline_persistence::Change;
+use hotline_persistence::tables::media::{MediaId, StoredMedia};
+use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageType};
+use serde_json::{Value, json};
+
+use super::fixture::*;
+use crate::tickets::{AfterSend, Content, Receive, Send, Transfer};
+use crate::variables::ContactValues;
+use crate::{FieldError, Refusal};
+
+fn send(content: Content) -> Send {
+    Send::new(content, ana())
+}
+
+fn text(body: &str) -> Send {
+    Send::text(body, ana())
+}
+
+fn file(name: &str) -> StoredMedia {
+    let (mime_type, file_name) = ("image/png".to_owned(), name.to_owned());
+    StoredMedia { id: MediaId::new(Utc::now()), mime_type, file_name, size: 7 }
+}
+
+fn media(files: &[StoredMedia], caption: Option<&str>) -> Send {
+    send(Content::Media { files: files.to_vec(), caption: caption.map(str::to_owned) })
+}
+
+fn template(parameters: Value, text: Option<&str>) -> Send {
+    let template = json!({"name": "hi", "language": {"code": "en"}, "components": [
+        {"type": "body", "parameters": parameters},
+    ]});
+    send(Content::Template { template, text: text.map(str::to_owned) })
+}
+
+fn question(body: &str) -> Value {
+    json!({"type": "button", "body": {"text": body}, "action": {"buttons": [
+        {"type": "reply", "reply": {"id": "{{name}}", "title": "{{name}}"}}]}})
+}
+
+fn messages<R>(done: &Done<R>) -> Vec<MessageRow> {
+    let message = |change: &Change| match change {
+        Change::Message(row) => Some((**row).clone()),
+        _ => None,
+    };
+    done.changes.iter().filter_map(message).collect()
+}
+
+#[track_caller]
+fn body(desk: &mut Desk, send: Send) -> String {
+    desk.does(send).reply.body.expect("a body")
+}
+
+#[track_caller]
+fn refused(desk: &mut Desk, send: Send) -> Vec<String> {
+    match desk.refuses(send) {
+        Refusal::Invalid(fields) => fields.into_iter().map(|error| error.field).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+// Variables.
+
+#[test]
+fn every_variable_has_its_value() {
+    let mut desk = Desk::on(PHONE);
+    desk.organization.company.time_zone = "America/Sao_Paulo".to_owned();
+    desk.does(Transfer { queue: Some(SALES), user: Some(Some(CARL)), author: ana() });
+    // A second passes before it is sent.
+    desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
+    let custom = HashMap::from([("shoeSize".to_owned(), "42".to_owned())]);
+    let values = ContactValues { email: Some("zoe@example.com".to_owned()), custom };
+    for (name, expected) in [
+        ("name", "Zoe"),
+        ("firstName", "Zoe"),
+        ("number", "5511999990000"),
+        ("email", "zoe@example.com"),
+        ("ticketId", "77"),
+        ("queue", "Sales"),
+        ("agent", "Carl"),
+        ("channel", "whatsapp"),
+        ("company", "Acme"),
+        // Three hours behind, where it is still the day before.
+        ("date", "2026-01-30"),
+        ("time", "23:59"),
+        ("greeting", "Good evening"),
+        ("shoeSize", "42"),
+        ("nobody", ""),
+    ] {
+        desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
+        let sent = Send { values: values.clone(), ..text(&format!("<{{{{{name}}}}}>")) };
+        assert_eq!(body(&mut desk, sent), format!("<{expected}>"), "{name}");
+    }
+}
+
+#[test]
+fn what_is_empty_or_unknown_becomes_nothing() {
+    let mut desk = Desk::on(WEBCHAT);
+    let empty = text("[{{queue}}{{agent}}{{email}}{{shoeSize}}]");
+    assert_eq!(body(&mut desk, empty), "[]");
+    desk.organization.company.time_zone = "Nowhere/Nothing".to_owned();
+    assert_eq!(body(&mut desk, text("{{date}} {{time}}")), "2023-11-14 22:13", "a zone nobody knows is UTC");
+}
+
+#[test]
+fn a_built_in_name_comes_before_a_custom_field_and_that_before_a_global_variable() {
+    let mut desk = Desk::on(PHONE);
+    let global = [("name", "global"), ("size", "global"), ("hours", "9 to 18"), ("empty", "global")];
+    desk.organization.global_variables = global.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let own = [("name", "own"), ("size", "own"), ("empty", "")];
+    let custom = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let values = ContactValues { email: None, custom };
+    let sent = Send { values, ..text("{{name}} {{size}} {{hours}} {{empty}}") };
+    assert_eq!(body(&mut desk, sent), "Zoe own 9 to 18 global");
+}
+
+#[test]
+fn a_value_that_looks_like_a_variable_is_text() {
+    let mut desk = Desk::on(PHONE);
+    desk.organization.global_variables = HashMap::from([("sly".to_owned(), "{{company}}".to_owned())]);
+    assert_eq!(body(&mut desk, text("{{sly}} {{sly}}")), "{{company}} {{company}}");
+}
+
+#[test]
+fn a_text_stays_within_its_limit_with_its_variables_filled_in() {
+    let mut desk = Desk::on(PHONE);
+    desk.organization.global_variables = HashMap::from([("long".to_owned(), "x".repeat(10_000))]);
+    let rest = "y".repeat(65_536 - 60_000);
+    assert_eq!(body(&mut desk, text(&format!("{}{rest}", "{{long}}".repeat(6)))).len(), 65_536);
+    assert_eq!(refused(&mut desk, text(&format!("{}{rest}y", "{{long}}".repeat(6)))), ["body"]);
+    assert_eq!(refused(&mut desk, text("{{nobody}} ")), ["body"], "a text that says nothing");
+    assert_eq!(refused(&mut desk, media(&[file("a.png")], Some(&"{{long}}".repeat(7)))), ["body"]);
+}
+
+// Files.
+
+#[test]
+fn files_are_messages_of_one_job_with_the_caption_on_the_first() {
+    let mut desk = Desk::on(WEBCHAT);
+    let files = [file("a.png"), file("b.png"), file("c.png")];
+    let done = desk.does(media(&files, Some("For {{name}}")));
+    let sent = messages(&done);
+    assert_eq!(done.reply, sent[0]);
+    assert_eq!(sent.len(), 3);
+    for (index, message) in sent.iter().enumerate() {
+        assert_eq!((message.kind, message.job_id), (MessageType::Media, Some(sent[0].id)));
+        assert_eq!((message.status, message.sent_at), (MessageStatus::Sent, Some(desk.now)));
+        assert_eq!(message.media.as_ref().and_then(StoredMedia::of).as_ref(), Some(&files[index]));
+        assert_eq!(message.body.as_deref(), (index == 0).then_some("For Zoe"));
+    }
+    assert!(sent[0].id < sent[1].id && sent[1].id < sent[2].id);
+    assert_eq!(desk.ticket.row.last_message_id, Some(sent[2].id));
+    assert_eq!(desk.ticket.last_message.as_ref().and_then(|last| last.body.clone()), None);
+}
+
+#[test]
+fn a_caption_that_says_nothing_is_none() {
+    let mut desk = Desk::on(WEBCHAT);
+    assert_eq!(desk.does(media(&[file("a.png")], Some("{{nobody}}"))).reply.body, None);
+    assert_eq!(desk.does(media(&[file("a.png")], None)).reply.body, None);
+}
+
+#[test]
+fn what_follows_several_messages_follows_the_last() {
+    let mut desk = Desk::on(PHONE);
+    let after = AfterSend { queue_id: Some(SALES), ..AfterSend::default() };
+    let done = desk.does(Send { after: after.clone(), ..media(&[file("a.png"), file("b.png")], None) });
+    let sent = messages(&done);
+    assert_eq!((&sent[0].after_send, &sent[1].after_send), (&None, &Some(json!({"queueId": 2, "closeTicket": false}))));
+    assert_eq!(desk.ticket.following.keys().copied().collect::<Vec<_>>(), [sent[1].id]);
+}
+
+// Templates.
+
+#[test]
+fn variables_in_the_texts_of_a_template_are_filled_in_and_it_reads_as_it_will() {
+    let mut desk = Desk::on(PHONE);
+    let parameters = json!([
+        {"type": "text", "text": "{{firstName}}"},
+        {"type": "currency", "text": "{{name}}"},
+        {"type": "text", "text": "{{2}} {{ticketId}}"},
+    ]);
+    let sent = desk.does(template(parameters, Some("Hi {{1}}, your ticket is {{3}}."))).reply;
+    assert_eq!(sent.kind, MessageType::Template);
+    let parameters = &sent.template.as_ref().expect("a template")["components"][0]["parameters"];
+    assert_eq!(
+        parameters,
+        &json!([{"type": "text", "text": "Zoe"}, {"type": "currency", "text": "{{name}}"}, {"type": "text", "text": " 77"}])
+    );
+    assert_eq!(sent.body.as_deref(), Some("Hi Zoe, your ticket is  77."));
+    assert_eq!(desk.does(template(json!([]), None)).reply.body, None);
+}
+
+#[test]
+fn named_parameters_are_read_by_their_names() {
+    let mut desk = Desk::on(PHONE);
+    let parameters = json!([{"type": "text", "parameter_name": "who", "text": "{{name}}"}]);
+    assert_eq!(desk.does(template(parameters, Some("Hi {{who}}{{else}}!"))).reply.body.as_deref(), Some("Hi Zoe!"));
+}
+
+#[test]
+fn a_parameter_that_says_nothing_is_refused() {
+    let mut desk = Desk::on(PHONE);
+    let parameters = json!([{"type": "text", "text": "{{nobody}}"}]);
+    assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters"]);
+}
+
+// Interactive objects.
+
+#[test]
+fn variables_are_filled_in_what_is_read_and_left_in_what_is_chosen_from() {
+    let mut desk = Desk::on(PHONE);
+    let mut given = question("Shall we, {{name}}?");
+    given["header"] = json!({"type": "text", "text": "{{company}}"});
+    given["footer"] = json!({"text": "{{channel}}"});
+    let sent = desk.does(send(Content::Interactive { interactive: given.clone(), check: None })).reply;
+    given["body"]["text"] = json!("Shall we, Zoe?");
+    given["header"]["text"] = json!("Acme");
+    given["footer"]["text"] = json!("whatsapp");
+    assert_eq!((sent.kind, sent.interactive), (MessageType::Interactive, Some(given)));
+    assert_eq!(sent.body.as_deref(), Some("Shall we, Zoe?"));
+
+    let card = |text: &str| json!({"body": {"text": text}, "action": {"name": "cta_url"}});
+    let cards =
+        |text: &str| json!({"type": "carousel", "body": {"text": "x"}, "action": {"cards": [card("a"), card(text)]}});
+    let sent = desk.does(send(Content::Interactive { interactive: cards("{{name}}"), check: None })).reply;
+    assert_eq!(sent.interactive, Some(cards("Zoe")));
+}
+
+#[test]
+fn an_object_that_became_too_long_is_looked_at_again() {
+    fn check(interactive: &Value) -> Vec<FieldError> {
+        let is_long = interactive["body"]["text"].as_str().is_some_and(|text| text.len() > 3);
+        let error = FieldError { field: "interactive.body.text".to_owned(), reason: "is long".to_owned() };
+        if is_long { vec![error] } else { Vec::new() }
+    }
+    let mut desk = Desk::on(WEBCHAT);
+    let interactive = |text: &str| send(Content::Interactive { interactive: question(text), check: Some(check) });
+    desk.does(interactive("{{name}}"));
+    let Refusal::InteractiveInvalid(errors) = desk.refuses(interactive("{{name}}!")) else { panic!("accepted") };
+    assert_eq!(errors[0].field, "interactive.body.text");
+    // Whoever sends has looked at it before: without variables it has not changed.
+    desk.does(interactive("hello"));
+    desk.organization.global_variables = HashMap::from([("long".to_owned(), "x".repeat(10_000))]);
+    let long = send(Content::Interactive { interactive: question(&"{{long}}".repeat(6)), check: None });
+    desk.does(long);
+    let mut given = question(&"{{long}}".repeat(6));
+    given["header"] = json!({"type": "text", "text": "{{long}}"});
+    assert_eq!(refused(&mut desk, send(Content::Interactive { interactive: given, check: None })), ["interactive"]);
+}
+
+// The window.
+
+fn in_window(desk: &mut Desk) {
+    desk.window = Some(TimeDelta::hours(24));
+}
+
+#[test]
+fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
+    let mut desk = Desk::on(PHONE);
+    in_window(&mut desk);
+    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed);
+    assert_eq!(desk.refuses(media(&[file("a.png")], None)), Refusal::WindowClosed);
+    let interactive = send(Content::Interactive { interactive: question("x"), check: None });
+    assert_eq!(desk.refuses(interactive), Refusal::WindowClosed);
+    desk.does(template(json!([]), None));
+
+    desk.does(Receive::text("hi"));
+    let heard = desk.now;
+    // A second passes before it is sent: at the last moment, and after it.
+    desk.now = heard + TimeDelta::hours(24) - TimeDelta::seconds(1);
+    desk.does(text("hello"));
+    desk.now = heard + TimeDelta::hours(24);
+    assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed);
+    desk.does(template(json!([]), None));
+    desk.window = None;
+    desk.does(text("hello"));
+}
+
+#[test]
+fn what_the_caller_has_looked_up_opens_the_window_and_is_remembered() {
+    let mut desk = Desk::on(PHONE);
+    in_window(&mut desk);
+    let heard = Some(desk.now - TimeDelta::hours(1));
+    desk.does(Send { last_inbound_at: heard, ..text("hello") });
+    desk.does(text("hello again"));
+    desk.now += TimeDelta::hours(23);
+    assert_eq!(desk.refuses(Send { last_inbound_at: heard, ..text("hello") }), Refusal::WindowClosed);
+}
+
+#[test]
+fn only_phone_channels_have_a_window() {
+    for channel in [WEBCHAT, SOCIAL] {
+        let mut desk = Desk::on(channel);
+        in_window(&mut desk);
+        desk.does(text("hello"));
+    }
+}
+
+#[test]
+fn a_closed_window_does_not_reopen_a_ticket() {
+    let mut desk = Desk::with_closed_ticket();
+    in_window(&mut desk);
+    assert_eq!(desk.refuses(Send { reopen: true, ..text("hello") }), Refusal::WindowClosed);
+    assert!(desk.ticket.is_closed());
+}

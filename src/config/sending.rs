@@ -1,0 +1,99 @@
+//! How messages are handed over to providers.
+
+use std::time::Duration;
+
+use clap::Args;
+use hotline_actors::channels::SendingOptions;
+
+use crate::providers::ProviderOptions;
+
+/// Seconds and milliseconds nobody means: more than a week.
+const SECONDS_MAX: u64 = 8 * 24 * 3600;
+const MILLISECONDS_MAX: u64 = SECONDS_MAX * 1000;
+
+/// Where the providers are, and how fast and how long is sent. What a channel says of itself comes first.
+#[derive(Args, Clone, Debug)]
+pub struct SendingArgs {
+    /// Address of the providers' Graph API, for channels that name none of their own
+    #[arg(long, env = "HOTLINE_PROVIDER_URL", default_value = "https://graph.facebook.com", value_name = "URL",
+        value_parser = provider_url)]
+    pub provider_url: String,
+    /// Version of the Graph API, the first part of every path
+    #[arg(long, env = "HOTLINE_PROVIDER_VERSION", default_value = "v23.0", value_name = "VERSION",
+        value_parser = version)]
+    pub provider_version: String,
+    /// Seconds a call of a provider may take
+    #[arg(long, env = "HOTLINE_PROVIDER_TIMEOUT_S", default_value_t = 30, value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub provider_timeout_s: u64,
+    /// Messages a second of one channel to all its recipients; 0: as many as go
+    #[arg(long, env = "HOTLINE_SENDS_PER_SECOND", default_value_t = 80, value_name = "MESSAGES")]
+    pub sends_per_second: u32,
+    /// Milliseconds between messages of one channel to one recipient; 0: none
+    #[arg(long, env = "HOTLINE_RECIPIENT_INTERVAL_MS", default_value_t = 6000, value_name = "MILLISECONDS",
+        value_parser = clap::value_parser!(u64).range(..=MILLISECONDS_MAX))]
+    pub recipient_interval_ms: u64,
+    /// Messages to one recipient that may go at once after a pause; they use up the time that follows
+    #[arg(long, env = "HOTLINE_RECIPIENT_BURST", default_value_t = 45, value_name = "MESSAGES",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub recipient_burst: u32,
+    /// Sends of one channel that are under way at once: so many may arrive twice if the service is killed
+    #[arg(long, env = "HOTLINE_SENDS_IN_FLIGHT_MAX", default_value_t = 64, value_name = "MESSAGES",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub sends_in_flight_max: u32,
+    /// Milliseconds after the first failure of a send within which it is tried again; twice as many after each further
+    /// one
+    #[arg(long, env = "HOTLINE_SEND_RETRY_MS", default_value_t = 1000, value_name = "MILLISECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=MILLISECONDS_MAX))]
+    pub send_retry_ms: u64,
+    /// Most milliseconds between two tries
+    #[arg(long, env = "HOTLINE_SEND_RETRY_MAX_MS", default_value_t = 60_000, value_name = "MILLISECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=MILLISECONDS_MAX))]
+    pub send_retry_max_ms: u64,
+    /// Seconds after which a message that cannot be sent has failed
+    #[arg(long, env = "HOTLINE_SEND_GIVE_UP_AFTER_S", default_value_t = 86_400, value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
+    pub send_give_up_after_s: u64,
+}
+
+impl SendingArgs {
+    /// As the couriers take them.
+    pub fn sending(&self) -> SendingOptions {
+        SendingOptions {
+            per_second: self.sends_per_second,
+            recipient_interval: Duration::from_millis(self.recipient_interval_ms),
+            recipient_burst: self.recipient_burst,
+            in_flight_max: usize::try_from(self.sends_in_flight_max).unwrap_or(usize::MAX),
+            retry_pause_min: Duration::from_millis(self.send_retry_ms),
+            retry_pause_max: Duration::from_millis(self.send_retry_max_ms.max(self.send_retry_ms)),
+            give_up_after: Duration::from_secs(self.send_give_up_after_s),
+            ..SendingOptions::default()
+        }
+    }
+
+    /// As the providers are called.
+    pub fn provider(&self) -> ProviderOptions {
+        ProviderOptions {
+            url: self.provider_url.clone(),
+            version: self.provider_version.clone(),
+            call_time_max: Duration::from_secs(self.provider_timeout_s),
+        }
+    }
+}
+
+/// Paths are added to it, so it ends without a slash.
+fn provider_url(text: &str) -> Result<String, String> {
+    let url = url::Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
+    let is_plain = matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none();
+    if is_plain {
+        Ok(url.as_str().trim_end_matches('/').to_owned())
+    } else {
+        Err(format!("`{text}` must begin with https:// or http:// and have no query"))
+    }
+}
+
+/// One part of a path.
+fn version(text: &str) -> Result<String, String> {
+    let is_one = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    if is_one { Ok(text.to_owned()) } else { Err(format!("`{text}` is no version")) }
+}

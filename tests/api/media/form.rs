@@ -1,0 +1,164 @@
+//! Forms: their fields, their limits, and those that are none.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{PNG, Scene};
+use crate::support::Reply;
+use crate::support::form::Form;
+use crate::support::service::TestOptions;
+
+const BYTES_MAX: usize = 100_000;
+
+async fn small_files() -> Scene {
+    let mut options = TestOptions::default();
+    options.media.bytes_max = BYTES_MAX as u64;
+    Scene::set_with(options).await
+}
+
+/// A picture of so many bytes.
+fn picture(bytes: usize) -> Vec<u8> {
+    let mut picture = PNG.to_vec();
+    picture.resize(bytes, 0xa5);
+    picture
+}
+
+#[actix_web::test]
+async fn a_file_of_the_limit_is_taken_and_one_byte_more_is_not() {
+    let scene = small_files().await;
+    let message = scene.sent("a.png", "image/png", &picture(BYTES_MAX)).await;
+    assert_eq!(message["media"]["size"], BYTES_MAX);
+    for bytes in [BYTES_MAX + 1, 3 * BYTES_MAX] {
+        let form = scene.form().file("a.png", "image/png", &picture(bytes));
+        let refused = Reply::of(scene.api().form(form.clone(), None)).await;
+        refused.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+        assert_eq!(refused.body["error"]["message"], "the file is larger than 100000 bytes");
+        Reply::of(scene.api().form(form, Some(&format!("k-{bytes}")))).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+    }
+    assert_eq!(scene.with_file().await.len(), 1);
+    assert_eq!((scene.stored().len(), scene.arriving().len()), (1, 0));
+    scene.app.stop().await;
+}
+
+#[actix_web::test]
+async fn ten_files_are_ten_messages_of_one_job_and_eleven_are_too_many() {
+    let scene = Scene::set().await;
+    let mut form = scene.form().text("body", "My pictures, {{name}}");
+    for number in 0..10 {
+        form = form.file(&format!("{number}.png"), "image/png", PNG);
+    }
+    let sent = scene.api().send_form(form.clone()).await;
+    let job = sent.data(202)["jobId"].clone();
+    let messages = scene.with_file().await;
+    let seen: Vec<_> = messages
+        .iter()
+        .map(|message| (message["media"]["fileName"].as_str().expect("a name"), &message["body"], &message["jobId"]))
+        .collect();
+    let caption = json!("My pictures, visitor");
+    for (number, (file_name, body, of_job)) in seen.iter().enumerate() {
+        assert_eq!(*file_name, format!("{number}.png"));
+        assert_eq!(**body, if number == 0 { caption.clone() } else { json!(null) });
+        assert_eq!(**of_job, job);
+    }
+    assert_eq!(seen.len(), 10);
+
+    let refused = scene.api().send_form(form.file("10.png", "image/png", PNG)).await;
+    assert_eq!(refused.invalid_fields(), ["medias"]);
+    assert_eq!((scene.with_file().await.len(), scene.stored().len(), scene.arriving().len()), (10, 10, 0));
+    scene.app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_fields_of_a_form_are_those_of_json_written_as_text() {
+    let scene = Scene::set().await;
+    let company = &scene.app.company;
+    let form = Form::default()
+        .text("type", "media")
+        .text("channelId", company.webchat)
+        .text("contactId", scene.contact)
+        .text("contactName", "")
+        .text("nobodyKnowsThis", "7")
+        .part("name=\"attachment\"; filename=\"a.bin\"", None, b"\0\xffunknown as well")
+        .text("closeTicket", "true")
+        .text("wrapupTypeId", company.solved)
+        .text("wrapupNote", "{\"a\": \"text\"}")
+        .file("a.png", "image/png", PNG);
+    scene.api().send_form(form).await.data(202);
+    let ticket = scene.api().get(&format!("/tickets/{}", scene.ticket)).await.data(200).clone();
+    assert_eq!((&ticket["status"], &ticket["wrapupNote"]), (&json!("closed"), &json!("{\"a\": \"text\"}")));
+
+    let refused = Form::default().text("type", "media").text("ticketId", "seven").text("closeTicket", "perhaps").file(
+        "a.png",
+        "image/png",
+        PNG,
+    );
+    assert_eq!(scene.api().send_form(refused).await.invalid_fields(), ["ticketId", "closeTicket"]);
+    // A form may also bring no file, when none is needed; and a type that has none takes none.
+    let text = Form::default().text("type", "text").text("ticketId", scene.ticket).text("reopenTicket", "true");
+    scene.api().send_form(text.clone().text("body", "words")).await.data(202);
+    let with_file = text.text("body", "words").file("a.png", "image/png", PNG);
+    assert_eq!(scene.api().send_form(with_file).await.invalid_fields(), ["medias"]);
+    assert_eq!((scene.with_file().await.len(), scene.stored().len(), scene.arriving().len()), (1, 1, 0));
+    scene.app.stop().await;
+}
+
+#[actix_web::test]
+async fn files_in_other_parts_or_in_json_are_none() {
+    let scene = Scene::set().await;
+    let elsewhere = scene.form().part("name=\"file\"; filename=\"a.png\"", Some("image/png"), PNG);
+    for form in [scene.form(), elsewhere] {
+        assert_eq!(scene.api().send_form(form).await.invalid_fields(), ["medias"]);
+    }
+    let in_json = json!({"type": "media", "ticketId": scene.ticket, "medias": ["a.png"]});
+    assert_eq!(scene.api().post("/messages", in_json).await.invalid_fields(), ["medias"]);
+    scene.app.stop().await;
+}
+
+#[actix_web::test]
+async fn texts_and_parts_are_bounded() {
+    let scene = Scene::set().await;
+    let mebibyte = "x".repeat(1024 * 1024);
+    let large = scene.form().text("unknown", &mebibyte).file("a.png", "image/png", PNG);
+    scene.api().send_form(large).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+    let as_file = scene.form().part("name=\"other\"; filename=\"a\"", None, mebibyte.as_bytes());
+    scene.api().send_form(as_file).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+    let many = (0..70).fold(scene.form(), |form, number| form.text(&format!("field{number}"), ""));
+    scene.api().send_form(many).await.error(400, "ERR_API_BAD_REQUEST");
+    let head = "y".repeat(100_000);
+    let long_head = scene.form().part(&format!("name=\"medias\"; filename=\"{head}\""), None, PNG);
+    scene.api().send_form(long_head).await.error(400, "ERR_API_BAD_REQUEST");
+    assert_eq!((scene.with_file().await.len(), scene.stored().len(), scene.arriving().len()), (0, 0, 0));
+    scene.app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_no_form_is_told_what_it_is() {
+    let scene = Scene::set().await;
+    let whole = scene.form().file("a.png", "image/png", PNG).bytes();
+    let ask = async |content_type: &str, body: &[u8], key: Option<&str>| {
+        let request = scene.api().request(Method::POST, "/messages").header("content-type", content_type);
+        let request = key.into_iter().fold(request, |request, key| request.header("idempotency-key", key));
+        Reply::of(request.body(body.to_vec())).await
+    };
+    let form = Form::content_type();
+    for key in [None, Some("k")] {
+        let refused = ask("text/plain", &whole, key).await;
+        refused.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
+        let key = key.map(|key| format!("{key}-2"));
+        // Cut at its end, in the file, in a head; without a boundary, with another, without a name.
+        for cut in [whole.len() - 6, whole.len() - 60, 30, 0] {
+            let key = key.as_ref().map(|key| format!("{key}-{cut}"));
+            ask(&form, &whole[..cut], key.as_deref()).await.error(400, "ERR_API_BAD_REQUEST");
+        }
+    }
+    ask("multipart/form-data", &whole, None).await.error(400, "ERR_API_BAD_REQUEST");
+    ask("multipart/form-data; boundary=other", &whole, None).await.error(400, "ERR_API_BAD_REQUEST");
+    ask("multipart/mixed; boundary=other", &whole, None).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
+    let nameless = scene.form().part("filename=\"a.png\"", None, PNG);
+    scene.api().send_form(nameless).await.error(400, "ERR_API_BAD_REQUEST");
+    // Where no files are taken a form is as wrong as any other type.
+    let tags = scene.api().request(Method::POST, "/tags").header("content-type", &form).body(whole.clone());
+    Reply::of(tags).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
+    assert_eq!((scene.with_file().await.len(), scene.stored().len(), scene.arriving().len()), (0, 0, 0));
+    scene.app.stop().await;
+}

@@ -1,0 +1,144 @@
+//! Files of messages: taken in, stored with their message or not at all, and served to whoever holds their address.
+
+mod form;
+mod kept;
+mod keyed;
+mod served;
+mod types;
+
+use std::path::{Path, PathBuf};
+
+use chrono::{TimeDelta, Utc};
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+
+use crate::support::form::Form;
+use crate::support::service::TestOptions;
+use crate::support::{Api, TestApp};
+
+pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+pub const PDF: &[u8] = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\nendobj\n";
+
+/// A service in which a visitor waits for an answer.
+pub struct Scene {
+    pub app: TestApp,
+    pub ticket: i64,
+    pub contact: i64,
+    pub session: String,
+}
+
+impl Scene {
+    pub async fn set() -> Self {
+        Self::set_with(TestOptions::default()).await
+    }
+
+    pub async fn set_with(options: TestOptions) -> Self {
+        let app = TestApp::start_with(options).await;
+        let (session, contact) = app.session("visitor").await;
+        let said = json!({"body": "send it to me"});
+        let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), said).await;
+        let ticket = said.data(201)["ticketId"].as_i64().expect("ticket");
+        Self { app, ticket, contact: contact.0, session: session.0 }
+    }
+
+    pub fn api(&self) -> &Api {
+        &self.app.api
+    }
+
+    /// The beginning of a form that sends files to the visitor.
+    pub fn form(&self) -> Form {
+        Form::default().text("type", "media").text("ticketId", self.ticket)
+    }
+
+    /// Sends one file, and answers its message.
+    pub async fn sent(&self, file_name: &str, mime_type: &str, content: &[u8]) -> Value {
+        let sent = self.api().send_form(self.form().file(file_name, mime_type, content)).await;
+        let job = sent.data(202)["jobId"].as_str().expect("job").to_owned();
+        let job = self.api().get(&format!("/messages/jobs/{job}")).await;
+        self.message(&job.data(200)["messageId"]).await
+    }
+
+    pub async fn message(&self, id: &Value) -> Value {
+        self.api().get(&format!("/messages/{id}")).await.data(200).clone()
+    }
+
+    /// Messages with a file, as they are listed.
+    pub async fn with_file(&self) -> Vec<Value> {
+        self.api().all("/messages?type=media").await
+    }
+
+    /// Files that are stored.
+    pub fn stored(&self) -> Vec<PathBuf> {
+        let mut stored = files_in(&self.folder());
+        stored.retain(|file| !file.starts_with(self.folder().join("incoming")));
+        stored
+    }
+
+    /// Files that come in.
+    pub fn arriving(&self) -> Vec<PathBuf> {
+        files_in(&self.folder().join("incoming"))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.app.folder.path().join("media")
+    }
+
+    /// Sweeps as if it were three hours later: what belongs to no message by then is removed.
+    pub async fn sweep_later(&self) -> usize {
+        let app = &self.app.service.app;
+        app.media.sweep(&app.engine, Utc::now() + TimeDelta::hours(3)).await.expect("the sweep")
+    }
+
+    /// Reads a file where the message says it is.
+    pub async fn read(&self, url: &str, headers: &[(&str, &str)]) -> Served {
+        self.ask(Method::GET, url, headers).await
+    }
+
+    pub async fn ask(&self, method: Method, url: &str, headers: &[(&str, &str)]) -> Served {
+        let mut request = self.api().anonymous(method, url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Served { status, headers, bytes: response.bytes().await.expect("a whole body").to_vec() }
+    }
+}
+
+/// What was answered for a file.
+pub struct Served {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+}
+
+impl Served {
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap_or_else(|| panic!("no {name}: {:?}", self.headers)).to_str().expect("text")
+    }
+
+    /// The code of the envelope.
+    pub fn code(&self) -> String {
+        let body: Value = serde_json::from_slice(&self.bytes).expect("JSON");
+        body["error"]["code"].as_str().expect("a code").to_owned()
+    }
+}
+
+/// The address of a message's file.
+#[track_caller]
+pub fn url(message: &Value) -> String {
+    message["media"]["url"].as_str().unwrap_or_else(|| panic!("no file: {message}")).to_owned()
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries {
+        // A sweep may go over the folder at the same time.
+        let Ok(path) = entry.map(|entry| entry.path()) else { continue };
+        if path.is_dir() { found.extend(files_in(&path)) } else { found.push(path) }
+    }
+    found
+}

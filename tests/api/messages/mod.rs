@@ -1,0 +1,30 @@
+//! Sending: whom a message reaches, what it may say, what else a send does, and what is refused.
+
+mod effects;
+mod interactive;
+mod jobs;
+mod lists;
+mod recipients;
+mod refused;
+mod templates;
+mod texts;
+mod variables;
+mod window;
+
+use serde_json::{Value, json};
+
+use crate::support::TestApp;
+
+/// A text to this recipient.
+pub fn text(recipient: Value) -> Value {
+    let mut body = json!({"type": "text", "body": "hello"});
+    body.as_object_mut().expect("object").extend(recipient.as_object().expect("object").clone());
+    body
+}
+
+/// A visitor's session with an open ticket: session, contact, ticket.
+pub async fn visited(app: &TestApp, visitor: &str) -> (String, i64, i64) {
+    let (session, contact) = app.session(visitor).await;
+    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hi"})).await;
+    (session.0, contact.0, said.data(201)["ticketId"].as_i64().expect("ticket"))
+}

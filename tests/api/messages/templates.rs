@@ -1,0 +1,293 @@
+//! Templates: listed as the channel's provider has them, and sent only as it has them.
+
+use std::time::Duration;
+
+use hotline::api::templates;
+use hotline_persistence::tables::channels::ChannelType;
+use serde_json::{Value, json};
+
+use super::visited;
+use crate::steps::{NOBODY, channel, listed, sent};
+use crate::support::provider::Answer;
+use crate::support::seed;
+use crate::support::service::TestOptions;
+use crate::support::{Provider, Reply, TestApp, eventually};
+
+/// A phone channel that is connected to a provider.
+pub struct Phone {
+    pub id: i64,
+    pub account: String,
+}
+
+impl Phone {
+    pub async fn connect(app: &TestApp, provider: &Provider) -> Self {
+        let (account, company) = ("106540352242922", app.company.id);
+        let row = seed::provided(&app.database.db, company, ChannelType::Whatsapp, account, &provider.url).await;
+        let directory = app.service.app.engine.directory();
+        eventually("the new channel is seen", || async {
+            directory.company(company).is_some_and(|seen| seen.channels.contains_key(&row.id))
+        })
+        .await;
+        Self { id: row.id.0, account: account.to_owned() }
+    }
+
+    fn templates(&self) -> String {
+        format!("/channels/{}/templates", self.id)
+    }
+}
+
+fn template(name: &str, language: &str, status: &str, components: Value) -> Value {
+    json!({"id": "1", "name": name, "language": language, "category": "UTILITY", "status": status, "components": components})
+}
+
+/// An approved template that says this.
+pub fn plain(name: &str, language: &str, text: &str) -> Value {
+    template(name, language, "APPROVED", json!([{"type": "BODY", "text": text}]))
+}
+
+fn shipped() -> Value {
+    let components = json!([
+        {"type": "HEADER", "format": "TEXT", "text": "Order {{1}}"},
+        {"type": "BODY", "text": "Hi {{1}}, order {{2}} is on its way."},
+        {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Track", "url": "https://acme.example/{{1}}"}]},
+    ]);
+    template("order_shipped", "en_US", "APPROVED", components)
+}
+
+async fn send(app: &TestApp, channel: &Phone, template: Value) -> Reply {
+    let body = json!({"channelId": channel.id, "number": "5511900000001", "contactName": "Maria Lima",
+        "type": "template", "template": template});
+    app.api.post("/messages", body).await
+}
+
+/// A service with a connected channel that has a few templates.
+async fn connected(options: TestOptions) -> (TestApp, Provider, Phone) {
+    let app = TestApp::start_with(options).await;
+    let provider = Provider::start().await;
+    let channel = Phone::connect(&app, &provider).await;
+    provider.has_templates(
+        &channel.account,
+        vec![
+            shipped(),
+            plain("hello", "pt_BR", "Olá!"),
+            plain("hello", "en_US", "Hello!"),
+            template("waiting", "en_US", "PENDING", json!([{"type": "BODY", "text": "Soon"}])),
+            plain("bye", "en_US", "Bye!"),
+        ],
+    );
+    (app, provider, channel)
+}
+
+/// Nothing that was fetched is good for long.
+fn forgetful() -> TestOptions {
+    let templates = templates::Options { fresh_for: Duration::ZERO, missed_for: Duration::ZERO };
+    TestOptions { templates, ..TestOptions::default() }
+}
+
+#[actix_web::test]
+async fn the_approved_templates_of_a_channel_are_listed_page_by_page() {
+    let (app, provider, channel) = connected(TestOptions::default()).await;
+    let reply = app.api.get(&channel.templates()).await;
+    let names = |rows: &[Value]| {
+        let name = |row: &Value| {
+            format!("{} {}", row["name"].as_str().expect("name"), row["language"].as_str().expect("language"))
+        };
+        rows.iter().map(name).collect::<Vec<_>>()
+    };
+    let all = ["bye en_US", "hello en_US", "hello pt_BR", "order_shipped en_US"];
+    assert_eq!(names(reply.data(200).as_array().expect("a list")), all);
+    assert_eq!(reply.body["meta"], json!({"page": 1, "perPage": 100, "hasMore": false}));
+    assert_eq!(
+        reply.body["data"][0],
+        json!({"name": "bye", "language": "en_US", "category": "UTILITY", "status": "APPROVED",
+            "components": [{"type": "BODY", "text": "Bye!"}]})
+    );
+    for (query, expected, has_more) in [
+        ("perPage=3", &all[..3], true),
+        ("perPage=3&page=2", &all[3..], false),
+        ("perPage=2&page=2", &all[2..], false),
+        ("perPage=2&page=3", &all[..0], false),
+        ("page=9223372036854775807", &all[..0], false),
+        ("perPage=0&page=x", &all[..], false),
+    ] {
+        let reply = app.api.get(&format!("{}?{query}", channel.templates())).await;
+        assert_eq!(names(reply.data(200).as_array().expect("a list")), expected, "{query}");
+        assert_eq!(reply.body["meta"]["hasMore"], has_more, "{query}");
+    }
+    let backwards = app.api.get(&format!("{}?order=desc", channel.templates())).await;
+    assert_eq!(names(backwards.data(200).as_array().expect("a list"))[0], "order_shipped en_US");
+    assert_eq!(app.api.get(&format!("{}?order=up", channel.templates())).await.invalid_fields(), ["order"]);
+    assert_eq!(provider.template_reads(&channel.account), 1, "they were read once for all of this");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn other_channels_have_none_and_other_companies_channels_are_not_found() {
+    let app = TestApp::start().await;
+    let (other, _) = app.another_company().await;
+    let social = channel(&app, "Social", ChannelType::Instagram).await;
+    // The phone channel of every test is connected to nothing.
+    for id in [social, app.company.webchat.0, app.company.phone.0] {
+        let reply = app.api.get(&format!("/channels/{id}/templates")).await;
+        assert_eq!(reply.data(200), &json!([]));
+        assert_eq!(reply.body["meta"]["hasMore"], false);
+    }
+    for id in [other.phone.0, NOBODY] {
+        app.api.get(&format!("/channels/{id}/templates")).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_template_is_built_from_texts_and_kept_as_it_was_sent_and_as_it_reads() {
+    let (app, provider, channel) = connected(TestOptions::default()).await;
+    let body = json!({"channelId": channel.id, "number": "5511900000001", "contactName": "Maria Lima", "type": "template",
+        "template": {"name": "order_shipped", "parameters": {
+            "header": ["4711"], "body": ["{{firstName}}", "4711"], "buttons": ["track/4711"]}}});
+    let message = sent(&app.api, body).await;
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let components = json!([
+        {"type": "header", "parameters": text("4711")},
+        {"type": "body", "parameters": [{"type": "text", "text": "Maria"}, {"type": "text", "text": "4711"}]},
+        {"type": "button", "sub_type": "url", "index": "0", "parameters": text("track/4711")},
+    ]);
+    let built = json!({"name": "order_shipped", "language": {"code": "en_US"}, "components": components});
+    assert_eq!((&message["type"], &message["template"]), (&json!("template"), &built));
+    assert_eq!(message["body"], "Hi Maria, order 4711 is on its way.");
+    assert_eq!((&message["media"], &message["interactive"]), (&Value::Null, &Value::Null));
+    assert_eq!(provider.template_reads(&channel.account), 1);
+
+    // Built by the caller it is the same.
+    let same = send(&app, &channel, built.clone()).await;
+    same.data(202);
+    let again = app.api.all("/messages?type=template").await;
+    assert_eq!((again.len(), &again[1]["template"]), (2, &built));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_and_leaves_nothing() {
+    let (app, _provider, channel) = connected(TestOptions::default()).await;
+    for (template, expected) in [
+        (json!({"name": "nobody's"}), vec!["template.name"]),
+        (json!({"name": "waiting"}), vec!["template.name"]),
+        (json!({"name": "hello"}), vec!["template.language"]),
+        (json!({"name": "hello", "language": "fr"}), vec!["template.language"]),
+        (json!({"name": "bye", "parameters": {"body": ["one too many"]}}), vec!["template.parameters.body"]),
+        (
+            json!({"name": "order_shipped"}),
+            vec!["template.parameters.header", "template.parameters.body", "template.parameters.buttons"],
+        ),
+        (
+            json!({"name": "order_shipped", "components": []}),
+            vec!["template.components", "template.components", "template.components"],
+        ),
+        // What can be seen without the provider.
+        (json!({}), vec!["template.name"]),
+        (json!({"name": " ", "language": 7}), vec!["template.name", "template.language"]),
+        (json!({"name": "bye", "parameters": {"body": "Maria"}}), vec!["template.parameters.body"]),
+        (
+            json!({"name": "bye", "parameters": {"body": [1, ""]}}),
+            vec!["template.parameters.body[0]", "template.parameters.body[1]"],
+        ),
+        (json!({"name": "bye", "parameters": []}), vec!["template.parameters"]),
+        (json!({"name": "bye", "components": {}}), vec!["template.components"]),
+        (json!({"name": "bye", "components": [7]}), vec!["template.components[0]"]),
+        (json!({"name": "bye", "parameters": {}, "components": []}), vec!["template.components"]),
+        (json!({"name": "bye", "parameters": {"body": ["\u{0}"]}}), vec!["template.parameters.body[0]"]),
+        (json!("bye"), vec!["template"]),
+        (Value::Null, vec!["template"]),
+    ] {
+        assert_eq!(send(&app, &channel, template.clone()).await.invalid_fields(), expected, "{template}");
+    }
+    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
+    assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_webchat_has_no_template_to_send() {
+    let app = TestApp::start().await;
+    let (_, _, open) = visited(&app, "visitor").await;
+    let body = json!({"ticketId": open, "type": "template", "template": {"name": "hello"}});
+    assert_eq!(app.api.post("/messages", body).await.invalid_fields(), ["template.name"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_recipient_comes_before_the_template() {
+    let (app, provider, channel) = connected(TestOptions::default()).await;
+    let (_, visitor) = app.session("visitor").await;
+    let send = async |recipient: (&str, Value)| {
+        let mut body = json!({"channelId": channel.id, "type": "template", "template": {"name": "nobody's"}});
+        body[recipient.0] = recipient.1;
+        app.api.post("/messages", body).await
+    };
+    send(("contactId", json!(NOBODY))).await.error(404, "ERR_API_CONTACT_NOT_FOUND");
+    send(("contactId", json!(visitor))).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
+    send(("ticketId", json!(NOBODY))).await.error(404, "ERR_API_NOT_FOUND");
+    send(("contactName", json!("Maria"))).await.error(400, "ERR_API_CONTACT_NOT_IDENTIFIED");
+    assert_eq!(provider.template_reads(&channel.account), 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_was_fetched_serves_many_sends_and_wrong_names_ask_the_provider_no_more() {
+    let (app, provider, channel) = connected(TestOptions::default()).await;
+    for _ in 0..3 {
+        send(&app, &channel, json!({"name": "bye"})).await.data(202);
+        assert_eq!(send(&app, &channel, json!({"name": "nobody's"})).await.invalid_fields(), ["template.name"]);
+    }
+    assert_eq!(provider.template_reads(&channel.account), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_template_that_was_not_there_is_looked_for_anew() {
+    let (app, provider, channel) = connected(forgetful_of_misses()).await;
+    assert_eq!(send(&app, &channel, json!({"name": "new"})).await.invalid_fields(), ["template.name"]);
+    provider.has_templates(&channel.account, vec![plain("new", "en_US", "New!"), plain("bye", "en_US", "Bye!")]);
+    send(&app, &channel, json!({"name": "new"})).await.data(202);
+    let reads = provider.template_reads(&channel.account);
+    send(&app, &channel, json!({"name": "bye"})).await.data(202);
+    assert_eq!(provider.template_reads(&channel.account), reads, "what is there is not looked for");
+    app.stop().await;
+}
+
+/// What was not there is looked for at once.
+fn forgetful_of_misses() -> TestOptions {
+    let templates = templates::Options { missed_for: Duration::ZERO, ..templates::Options::default() };
+    TestOptions { templates, ..TestOptions::default() }
+}
+
+#[actix_web::test]
+async fn without_the_provider_what_is_known_serves_and_what_is_not_known_waits() {
+    let (app, provider, channel) = connected(forgetful()).await;
+    provider.only_token(&channel.account, "another token");
+    app.api.get(&channel.templates()).await.error(503, "ERR_API_UNAVAILABLE");
+    send(&app, &channel, json!({"name": "bye"})).await.error(503, "ERR_API_UNAVAILABLE");
+    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
+
+    // Another channel of the account is asked for anew.
+    provider.only_token(&channel.account, seed::ACCESS_TOKEN);
+    let known = Phone::connect(&app, &provider).await;
+    send(&app, &known, json!({"name": "bye"})).await.data(202);
+    provider.only_token(&channel.account, "another token");
+    send(&app, &known, json!({"name": "bye"})).await.data(202);
+    assert_eq!(app.api.get(&known.templates()).await.data(200).as_array().map(Vec::len), Some(4));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_provider_gets_the_template_as_it_is_kept() {
+    let (app, provider, channel) = connected(TestOptions::default()).await;
+    provider.always(&channel.account, Answer::Accept);
+    send(&app, &channel, json!({"name": "hello", "language": "pt_BR"})).await.data(202);
+    let taken = provider.accepts(&channel.account, 1).await;
+    assert_eq!(taken[0].to, "5511900000001");
+    assert_eq!(
+        (&taken[0].body["type"], &taken[0].body["template"]),
+        (&json!("template"), &json!({"name": "hello", "language": {"code": "pt_BR"}}))
+    );
+    app.stop().await;
+}

@@ -1,0 +1,129 @@
+//! The window of phone channels: a day after the contact's last message anything may be sent, else only templates.
+
+use chrono::TimeDelta;
+use hotline_actors::clock;
+use hotline_actors::tickets::{Do, Receive};
+use hotline_persistence::ContactId;
+use serde_json::{Value, json};
+
+use super::templates::{Phone, plain};
+use super::text;
+use crate::steps::{close, id, listed, sent};
+use crate::support::form::Form;
+use crate::support::service::TestOptions;
+use crate::support::{Provider, TestApp};
+
+async fn app() -> TestApp {
+    TestApp::start_with(TestOptions::default().with_window()).await
+}
+
+/// The contact has written so long ago.
+async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
+    let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
+    let engine = &app.service.app.engine;
+    let message = engine.receive(app.company.id, app.company.phone, ContactId(contact), Do::from(said)).await;
+    message.expect("it is taken");
+}
+
+#[actix_web::test]
+async fn who_has_never_written_is_not_written_to_and_not_made_a_contact() {
+    let app = app().await;
+    let phone = app.company.phone;
+    let question = json!({"type": "button", "body": {"text": "?"}, "action": {}});
+    for what in [json!({"type": "text", "body": "hello"}), json!({"type": "interactive", "interactive": question})] {
+        let mut body = what.clone();
+        body["channelId"] = json!(phone);
+        body["number"] = json!("5511900000001");
+        let refused = app.api.post("/messages", body).await;
+        assert_eq!(refused.error(422, "ERR_API_WINDOW_CLOSED"), &Value::Null, "{what}");
+    }
+    let form = Form::default().text("channelId", phone).text("number", "5511900000001").text("type", "media").file(
+        "a.txt",
+        "text/plain",
+        b"hello",
+    );
+    app.api.send_form(form).await.error(422, "ERR_API_WINDOW_CLOSED");
+    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
+
+    let contact = app.contact("5511900000001").await.0;
+    for recipient in [json!({"number": "5511900000001"}), json!({"contactId": contact})] {
+        for reopen in [false, true] {
+            let mut body = text(recipient.clone());
+            body["channelId"] = json!(phone);
+            body["reopenTicket"] = json!(reopen);
+            app.api.post("/messages", body).await.error(422, "ERR_API_WINDOW_CLOSED");
+        }
+    }
+    assert_eq!(listed(&app.api, "/tickets").await, [0; 0], "a refused send opened a ticket");
+    let open = app.api.post("/tickets", json!({"channelId": phone, "contactId": contact})).await;
+    let open = id(open.data(201));
+    app.api.post("/messages", text(json!({"ticketId": open}))).await.error(422, "ERR_API_WINDOW_CLOSED");
+    assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn for_a_day_after_the_contacts_last_message_anything_may_be_sent() {
+    let app = app().await;
+    let phone = app.company.phone;
+    let contact = app.contact("5511900000001").await.0;
+    wrote(&app, contact, TimeDelta::hours(24) + TimeDelta::seconds(1)).await;
+    let open = listed(&app.api, "/tickets").await[0];
+    for recipient in [json!({"ticketId": open}), json!({"channelId": phone, "contactId": contact})] {
+        app.api.post("/messages", text(recipient)).await.error(422, "ERR_API_WINDOW_CLOSED");
+    }
+    wrote(&app, contact, TimeDelta::hours(24) - TimeDelta::minutes(2)).await;
+    for recipient in [
+        json!({"ticketId": open}),
+        json!({"channelId": phone, "contactId": contact}),
+        json!({"channelId": phone, "number": "5511900000001"}),
+    ] {
+        assert_eq!(sent(&app.api, text(recipient)).await["ticketId"], open);
+    }
+    // It is the contact's and the channel's, not the ticket's.
+    close(&app.api, open).await;
+    let next = sent(&app.api, text(json!({"channelId": phone, "contactId": contact}))).await;
+    assert_ne!(next["ticketId"], open);
+    close(&app.api, next["ticketId"].as_i64().expect("a ticket")).await;
+    sent(&app.api, text(json!({"ticketId": open, "reopenTicket": true}))).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_closed_window_leaves_a_closed_ticket_closed() {
+    let app = app().await;
+    let contact = app.contact("5511900000001").await.0;
+    wrote(&app, contact, TimeDelta::hours(25)).await;
+    let closed = listed(&app.api, "/tickets").await[0];
+    close(&app.api, closed).await;
+    let body = text(json!({"ticketId": closed, "reopenTicket": true}));
+    app.api.post("/messages", body).await.error(422, "ERR_API_WINDOW_CLOSED");
+    // That the ticket is closed comes first where nothing reopens it.
+    app.api.post("/messages", text(json!({"ticketId": closed}))).await.error(409, "ERR_API_TICKET_CLOSED");
+    assert_eq!(listed(&app.api, "/tickets?status=open").await, [0; 0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_template_is_sent_at_any_time() {
+    let app = app().await;
+    let provider = Provider::start().await;
+    let channel = Phone::connect(&app, &provider).await;
+    provider.has_templates(&channel.account, vec![plain("hello", "en_US", "Hello!")]);
+    let body =
+        json!({"channelId": channel.id, "number": "5511900000001", "type": "template", "template": {"name": "hello"}});
+    let message = sent(&app.api, body).await;
+    assert_eq!((&message["type"], &message["body"]), (&json!("template"), &json!("Hello!")));
+    let after = text(json!({"ticketId": message["ticketId"]}));
+    app.api.post("/messages", after).await.error(422, "ERR_API_WINDOW_CLOSED");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn only_phone_channels_have_one() {
+    let app = app().await;
+    // They have opened a session, and never said a word.
+    let (_, visitor) = app.session("visitor").await;
+    sent(&app.api, text(json!({"channelId": app.company.webchat, "contactId": visitor}))).await;
+    app.stop().await;
+}

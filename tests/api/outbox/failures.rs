@@ -1,0 +1,130 @@
+//! Every way in which a provider does not take a message.
+
+use std::time::{Duration, Instant};
+
+use hotline::providers::ProviderOptions;
+use hotline_actors::channels::SendingOptions;
+use serde_json::json;
+
+use super::{Office, fast, number};
+use crate::support::provider::Answer;
+
+/// A provider that keeps silent is given up on soon.
+fn impatient() -> ProviderOptions {
+    ProviderOptions { call_time_max: Duration::from_millis(300), ..ProviderOptions::default() }
+}
+
+#[actix_web::test]
+async fn whatever_may_work_later_is_tried_again_until_it_does() {
+    let office = Office::open_with(fast(), impatient()).await;
+    let channel = office.phone("1201").await;
+    let kinds = [
+        ("server error", Answer::status(500)),
+        ("bad gateway", Answer::status(502)),
+        ("overloaded", Answer::refuse(503, 131_016, "Service unavailable")),
+        ("something went wrong", Answer::refuse(400, 131_000, "Something went wrong")),
+        ("too many requests", Answer::status(429)),
+        ("number too fast", Answer::channel_paced()),
+        ("app too fast", Answer::refuse(400, 4, "Application request limit reached")),
+        ("recipient too fast", Answer::recipient_paced()),
+        ("no answer", Answer::Hang),
+        ("late answer", Answer::Accept.after(Duration::from_secs(20))),
+    ];
+    for (index, (kind, answer)) in kinds.into_iter().enumerate() {
+        let (before, to) = (office.provider.calls("1201").len(), number(index));
+        office.provider.next("1201", [answer.clone(), answer]);
+        let job = office.text(channel, &to, kind).await;
+        office.becomes(&job, "sent").await;
+        let calls = office.provider.calls("1201").split_off(before);
+        assert_eq!(calls.len(), 3, "{kind}: {calls:#?}");
+        assert!(calls.iter().all(|call| call.to == to && call.text() == kind), "{kind}: {calls:#?}");
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_the_provider_refuses_fails_with_its_code_and_the_next_message_goes() {
+    let office = Office::open().await;
+    let channel = office.phone("1202").await;
+    office.provider.next("1202", [Answer::refuse(400, 131_026, "Message undeliverable"), Answer::Accept]);
+    let refused = office.text(channel, &number(1), "one").await;
+    let taken = office.text(channel, &number(1), "two").await;
+    let message = office.becomes(&refused, "failed").await;
+    assert_eq!(message["error"], json!({"code": "131026", "message": "Message undeliverable"}));
+    assert_eq!((&message["sentAt"], &message["deliveredAt"]), (&json!(null), &json!(null)));
+    assert_eq!(office.job(&refused).await["error"]["code"], "131026");
+    office.becomes(&taken, "sent").await;
+    assert_eq!(office.provider.calls("1202").len(), 2, "a refused message is not tried again");
+    // Without a code of the provider's, the status is the code.
+    office.provider.next("1202", [Answer::status(404)]);
+    let lost = office.text(channel, &number(1), "three").await;
+    assert_eq!(office.becomes(&lost, "failed").await["error"]["code"], "404");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_message_is_given_up_when_its_time_is_over() {
+    let sending = SendingOptions { give_up_after: Duration::from_millis(400), ..fast() };
+    let office = Office::open_with(sending, ProviderOptions::default()).await;
+    let channel = office.phone("1203").await;
+    office.provider.always("1203", Answer::status(500));
+    let job = office.text(channel, &number(1), "never").await;
+    let message = office.becomes(&job, "failed").await;
+    assert_eq!(message["error"]["code"], "ERR_GIVEN_UP");
+    let calls = office.provider.calls("1203");
+    assert!(calls.len() > 2, "only {} tries", calls.len());
+    assert!(calls.last().expect("a try").at - calls[0].at >= Duration::from_millis(200), "given up too early");
+    // One that comes later has its own time.
+    office.provider.always("1203", Answer::Accept);
+    let next = office.text(channel, &number(1), "later").await;
+    office.becomes(&next, "sent").await;
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
+    let office = Office::open().await;
+    let channel = office.phone("1204").await;
+    office.provider.next("1204", [told_to_wait(131_056)]);
+    let begin = Instant::now();
+    let slowed = office.text(channel, &number(1), "slowed").await;
+    office.provider.called_times("1204", 1).await;
+    let other = office.text(channel, &number(2), "other").await;
+    office.becomes(&other, "sent").await;
+    office.becomes(&slowed, "sent").await;
+    let calls = office.provider.calls("1204");
+    let order: Vec<&str> = calls.iter().map(|call| call.text()).collect();
+    assert_eq!(order, ["slowed", "other", "slowed"]);
+    assert!(calls[2].at - begin >= Duration::from_secs(2), "tried again after {:?}", calls[2].at - begin);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
+    let office = Office::open().await;
+    let channel = office.phone("1205").await;
+    office.provider.next("1205", [told_to_wait(130_429)]);
+    let begin = Instant::now();
+    let slowed = office.text(channel, &number(1), "slowed").await;
+    office.provider.called_times("1205", 1).await;
+    // It was answered at once; whatever is accepted once the courier knows waits. The first try of another message may
+    // be on its way by then, and no second one.
+    let others: Vec<String> = {
+        let mut jobs = Vec::new();
+        for recipient in 2..6 {
+            jobs.push(office.text(channel, &number(recipient), "other").await);
+        }
+        jobs
+    };
+    for job in others.iter().chain([&slowed]) {
+        office.becomes(job, "sent").await;
+    }
+    let early = office.provider.calls("1205").iter().filter(|call| call.at - begin < Duration::from_secs(2)).count();
+    assert!(early <= 2, "{early} tries within the pause");
+    office.close().await;
+}
+
+/// Too fast, with two seconds to wait.
+fn told_to_wait(code: i64) -> Answer {
+    Answer::Refuse { status: 429, code: Some(code), message: "too fast", retry_after_s: Some(2) }
+}

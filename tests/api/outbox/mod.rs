@@ -1,0 +1,112 @@
+//! What was accepted reaches its channel's provider: in order, at its pace, whatever the provider says to it.
+
+mod after_send;
+mod failures;
+mod hang;
+mod order;
+mod pace;
+mod social;
+mod statuses;
+
+use std::time::Duration;
+
+use hotline::providers::ProviderOptions;
+use hotline_actors::EngineOptions;
+use hotline_actors::channels::SendingOptions;
+use hotline_persistence::ChannelId;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelType, NewChannel};
+use serde_json::{Value, json};
+
+use crate::support::seed::provided_settings;
+use crate::support::service::TestOptions;
+use crate::support::{Provider, TestApp, eventually};
+
+/// A service whose channels have a provider.
+struct Office {
+    app: TestApp,
+    provider: Provider,
+}
+
+/// As fast as it goes, and what fails is tried again at once.
+fn fast() -> SendingOptions {
+    SendingOptions {
+        per_second: 0,
+        recipient_interval: Duration::ZERO,
+        retry_pause_min: Duration::from_millis(5),
+        retry_pause_max: Duration::from_millis(20),
+        ..SendingOptions::default()
+    }
+}
+
+impl Office {
+    async fn open() -> Self {
+        Self::open_with(fast(), ProviderOptions::default()).await
+    }
+
+    async fn open_with(sending: SendingOptions, provider: ProviderOptions) -> Self {
+        let options = TestOptions::default();
+        let engine = EngineOptions { sending, ..options.engine.clone() };
+        let app = TestApp::start_with(TestOptions { engine, provider, ..options }).await;
+        Self { app, provider: Provider::start().await }
+    }
+
+    /// A phone channel, known to the service.
+    async fn phone(&self, account: &str) -> ChannelId {
+        self.channel(ChannelType::Whatsapp, account, |_| {}).await.id
+    }
+
+    async fn channel(
+        &self,
+        kind: ChannelType,
+        account: &str,
+        change: impl FnOnce(&mut channels::ChannelSettings),
+    ) -> ChannelRow {
+        let mut settings = provided_settings(kind, account, &self.provider.url);
+        change(&mut settings);
+        let company = self.app.company.id;
+        let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
+        let row = channels::insert(&self.app.database.db, company, new).await.expect("channel");
+        let engine = &self.app.service.app.engine;
+        eventually("the channel is known", || async {
+            engine.directory().company(company).is_some_and(|company| company.channels.contains_key(&row.id))
+        })
+        .await;
+        row
+    }
+
+    /// Sends a text to a number; answers the job's id.
+    async fn text(&self, channel: ChannelId, number: &str, body: &str) -> String {
+        self.send(json!({"channelId": channel, "number": number, "type": "text", "body": body})).await
+    }
+
+    async fn send(&self, body: Value) -> String {
+        let reply = self.app.api.post("/messages", body).await;
+        reply.data(202)["jobId"].as_str().expect("a job").to_owned()
+    }
+
+    async fn job(&self, job: &str) -> Value {
+        self.app.api.get(&format!("/messages/jobs/{job}")).await.data(200).clone()
+    }
+
+    /// The message of a job.
+    async fn message(&self, job: &str) -> Value {
+        let id = self.job(job).await["messageId"].clone();
+        self.app.api.get(&format!("/messages/{id}")).await.data(200).clone()
+    }
+
+    /// Waits until a job has this status.
+    async fn becomes(&self, job: &str, status: &str) -> Value {
+        eventually(&format!("{job} is {status}"), || async { self.job(job).await["status"] == status }).await;
+        self.message(job).await
+    }
+
+    async fn close(self) {
+        drop(self.provider);
+        self.app.stop().await;
+    }
+}
+
+/// A number like no other.
+fn number(index: usize) -> String {
+    format!("55119{index:08}")
+}

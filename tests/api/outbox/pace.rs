@@ -1,0 +1,57 @@
+//! A channel sends no faster than it may, to all together and to each.
+
+use std::time::{Duration, Instant};
+
+use hotline_persistence::tables::channels::ChannelType;
+
+use super::{Office, number};
+
+#[actix_web::test]
+async fn a_channel_sends_no_faster_than_its_pace() {
+    const PER_SECOND: u32 = 40;
+    const BURST: usize = 2;
+    let office = Office::open().await;
+    let paced = |settings: &mut hotline_persistence::tables::channels::ChannelSettings| {
+        settings.sends_per_second = Some(PER_SECOND);
+    };
+    let channel = office.channel(ChannelType::Whatsapp, "1101", paced).await.id;
+    let begin = Instant::now();
+    for recipient in 0..50 {
+        office.text(channel, &number(recipient), "hello").await;
+    }
+    let accepted = office.provider.accepts("1101", 50).await;
+    for (index, call) in accepted.iter().enumerate() {
+        let earliest = Duration::from_secs(1) / PER_SECOND * index.saturating_sub(BURST - 1) as u32;
+        assert!(call.at >= begin + earliest, "message {index} came after {:?}, not {earliest:?}", call.at - begin);
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_recipient_receives_a_burst_and_then_at_the_pace_and_nobody_else_waits_for_it() {
+    const INTERVAL: Duration = Duration::from_millis(300);
+    const BURST: usize = 3;
+    let office = Office::open().await;
+    let paced = |settings: &mut hotline_persistence::tables::channels::ChannelSettings| {
+        settings.recipient_interval_ms = Some(300);
+        settings.recipient_burst = Some(3);
+    };
+    let channel = office.channel(ChannelType::Whatsapp, "1102", paced).await.id;
+    let begin = Instant::now();
+    for message in 0..6 {
+        office.text(channel, &number(0), &format!("{message}")).await;
+    }
+    for other in 1..=5 {
+        office.text(channel, &number(other), "hello").await;
+    }
+    let accepted = office.provider.accepts("1102", 11).await;
+    let first: Vec<_> = accepted.iter().filter(|call| call.to == number(0)).collect();
+    for (index, call) in first.iter().enumerate() {
+        assert_eq!(call.text(), index.to_string());
+        let earliest = INTERVAL * index.saturating_sub(BURST - 1) as u32;
+        assert!(call.at >= begin + earliest, "message {index} came after {:?}, not {earliest:?}", call.at - begin);
+    }
+    let last = first.last().expect("six messages").at;
+    assert!(accepted.iter().filter(|call| call.to != number(0)).all(|call| call.at < last), "the others waited");
+    office.close().await;
+}

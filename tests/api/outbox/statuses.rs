@@ -1,0 +1,76 @@
+//! A message that the provider has: what its webhooks tell of it later, in whatever order.
+
+use hotline_persistence::tables::channels::ChannelType;
+use serde_json::{Value, json};
+
+use super::{Office, number};
+use crate::support::provider::hooks::{Phone, signature};
+use crate::support::seed::APP_SECRET;
+use crate::support::{Reply, eventually};
+
+async fn told(office: &Office, public_key: &str, body: &Value) {
+    let bytes = body.to_string();
+    let request = office
+        .app
+        .api
+        .anonymous(reqwest::Method::POST, &format!("/hooks/{public_key}"))
+        .header("x-hub-signature-256", signature(APP_SECRET, bytes.as_bytes()))
+        .header("content-type", "application/json")
+        .body(bytes);
+    let status = request.send().await.expect("the hook answers").status();
+    assert_eq!(status, 200, "{body}");
+}
+
+#[actix_web::test]
+async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() {
+    let office = Office::open().await;
+    let channel = office.channel(ChannelType::Whatsapp, "1501", |_| {}).await;
+    let phone = Phone { id: "1501".to_owned(), number: "15550001501".to_owned() };
+    let now = chrono::Utc::now().timestamp();
+    for (index, order) in [["sent", "delivered", "read"], ["read", "delivered", "sent"], ["delivered", "read", "sent"]]
+        .into_iter()
+        .enumerate()
+    {
+        let to = number(index);
+        let job = office.text(channel.id, &to, "hello").await;
+        office.becomes(&job, "sent").await;
+        let id = office.provider.accepted("1501")[index].accepted.clone().expect("taken");
+        for status in order {
+            let second = ["sent", "delivered", "read"].iter().position(|one| *one == status).expect("a status") as i64;
+            told(&office, &channel.public_key, &phone.status(&id, &to, status, now + 10 + second)).await;
+        }
+        let message = office.becomes(&job, "read").await;
+        let at = |field: &str| {
+            let text = message[field].as_str().unwrap_or_else(|| panic!("{field}: {message}"));
+            chrono::DateTime::parse_from_rfc3339(text).expect("a time").timestamp()
+        };
+        assert_eq!((at("deliveredAt"), at("readAt")), (now + 11, now + 12), "{order:?}");
+        // What it was handed over at was earlier than what the provider tells.
+        assert!(at("sentAt") <= now + 10, "{message}");
+        // And nothing brings it back, not even a failure.
+        told(&office, &channel.public_key, &phone.failed(&id, &to, 131_026, "Message undeliverable", now + 20)).await;
+        assert_eq!(office.message(&job).await["status"], "read");
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_failure_the_provider_tells_later_is_final() {
+    let office = Office::open().await;
+    let channel = office.channel(ChannelType::Whatsapp, "1502", |_| {}).await;
+    let phone = Phone { id: "1502".to_owned(), number: "15550001502".to_owned() };
+    let job = office.text(channel.id, &number(1), "hello").await;
+    office.becomes(&job, "sent").await;
+    let id = office.provider.accepted("1502")[0].accepted.clone().expect("taken");
+    let now = chrono::Utc::now().timestamp();
+    told(&office, &channel.public_key, &phone.failed(&id, &number(1), 131_026, "Message undeliverable", now)).await;
+    let message = office.becomes(&job, "failed").await;
+    assert_eq!(message["error"], json!({"code": "131026", "message": "Message undeliverable"}));
+    for status in ["sent", "delivered", "read"] {
+        told(&office, &channel.public_key, &phone.status(&id, &number(1), status, now + 5)).await;
+        assert_eq!(office.message(&job).await["status"], "failed");
+    }
+    let reply = Reply::of(office.app.api.request(reqwest::Method::GET, "/messages?status=failed")).await;
+    eventually("the list shows it", || async { reply.data(200).as_array().is_some_and(|rows| rows.len() == 1) }).await;
+    office.close().await;
+}

@@ -1,0 +1,176 @@
+//! What providers tell while the database is away, and when the process is killed in the middle.
+
+use futures_util::future::join_all;
+use hotline::app::Service;
+use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
+use hotline_persistence::{CompanyId, PgPool};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::process::{Process, data_folder, with_database};
+use crate::support::provider::hooks::{Phone, image, signature, text};
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, Reply, eventually};
+
+const SECRET: &str = "app secret";
+const MARIA: &str = "5511987654321";
+
+/// The public key of a new phone channel that only receives.
+async fn channel(db: &PgPool, company: CompanyId) -> String {
+    let settings = ChannelSettings {
+        phone_number_id: Some("106540352242922".to_owned()),
+        app_secret: Some(Secret(SECRET.to_owned())),
+        ..ChannelSettings::default()
+    };
+    let new = NewChannel { name: "Phone", kind: ChannelType::Whatsapp, number: None, queue_id: None, settings };
+    channels::insert(db, company, new).await.expect("channel").public_key
+}
+
+fn phone() -> Phone {
+    Phone { id: "106540352242922".to_owned(), number: "15550783881".to_owned() }
+}
+
+/// What is answered to the provider; none when nobody was there to answer.
+async fn tell(api: &Api, key: &str, body: &Value) -> Option<Reply> {
+    let bytes = body.to_string();
+    let signature = signature(SECRET, bytes.as_bytes());
+    let request = api.anonymous(Method::POST, &format!("/hooks/{key}"));
+    Reply::try_of(request.header("x-hub-signature-256", signature).body(bytes)).await
+}
+
+#[actix_web::test]
+async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_strangers_come_again() {
+    let folder = data_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    hotline_persistence::pool::migrate(&db).await.expect("migrate");
+    let company = Company::create(&db, "Acme").await;
+    let (hot, cold) = (channel(&db, company.id).await, channel(&db, company.id).await);
+    let settings = TestOptions::default().settings(&folder, cluster.connect_options());
+    let service = Service::start(settings.clone()).await.expect("the service starts");
+    let api = Api::new(service.address, &company.key);
+    let said = |id: &str, body: &str| phone().message(MARIA, "Maria", text(id, body));
+    let first = tell(&api, &hot, &said("wamid.1", "before")).await.expect("an answer");
+    assert_eq!(first.data(200)["taken"], 1);
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    for (id, body) in [("wamid.2", "during"), ("wamid.3", "still")] {
+        let call = said(id, body);
+        assert_eq!(tell(&api, &hot, &call).await.expect("an answer").data(200)["taken"], 1);
+        assert_eq!(tell(&api, &hot, &call).await.expect("an answer").data(200)["repeated"], 1);
+    }
+    let answered = said("wamid.4", "an answer");
+    let mut quoting = answered.clone();
+    quoting["entry"][0]["changes"][0]["value"]["messages"][0]["context"]["id"] = "wamid.2".into();
+    assert_eq!(tell(&api, &hot, &quoting).await.expect("an answer").data(200)["taken"], 1);
+    // Nobody knows in memory who this is, or what that channel has received.
+    let stranger = phone().message("5511900000009", "João", text("wamid.5", "hello"));
+    for (key, call) in [(&hot, &stranger), (&cold, &said("wamid.6", "hello"))] {
+        let reply = tell(&api, key, call).await.expect("an answer");
+        reply.error(503, "ERR_API_UNAVAILABLE");
+        assert!(reply.headers.contains_key("retry-after"));
+    }
+    // A call with both: what can be taken is, and the provider is to repeat the rest.
+    let mut both = phone().messages(MARIA, "Maria", vec![text("wamid.7", "together"), text("wamid.8", "with João")]);
+    both["entry"][0]["changes"][0]["value"]["messages"][1]["from"] = "5511900000009".into();
+    tell(&api, &hot, &both).await.expect("an answer").error(503, "ERR_API_UNAVAILABLE");
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
+    let again = tell(&api, &hot, &both).await.expect("an answer");
+    assert_eq!((&again.data(200)["taken"], &again.data(200)["repeated"]), (&1.into(), &1.into()));
+    assert_eq!(tell(&api, &hot, &stranger).await.expect("an answer").data(200)["taken"], 1);
+    let bodies = async |api: &Api| {
+        let all = api.all("/messages").await;
+        all.iter().map(|message| message["body"].as_str().expect("body").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(bodies(&api).await, ["before", "during", "still", "an answer", "together", "with João", "hello"]);
+    let all = api.all("/messages").await;
+    assert_eq!(all[3]["quotedMessageId"], all[1]["id"]);
+    assert_eq!(api.all("/tickets").await.len(), 2);
+    service.stop().await.expect("a clean stop");
+
+    let service = Service::start(settings).await.expect("the service starts again");
+    let api = Api::new(service.address, &company.key);
+    assert_eq!(tell(&api, &hot, &said("wamid.2", "during")).await.expect("an answer").data(200)["repeated"], 1);
+    assert_eq!(bodies(&api).await.len(), 7);
+    service.stop().await.expect("a clean stop");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
+#[actix_web::test]
+async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not() {
+    const CALLS: usize = 120;
+    let folder = data_folder();
+    let (company, key) = with_database(folder.path(), async |db| {
+        hotline_persistence::pool::migrate(db).await.expect("migrate");
+        let company = Company::create(db, "Acme").await;
+        let key = channel(db, company.id).await;
+        (company, key)
+    })
+    .await;
+    let process = Process::serve(folder.path());
+    let api = Api::new(process.address, &company.key);
+
+    let calls: Vec<Value> = (0..CALLS)
+        .map(|number| {
+            let from = format!("55119000000{:02}", number % 7);
+            let id = format!("wamid.{number}");
+            let message = if number % 10 == 0 {
+                image(&id, "a file", Some(&number.to_string()))
+            } else {
+                text(&id, &number.to_string())
+            };
+            let message = message.referred(&format!("ad {number}"), "https://fb.me/ad", "Buy", "click");
+            phone().message(&from, "Somebody", message)
+        })
+        .collect();
+    // Killed while many are on their way.
+    let telling = join_all(calls.iter().map(|call| tell(&api, &key, call)));
+    let killing = async {
+        eventually("some are taken", || async {
+            api.try_get("/messages").await.is_some_and(|reply| !reply.data(200).as_array().is_none_or(Vec::is_empty))
+        })
+        .await;
+        process.kill();
+    };
+    let (answers, ()) = futures_util::future::join(telling, killing).await;
+    let kept: Vec<usize> = answers
+        .iter()
+        .enumerate()
+        .filter(|(_, answer)| answer.as_ref().is_some_and(|reply| reply.status == 200))
+        .map(|(number, _)| number)
+        .collect();
+
+    let mut process = Process::serve(folder.path());
+    let api = Api::new(process.address, &company.key);
+    let stored: Vec<String> =
+        api.all("/messages").await.iter().map(|message| message["body"].as_str().expect("body").to_owned()).collect();
+    for number in &kept {
+        assert!(stored.contains(&number.to_string()), "message {number} was answered and is lost");
+    }
+    // The provider repeats everything, as it does.
+    for answer in join_all(calls.iter().map(|call| tell(&api, &key, call))).await {
+        let answer = answer.expect("an answer");
+        let counted = answer.data(200);
+        assert_eq!(counted["taken"].as_u64().zip(counted["repeated"].as_u64()).map(|(a, b)| a + b), Some(1));
+    }
+    let mut bodies: Vec<usize> = api
+        .all("/messages")
+        .await
+        .iter()
+        .map(|message| message["body"].as_str().and_then(|body| body.parse().ok()).expect("a number"))
+        .collect();
+    bodies.sort_unstable();
+    assert_eq!(bodies, (0..CALLS).collect::<Vec<_>>(), "each once");
+    let tickets = api.all("/tickets").await;
+    assert_eq!(tickets.len(), 7);
+    let unread: u64 = tickets.iter().map(|ticket| ticket["unreadCount"].as_u64().expect("a count")).sum();
+    assert_eq!(unread, CALLS as u64);
+    assert!(api.all("/contacts").await.iter().all(|contact| contact["ctwaClid"] == "click"));
+    println!("{} of {CALLS} calls were answered before the kill", kept.len());
+    process.terminate();
+    assert!(process.wait().success(), "the stop was not clean: {}", process.log());
+}

@@ -1,0 +1,128 @@
+//! `kill -9` while ten thousand messages are on their way.
+
+use std::collections::HashMap;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use serde_json::json;
+
+use super::{Office, number};
+use crate::process::with_database;
+use crate::support::eventually;
+use crate::support::provider::{Answer, Call};
+
+const MESSAGES: usize = 10_000;
+const RECIPIENTS: usize = 100;
+
+/// Requests at once: what lets them share the journal's syncs.
+const AT_ONCE: usize = 50;
+
+/// How many the provider has when the service is killed, each time.
+const KILLED_AT: [usize; 3] = [1, 2_500, 6_000];
+
+/// Attempts under way at once: what a kill may double.
+const IN_FLIGHT_MAX: usize = 64;
+
+/// Longest the whole outbox may take, on a machine that does other things as well.
+const DRAIN_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(240);
+
+async fn drained(office: &Office, account: &str, count: usize) {
+    let deadline = std::time::Instant::now() + DRAIN_TIME_MAX;
+    while texts(&office.provider.accepted(account)).len() < count {
+        assert!(std::time::Instant::now() < deadline, "{} of {count}", office.provider.accepted_count(account));
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+/// How often each message was taken.
+fn texts(accepted: &[Call]) -> HashMap<&str, usize> {
+    let mut texts = HashMap::with_capacity(accepted.len());
+    for call in accepted {
+        *texts.entry(call.text()).or_insert(0) += 1;
+    }
+    texts
+}
+
+#[actix_web::test]
+async fn ten_thousand_messages_survive_kills_and_few_arrive_twice() {
+    let mut office = Office::open("2001").await;
+    office.provider.always("2001", Answer::status(503));
+    // Of one recipient's one after the other, so that their order is known.
+    stream::iter(0..RECIPIENTS)
+        .map(|recipient| {
+            let office = &office;
+            async move {
+                for message in 0..MESSAGES / RECIPIENTS {
+                    office.send(&number(recipient), &format!("{recipient}/{message}"), json!({})).await;
+                }
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect::<()>()
+        .await;
+    assert_eq!(office.provider.accepted_count("2001"), 0);
+    // Killed before anything was taken, and then in the middle of it.
+    office.kill();
+    office.provider.always("2001", Answer::Accept);
+    for killed_at in KILLED_AT {
+        office.start();
+        drained(&office, "2001", killed_at).await;
+        office.kill();
+    }
+    office.start();
+    drained(&office, "2001", MESSAGES).await;
+    eventually("nothing waits", || async { office.api.get("/messages?status=queued").await.body["data"] == json!([]) })
+        .await;
+
+    let accepted = office.provider.accepted("2001");
+    let doubles = accepted.len() - MESSAGES;
+    println!("{doubles} of {MESSAGES} messages were taken twice in {} kills", KILLED_AT.len());
+    assert!(doubles <= KILLED_AT.len() * IN_FLIGHT_MAX, "{doubles} messages were taken twice");
+    for recipient in 0..RECIPIENTS {
+        let mut order: Vec<&str> = Vec::new();
+        for call in accepted.iter().filter(|call| call.to == number(recipient)) {
+            if !order.contains(&call.text()) {
+                order.push(call.text());
+            }
+        }
+        let expected: Vec<String> =
+            (0..MESSAGES / RECIPIENTS).map(|message| format!("{recipient}/{message}")).collect();
+        assert_eq!(order, expected);
+    }
+    let (sent, rejected): (i64, i64) = with_database(office.path(), async |db| {
+        sqlx::query_as(
+            "select (select count(*) from messages where company_id = $1 and channel_id = $2 and status = 'sent'
+                 and provider_message_id is not null), (select count(*) from rejected_changes)",
+        )
+        .bind(office.company.id)
+        .bind(office.channel.id)
+        .fetch_one(db)
+        .await
+        .expect("counts")
+    })
+    .await;
+    assert_eq!((sent, rejected), (MESSAGES as i64, 0));
+    office.close();
+}
+
+/// The kill falls where it may double: the provider has the message, and nobody has noted it.
+#[actix_web::test]
+async fn a_message_is_doubled_only_when_the_kill_falls_between_its_acceptance_and_the_journal() {
+    let mut office = Office::open("2002").await;
+    office.provider.always("2002", Answer::status(503));
+    let job = office.send(&number(1), "once or twice", json!({})).await;
+    office.kill();
+    office.provider.always("2002", Answer::Accept);
+    office.start_until("message_taken");
+    assert_eq!(office.provider.accepted_count("2002"), 1);
+    office.start();
+    office.becomes(&job, "sent").await;
+    assert_eq!(office.provider.accepted_count("2002"), 2);
+    // Once it is noted, no restart sends it again.
+    office.kill();
+    office.start();
+    let next = office.send(&number(1), "the next", json!({})).await;
+    office.becomes(&next, "sent").await;
+    assert_eq!(office.provider.accepted_count("2002"), 3);
+    office.close();
+}

@@ -1,0 +1,117 @@
+//! What was accepted is sent, across kills, restarts and refused tokens.
+
+mod after_send;
+mod kill;
+mod token;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use serde_json::{Value, json};
+
+use crate::process::{Process, command, data_folder, with_database};
+use crate::support::seed::provided;
+use crate::support::{Api, Company, PATIENCE, Provider, eventually};
+
+/// As fast as it goes, without the window of a real provider.
+const FAST: &[&str] = &[
+    "--rate-per-minute=0",
+    "--conversation-window-hours=0",
+    "--sends-per-second=0",
+    "--recipient-interval-ms=0",
+    "--send-retry-ms=5",
+    "--send-retry-max-ms=20",
+];
+
+/// A service that runs as a process, with a channel whose provider lives on in the test.
+struct Office {
+    folder: tempfile::TempDir,
+    provider: Provider,
+    process: Option<Process>,
+    company: Company,
+    channel: ChannelRow,
+    api: Api,
+}
+
+impl Office {
+    async fn open(account: &str) -> Self {
+        let folder = data_folder();
+        let provider = Provider::start().await;
+        let process = Process::try_serve(folder.path(), FAST).unwrap_or_else(|log| panic!("no start: {log}"));
+        let (company, channel) = with_database(folder.path(), async |db| {
+            let company = Company::create(db, "Acme").await;
+            let channel = provided(db, company.id, ChannelType::Whatsapp, account, &provider.url).await;
+            (company, channel)
+        })
+        .await;
+        let api = Api::new(process.address, &company.key);
+        let known = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 3) };
+        eventually("the company is known", known).await;
+        Self { folder, provider, process: Some(process), company, channel, api }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Kills the service, if it has not ended by itself.
+    fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    fn start(&mut self) {
+        let process = Process::try_serve(self.path(), FAST).unwrap_or_else(|log| panic!("no start: {log}"));
+        self.api = Api::new(process.address, &self.company.key);
+        self.process = Some(process);
+    }
+
+    /// Starts a service that ends itself at a point it comes to by itself, before anybody asks.
+    fn start_until(&self, point: &str) {
+        let serve = [&["serve", "--listen", "127.0.0.1:0", "--log", "json"], FAST].concat();
+        let mut command = command(self.path(), &serve);
+        let command = command.env("FAILPOINTS", format!("{point}=return")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("hotline runs");
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("status") {
+                break status;
+            }
+            assert!(Instant::now() < deadline, "the point {point} is not reached");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(!status.success(), "it ended well before {point}");
+    }
+
+    async fn send(&self, number: &str, body: &str, after: Value) -> String {
+        let mut message = json!({"channelId": self.channel.id, "number": number, "type": "text", "body": body});
+        if let (Value::Object(message), Value::Object(after)) = (&mut message, after) {
+            message.extend(after);
+        }
+        let reply = self.api.post("/messages", message).await;
+        reply.data(202)["jobId"].as_str().expect("a job").to_owned()
+    }
+
+    async fn job(&self, job: &str) -> Value {
+        self.api.get(&format!("/messages/jobs/{job}")).await.data(200).clone()
+    }
+
+    async fn becomes(&self, job: &str, status: &str) {
+        eventually(&format!("{job} is {status}"), || async { self.job(job).await["status"] == status }).await;
+    }
+
+    /// Stops the service, which must end well.
+    fn close(mut self) {
+        let mut process = self.process.take().expect("it runs");
+        process.terminate();
+        assert!(process.wait().success(), "the stop was not clean: {}", process.log());
+    }
+}
+
+/// A number like no other.
+fn number(index: usize) -> String {
+    format!("55119{index:08}")
+}
