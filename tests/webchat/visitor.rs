@@ -166,17 +166,19 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// With a window as small as this, if one is given.
+    /// With a window as small as this, if one is given. Not opened: the status and the body it was refused with, or
+    /// none when nobody was there to refuse it.
     pub async fn open(
         address: SocketAddr,
         handshake: Request,
         window_bytes: Option<u32>,
     ) -> Result<Self, (u16, Value)> {
+        const NOBODY: (u16, Value) = (0, Value::Null);
         let socket = TcpSocket::new_v4().expect("socket");
         if let Some(bytes) = window_bytes {
             socket.set_recv_buffer_size(bytes).expect("window");
         }
-        let stream = socket.connect(address).await.expect("the service takes connections");
+        let stream = socket.connect(address).await.map_err(|_| NOBODY)?;
         match tokio_tungstenite::client_async(handshake, stream).await {
             Ok((stream, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
@@ -186,8 +188,12 @@ impl Socket {
                 let body = response.body().as_deref().unwrap_or_default();
                 Err((response.status().as_u16(), serde_json::from_slice(body).unwrap_or_default()))
             }
-            Err(error) => panic!("no handshake: {error}"),
+            Err(_) => Err(NOBODY),
         }
+    }
+
+    pub async fn try_send(&mut self, frame: Value) -> bool {
+        self.stream.send(Message::text(frame.to_string())).await.is_ok()
     }
 
     pub async fn send(&mut self, frame: Value) {
@@ -246,16 +252,5 @@ impl Socket {
     /// The code it is closed with.
     pub async fn code(&mut self) -> Option<u16> {
         self.end().await.1
-    }
-
-    /// Whether nothing but pings is pushed until what was just asked for by another way is answered.
-    pub async fn hears_nothing_but(&mut self, kinds: &[&str], until: impl Future<Output = ()>) -> bool {
-        until.await;
-        loop {
-            let Ok(frame) = tokio::time::timeout(Duration::from_millis(50), self.next()).await else { return true };
-            if !kinds.contains(&frame["type"].as_str().unwrap_or_default()) {
-                return false;
-            }
-        }
     }
 }
