@@ -185,6 +185,11 @@ export class Company {
     const json = JSON.stringify(value).replaceAll("'", "''");
     const update = `update messages set type = '${type}', body = null, ${column} = '${json}' where body = '${marker}' returning id`;
     await eventually("the message is in its table", () => this.service.sql(update));
-    await visitor.page.reload();
+    // A socket that opens in this moment may still be told of the text.
+    await eventually("the visitor has what it was changed into", async () => {
+      await visitor.page.reload();
+      await visitor.widget.locator(".log[aria-live=polite]").waitFor({ state: "attached" });
+      return !(await visitor.texts()).includes(marker);
+    });
   }
 }
