@@ -43,7 +43,6 @@ impl Tab {
         for _ in 0..frames {
             match socket.next_or_end().await {
                 Ok(frame) if frame["type"] == "message" => self.shown.push(id(&frame["message"])),
-                Ok(frame) if frame["type"] == "ping" => {}
                 Ok(_) => {}
                 Err(_) => return false,
             }

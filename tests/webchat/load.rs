@@ -202,7 +202,9 @@ async fn ten_thousand_idle_sockets_fit_in_400_mib() {
     let mut sockets = connect(&browser, sessions).await;
     // Every one of them is asked whether it is there, and answers.
     join_all(sockets.iter_mut().map(|(_, socket)| async {
+        socket.answers = false;
         socket.next_of("ping").await;
+        socket.answers = true;
         socket.send(json!({"type": "pong"})).await;
     }))
     .await;

@@ -163,6 +163,8 @@ impl Browser {
 /// A socket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
+    /// Whether pings are answered, as a browser does, and not shown.
+    pub answers: bool,
 }
 
 impl Socket {
@@ -182,7 +184,7 @@ impl Socket {
         match tokio_tungstenite::client_async(handshake, stream).await {
             Ok((stream, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
-                Ok(Self { stream })
+                Ok(Self { stream, answers: true })
             }
             Err(tungstenite::Error::Http(response)) => {
                 let body = response.body().as_deref().unwrap_or_default();
@@ -209,7 +211,13 @@ impl Socket {
         loop {
             let next = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a frame in time");
             match next {
-                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("a frame is JSON")),
+                Some(Ok(Message::Text(text))) => {
+                    let frame: Value = serde_json::from_str(&text).expect("a frame is JSON");
+                    if !self.answers || frame["type"] != "ping" {
+                        return Ok(frame);
+                    }
+                    self.try_send(json!({"type": "pong"})).await;
+                }
                 Some(Ok(Message::Close(frame))) => return Err(frame.map(|frame| frame.code.into())),
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err(None),
@@ -218,9 +226,8 @@ impl Socket {
     }
 
     /// The next frame.
-    #[track_caller]
-    pub fn next(&mut self) -> impl Future<Output = Value> {
-        async { self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}")) }
+    pub async fn next(&mut self) -> Value {
+        self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}"))
     }
 
     /// The next frame of this type; those before it are passed by.
