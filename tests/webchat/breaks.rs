@@ -37,11 +37,12 @@ impl Tab {
     /// Reads some frames and breaks off, or is broken off. Whether it got anywhere.
     async fn read_some(&mut self, frames: usize) -> bool {
         let Ok(mut socket) = self.browser.try_socket(&self.session.token).await else { return false };
-        socket.send(json!({"type": "after", "id": self.last()})).await;
+        if !socket.try_send(json!({"type": "after", "id": self.last()})).await {
+            return false;
+        }
         for _ in 0..frames {
             match socket.next_or_end().await {
                 Ok(frame) if frame["type"] == "message" => self.shown.push(id(&frame["message"])),
-                Ok(frame) if frame["type"] == "ping" => {}
                 Ok(_) => {}
                 Err(_) => return false,
             }

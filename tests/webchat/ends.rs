@@ -92,6 +92,8 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
     let session = browser.open("v").await;
     let mut silent = browser.socket(&session).await;
     let mut lively = browser.socket(&session).await;
+    silent.answers = false;
+    lively.answers = false;
     let answering = async {
         loop {
             assert_eq!(lively.next().await, json!({"type": "ping"}));
@@ -104,6 +106,7 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
     };
     assert_eq!(code, Some(4408));
     assert!(!frames.is_empty() && frames.iter().all(|frame| *frame == json!({"type": "ping"})), "{frames:?}");
+    lively.answers = true;
     let said = browser.say(&session, "x").await;
     assert_eq!(lively.message().await["id"], said["id"]);
     app.stop().await;

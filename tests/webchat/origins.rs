@@ -95,7 +95,6 @@ async fn an_allowed_page_is_told_so_with_every_answer() {
 #[actix_web::test]
 async fn a_webchat_without_allowed_pages_allows_none() {
     let app = TestApp::start().await;
-    let browser = Browser::of(&app).await;
     let (other, _) = app.another_company().await;
     let key: String = sqlx::query_scalar("select public_key from channels where company_id = $1 and id = $2")
         .bind(other.id)
@@ -103,7 +102,6 @@ async fn a_webchat_without_allowed_pages_allows_none() {
         .fetch_one(&app.database.db)
         .await
         .expect("key");
-    let bare = Browser { key, ..browser };
-    bare.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    Browser::at(app.service.address, &key).try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     app.stop().await;
 }

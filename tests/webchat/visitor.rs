@@ -163,31 +163,39 @@ impl Browser {
 /// A socket.
 pub struct Socket {
     stream: WebSocketStream<TcpStream>,
+    /// Whether pings are answered, as a browser does, and not shown.
+    pub answers: bool,
 }
 
 impl Socket {
-    /// With a window as small as this, if one is given.
+    /// With a window as small as this, if one is given. Not opened: the status and the body it was refused with, or
+    /// none when nobody was there to refuse it.
     pub async fn open(
         address: SocketAddr,
         handshake: Request,
         window_bytes: Option<u32>,
     ) -> Result<Self, (u16, Value)> {
+        const NOBODY: (u16, Value) = (0, Value::Null);
         let socket = TcpSocket::new_v4().expect("socket");
         if let Some(bytes) = window_bytes {
             socket.set_recv_buffer_size(bytes).expect("window");
         }
-        let stream = socket.connect(address).await.expect("the service takes connections");
+        let stream = socket.connect(address).await.map_err(|_| NOBODY)?;
         match tokio_tungstenite::client_async(handshake, stream).await {
             Ok((stream, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
-                Ok(Self { stream })
+                Ok(Self { stream, answers: true })
             }
             Err(tungstenite::Error::Http(response)) => {
                 let body = response.body().as_deref().unwrap_or_default();
                 Err((response.status().as_u16(), serde_json::from_slice(body).unwrap_or_default()))
             }
-            Err(error) => panic!("no handshake: {error}"),
+            Err(_) => Err(NOBODY),
         }
+    }
+
+    pub async fn try_send(&mut self, frame: Value) -> bool {
+        self.stream.send(Message::text(frame.to_string())).await.is_ok()
     }
 
     pub async fn send(&mut self, frame: Value) {
@@ -203,7 +211,13 @@ impl Socket {
         loop {
             let next = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("a frame in time");
             match next {
-                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("a frame is JSON")),
+                Some(Ok(Message::Text(text))) => {
+                    let frame: Value = serde_json::from_str(&text).expect("a frame is JSON");
+                    if !self.answers || frame["type"] != "ping" {
+                        return Ok(frame);
+                    }
+                    self.try_send(json!({"type": "pong"})).await;
+                }
                 Some(Ok(Message::Close(frame))) => return Err(frame.map(|frame| frame.code.into())),
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err(None),
@@ -212,9 +226,8 @@ impl Socket {
     }
 
     /// The next frame.
-    #[track_caller]
-    pub fn next(&mut self) -> impl Future<Output = Value> {
-        async { self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}")) }
+    pub async fn next(&mut self) -> Value {
+        self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}"))
     }
 
     /// The next frame of this type; those before it are passed by.
@@ -246,16 +259,5 @@ impl Socket {
     /// The code it is closed with.
     pub async fn code(&mut self) -> Option<u16> {
         self.end().await.1
-    }
-
-    /// Whether nothing but pings is pushed until what was just asked for by another way is answered.
-    pub async fn hears_nothing_but(&mut self, kinds: &[&str], until: impl Future<Output = ()>) -> bool {
-        until.await;
-        loop {
-            let Ok(frame) = tokio::time::timeout(Duration::from_millis(50), self.next()).await else { return true };
-            if !kinds.contains(&frame["type"].as_str().unwrap_or_default()) {
-                return false;
-            }
-        }
     }
 }

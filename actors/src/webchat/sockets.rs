@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use actix::{Addr, AsyncContext, Context as ActorContext, Handler, Message, ResponseFuture};
+use actix::{Addr, AsyncContext, Context as ActorContext, Handler, Message};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use tokio::sync::{Notify, mpsc};

@@ -267,7 +267,9 @@ function listen() {
   $("reopen").onclick = () => act("reopen");
   $("reply").onsubmit = reply;
   $("text").oninput = ({ target }) => typing(Boolean(target.value.trim()));
-  $("text").onkeydown = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && reply(event);
+  $("text").onkeydown = (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) reply(event);
+  };
   for (const choice of document.querySelectorAll("[data-sample]")) {
     const type = choice.dataset.sample;
     choice.onclick = () => send({ type: "interactive", interactive: { type, ...samples[type] } });

@@ -16,6 +16,11 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pra
 const TARGET_PX_MIN = 24;
 
 async function check(visitor, what) {
+  // Half-way through a movement colours are mixed.
+  await visitor.widget.evaluate((host) => {
+    const passing = host.shadowRoot.getAnimations().filter((it) => it.effect.getComputedTiming().iterations !== Infinity);
+    return Promise.all(passing.map((it) => it.finished.catch(() => {})));
+  });
   await visitor.page.addScriptTag({ path: axe });
   const { violations, passes } = await visitor.page.evaluate(
     (rules) => window.axe.run({ include: ["hotline-webchat"] }, { runOnly: rules }),

@@ -42,7 +42,7 @@ describe("an interactive message", () => {
 
     assert.equal(await visitor.option("On Saturday").getAttribute("class"), "option chosen");
     assert.equal(await visitor.option("Tomorrow").getAttribute("aria-disabled"), "true");
-    await visitor.option("Tomorrow").click();
+    await visitor.option("Tomorrow").click({ force: true });
     await visitor.tell("Thanks");
     const after = await at.company.messages(ticket);
     assert.deepEqual(after.slice(messages.length).map(({ body }) => body), ["Thanks"]);
@@ -150,9 +150,12 @@ describe("an interactive message", () => {
       track.locator("img").evaluateAll((all) => all.length === 3 && all[0].naturalWidth === 8),
     );
     const next = visitor.widget.getByRole("button", { name: "Next" });
-    while (await next.isVisible()) await next.click();
-    await eventually("the last card is shown", () => track.evaluate((it) => it.scrollLeft + it.clientWidth > it.scrollWidth - 8));
+    await next.click();
     await visitor.widget.getByRole("button", { name: "Previous" }).waitFor();
+    await eventually("the last card is shown", async () => {
+      await next.evaluate((button) => button.hidden || button.click());
+      return track.evaluate((it) => it.scrollLeft + it.clientWidth > it.scrollWidth - 8);
+    });
 
     await visitor.option("Take desert").click();
     assert.deepEqual((await answer(ticket, "Take desert")).quoted.interactive, carousel);
@@ -199,7 +202,7 @@ describe("a file", () => {
     const headers = { "Access-Control-Allow-Origin": at.shop.origin };
     await visitor.page.route(`${at.company.door}/config`, async (route) => {
       const config = await (await route.fetch()).json();
-      await route.fulfill({ headers, json: { data: { ...config.data, attachments: { bytesMax: 1_000 } } } });
+      await route.fulfill({ headers, json: { data: { ...config.data, attachments: { bytesMax: 1_024 } } } });
     });
     await visitor.page.route(`${at.company.door}/messages`, async (route) => {
       const request = route.request();
@@ -222,7 +225,7 @@ describe("a file", () => {
     assert.match(played[0], /name="medias"; filename="mug.png"\r\nContent-Type: image\/png/);
     assert.ok(played[0].includes(PICTURE.toString("latin1")), "the file is whole");
 
-    await visitor.widget.locator("input[type=file]").setInputFiles({ name: "big.png", mimeType: "image/png", buffer: Buffer.alloc(1_001) });
+    await visitor.widget.locator("input[type=file]").setInputFiles({ name: "big.png", mimeType: "image/png", buffer: Buffer.alloc(1_025) });
     await visitor.widget.getByText("Not sent: The file is larger than 1 kB.").waitFor();
     await visitor.widget.getByRole("button", { name: "Delete" }).click();
     assert.equal(await visitor.widget.locator(".own").count(), 1);

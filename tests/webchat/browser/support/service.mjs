@@ -114,7 +114,7 @@ export class Service {
   /** SQL behind the service's back. */
   async sql(text) {
     const host = join(this.dataDir, "postgres/socket");
-    const options = ["-h", host, "-U", "hotline", "-d", "hotline", "-v", "ON_ERROR_STOP=1", "-Atc", text];
+    const options = ["-h", host, "-U", "hotline", "-d", "hotline", "-v", "ON_ERROR_STOP=1", "-qAtc", text];
     const { stdout } = await run("psql", options, { env: { ...process.env, PGOPTIONS: "" } });
     return stdout.trim();
   }

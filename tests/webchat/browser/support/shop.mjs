@@ -71,7 +71,7 @@ export class Shop {
 <head>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>A shop</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${policy ? new URL("/icon", widget) : "data:,"}">
 ${policy ? "" : '<link rel="stylesheet" href="/style.css">'}
 </head>
 <body>

@@ -109,8 +109,10 @@ export function bubble(message, name, chat) {
     node.dataset.id = message.id || message.clientId;
     node.classList.toggle("first", isFirst);
     node.classList.toggle("last", isLast);
-    at.textContent = time(date);
-    at.dateTime = date.toISOString();
+    if (at.dateTime !== date.toISOString()) {
+      at.dateTime = date.toISOString();
+      at.textContent = time(date);
+    }
     if (isOwn) mark(message);
   };
 

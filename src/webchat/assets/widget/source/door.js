@@ -29,6 +29,18 @@ export class Door {
 
   config = () => this.call("GET", "/config");
 
+  /**
+   * Whether the door is there, and only this page may not ask it: a browser shows a page no answer that does not allow
+   * it, but tells that there was one.
+   */
+  isClosed() {
+    const options = { mode: "no-cors", credentials: "omit", cache: "no-store" };
+    return fetch(`${this.base}/config`, options).then(
+      ({ type }) => type === "opaque",
+      () => false,
+    );
+  }
+
   openSession = (body) => this.call("POST", "/sessions", { body });
 
   session = (token) => this.call("GET", "/session", { token });

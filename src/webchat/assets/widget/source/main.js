@@ -52,8 +52,10 @@ async function configOf(door, memory) {
       memory.set("config", config);
       return config;
     } catch (refused) {
-      if (!refused.isPassing) {
-        console.warn(`Hotline webchat: ${refused.message} (${refused.status} ${refused.code}, ${location.origin})`);
+      const isClosed = refused.status === 0 && attempts > 0 && (await door.isClosed());
+      if (isClosed || !refused.isPassing) {
+        const reason = isClosed ? `${location.origin} is not among the origins it may be shown on` : refused.message;
+        console.warn(`Hotline webchat: ${reason}`);
         return null;
       }
       const known = memory.get("config");

@@ -8,6 +8,8 @@ export class Sheet {
   constructor(below) {
     this.below = below;
     this.node = h("div", { class: "sheet", hidden: true });
+    // On the way down: once its own listener has run, a button may be one that was pressed already.
+    this.node.addEventListener("click", ({ target }) => this.pressed(target), { capture: true });
   }
 
   get isOpen() {
@@ -24,16 +26,16 @@ export class Sheet {
       h("div", { class: "bar" }, h("h2", {}, title), close),
       h("div", { class: "rows", tabindex: -1 }, content),
     );
-    const pressed = ({ target }) => {
-      const button = target.closest("button");
-      if (target === this.node || (button && button.getAttribute("aria-disabled") !== "true")) this.close();
-    };
-    this.node.onclick = pressed;
     this.node.replaceChildren(box);
     this.node.hidden = false;
     for (const part of this.below) part.inert = true;
     const first = box.querySelector(".rows button:not([aria-disabled=true])") || close;
     first.focus();
+  }
+
+  pressed(target) {
+    const button = target.closest("button");
+    if (target === this.node || (button && button.getAttribute("aria-disabled") !== "true")) this.close();
   }
 
   close() {
