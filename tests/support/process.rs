@@ -88,9 +88,9 @@ impl Process {
 
     /// Serves with these options and environment variables.
     pub fn serve_with(folder: &Path, options: &[&str], variables: &[(&str, String)]) -> Self {
-        let mut command = command(folder, SERVE);
+        let mut command = serving(folder);
         let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
-        let served = Self::wait_for(folder, command.args(options).envs(variables));
+        let served = Self::start(folder, command.args(options).envs(variables));
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
@@ -118,12 +118,6 @@ impl Process {
                 Err(std::fs::read_to_string(&log).expect("log"))
             }
         }
-    }
-
-    /// The process, for those who measure it.
-    #[allow(dead_code)] // The load of sockets does.
-    pub fn id(&self) -> u32 {
-        self.child.id()
     }
 
     pub fn kill(mut self) {

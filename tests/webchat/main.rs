@@ -4,10 +4,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-#[path = "../durability/process.rs"]
-#[allow(dead_code)] // The other tests of processes use the rest.
-mod process;
-
 mod breaks;
 mod demo;
 mod desk;
@@ -20,3 +16,5 @@ mod origins;
 mod pushes;
 mod script;
 mod visitor;
+
+use support::process;
