@@ -208,8 +208,8 @@ impl World {
         let opening = if is_visitor { Deed::Say } else { Deed::Open };
         let is_closed = closed.load(Ordering::Acquire) != rand::random_ratio(1, 20);
         match rand::random_range(0..100) {
-            0..70 if is_closed => Some(opening),
-            70..85 if is_closed => Some(Deed::Reopen),
+            0..40 if is_closed => Some(opening),
+            40..85 if is_closed => Some(Deed::Reopen),
             0..35 => Some(Deed::Send),
             35..55 if is_visitor => Some(Deed::Say),
             35..55 => Some(Deed::Send),
@@ -239,7 +239,7 @@ impl World {
             }
             Deed::Transfer => {
                 // Told by the label, so that a repeated call has the same body.
-                let user = if call.label.len() % 2 == 0 { ana } else { ben };
+                let user = if call.label.len().is_multiple_of(2) { ana } else { ben };
                 (format!("/tickets/{ticket}/transfer"), json!({"queueId": support, "userId": user}))
             }
             Deed::Close => {

@@ -1,182 +1,13 @@
-//! Compares what callers were answered with what there is: as the service shows it, and as PostgreSQL holds it after a
-//! clean stop.
-//!
-//! What was acknowledged is there once, in the order in which it was answered; what was refused is not there; what
-//! nobody knows of is there once or not at all; and nothing is there that nobody asked for. A ticket's events are a way
-//! its state can have gone, they are as many as were asked for, and they end where the ticket stands.
+//! The comparison itself, rule by rule. It knows neither service nor database.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use hotline_persistence::PgPool;
 use serde_json::Value;
 
+use super::{Stored, Ticket, Verdict};
 use crate::record::{Call, Deed, Outcome, Record};
-use crate::rig::Rig;
-use crate::support::Api;
 
-/// What a comparison came to.
-#[derive(Clone, Debug, Default)]
-pub struct Verdict {
-    pub acknowledged: usize,
-    pub refused: usize,
-    pub unknown: usize,
-    /// Acknowledged, and not there.
-    pub lost: usize,
-    pub contradictions: Vec<String>,
-}
-
-/// What there is, by id.
-#[derive(Debug, Default, PartialEq)]
-struct Stored {
-    tickets: BTreeMap<i64, Ticket>,
-    messages: BTreeMap<i64, Message>,
-    events: BTreeMap<i64, Event>,
-}
-
-#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
-struct Ticket {
-    contact_id: i64,
-    status: String,
-    wrapup_note: Option<String>,
-    reopen_count: i32,
-    last_message_id: Option<i64>,
-}
-
-#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
-struct Message {
-    ticket_id: i64,
-    contact_id: i64,
-    body: String,
-}
-
-#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
-struct Event {
-    ticket_id: i64,
-    #[sqlx(rename = "type")]
-    kind: String,
-    from: Option<Value>,
-    to: Option<Value>,
-}
-
-/// Compares, and stops the service in between.
-pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
-    let mut verdict = Verdict { contradictions: record.contradictions.clone(), ..Verdict::default() };
-    for call in &record.calls {
-        match call.outcome {
-            Outcome::Acknowledged { .. } => verdict.acknowledged += 1,
-            Outcome::Refused(_) => verdict.refused += 1,
-            Outcome::Unknown => verdict.unknown += 1,
-        }
-    }
-    let api = rig.api();
-    let shown = Stored::shown(&api, &mut verdict).await;
-    compare(record, &shown, "shown", &mut verdict);
-    rig.stop();
-    let company = rig.company.id.0;
-    let (held, rejected) = rig.database(async |db| (Stored::held(db, company).await, rejected(db).await)).await;
-    if held != shown {
-        verdict.contradict("the tables hold something else than the service shows".to_owned());
-    }
-    compare(record, &held, "held", &mut verdict);
-    if rejected > 0 {
-        verdict.contradict(format!("PostgreSQL refused {rejected} rows"));
-    }
-    verdict
-}
-
-impl Verdict {
-    fn contradict(&mut self, what: String) {
-        self.contradictions.push(what);
-    }
-
-    fn lose(&mut self, call: &Call, place: &str) {
-        self.lost += 1;
-        self.contradict(format!("acknowledged and not {place}: {call:?}"));
-    }
-}
-
-impl Stored {
-    /// As the service shows it. Each ticket is looked at twice: in the list, which is the table's, and by itself, which is
-    /// its actor's.
-    async fn shown(api: &Api, verdict: &mut Verdict) -> Self {
-        let mut stored = Self::default();
-        for row in api.all("/tickets?perPage=1000").await {
-            let id = int(&row["id"]);
-            let alone = api.get(&format!("/tickets/{id}")).await;
-            if alone.data(200) != &row {
-                verdict.contradict(format!("ticket {id} is {row} in the list and {} by itself", alone.body));
-            }
-            let ticket = Ticket {
-                contact_id: int(&row["contact"]["id"]),
-                status: text(&row["status"]),
-                wrapup_note: row["wrapupNote"].as_str().map(str::to_owned),
-                reopen_count: i32::try_from(int(&row["reopenCount"])).expect("a count"),
-                last_message_id: row["lastMessage"]["id"].as_i64(),
-            };
-            stored.tickets.insert(id, ticket);
-            for event in api.all(&format!("/tickets/{id}/events?perPage=1000")).await {
-                let [from, to] = ["from", "to"].map(|side| Some(event[side].clone()).filter(|value| !value.is_null()));
-                let (kind, key) = (text(&event["type"]), int(&event["id"]));
-                stored.events.insert(key, Event { ticket_id: id, kind, from, to });
-            }
-        }
-        for row in api.all("/messages?perPage=1000").await {
-            let (ticket_id, contact_id) = (int(&row["ticketId"]), int(&row["contactId"]));
-            stored.messages.insert(int(&row["id"]), Message { ticket_id, contact_id, body: text(&row["body"]) });
-        }
-        stored
-    }
-
-    /// As PostgreSQL holds it.
-    async fn held(db: &PgPool, company: i64) -> Self {
-        Self {
-            tickets: held(
-                db,
-                company,
-                "select id, contact_id, status, wrapup_note, reopen_count, last_message_id from tickets
-                    where company_id = $1",
-            )
-            .await,
-            messages: held(db, company, "select id, ticket_id, contact_id, body from messages where company_id = $1")
-                .await,
-            events: held(
-                db,
-                company,
-                r#"select id, ticket_id, type, "from", "to" from ticket_events where company_id = $1"#,
-            )
-            .await,
-        }
-    }
-}
-
-#[derive(sqlx::FromRow)]
-struct Identified<T> {
-    id: i64,
-    #[sqlx(flatten)]
-    row: T,
-}
-
-async fn held<T>(db: &PgPool, company: i64, statement: &'static str) -> BTreeMap<i64, T>
-where
-    T: for<'r> sqlx::FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin,
-{
-    let rows: Vec<Identified<T>> = sqlx::query_as(statement).bind(company).fetch_all(db).await.expect("rows");
-    rows.into_iter().map(|row| (row.id, row.row)).collect()
-}
-
-async fn rejected(db: &PgPool) -> i64 {
-    sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("a count")
-}
-
-fn int(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_else(|| panic!("no number: {value}"))
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
-}
-
-fn compare(record: &Record, stored: &Stored, place: &str, verdict: &mut Verdict) {
+pub(super) fn compare(record: &Record, stored: &Stored, place: &str, verdict: &mut Verdict) {
     messages_are_those_that_were_said(record, stored, place, verdict);
     order_is_kept(record, stored, place, verdict);
     closings_are_those_that_were_asked_for(record, stored, place, verdict);
@@ -231,7 +62,7 @@ fn order_is_kept(record: &Record, stored: &Stored, place: &str, verdict: &mut Ve
     for track in tracks.values() {
         let mut by_asked = track.clone();
         by_asked.sort_unstable_by_key(|(call, _)| call.asked);
-        let mut by_answered = track.iter().copied().collect::<Vec<_>>();
+        let mut by_answered = track.clone();
         by_answered.sort_unstable_by_key(|(call, _)| call.answered);
         let mut before = by_answered.into_iter().peekable();
         let mut highest = 0;

@@ -1,0 +1,197 @@
+//! Compares what callers were answered with what there is: as the service shows it, and as PostgreSQL holds it after a
+//! clean stop.
+//!
+//! What was acknowledged is there once, in the order in which it was answered; what was refused is not there; what
+//! nobody knows of is there once or not at all; and nothing is there that nobody asked for. A ticket's events are a way
+//! its state can have gone, they are as many as were asked for, and they end where the ticket stands.
+
+mod compare;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use hotline_persistence::PgPool;
+use serde_json::Value;
+
+use compare::compare;
+
+use crate::record::{Call, Outcome, Record};
+use crate::rig::Rig;
+use crate::support::Api;
+
+/// Tickets looked at at once.
+const LOOKS_AT_ONCE: usize = 8;
+
+/// What a comparison came to.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    pub acknowledged: usize,
+    pub refused: usize,
+    pub unknown: usize,
+    /// Acknowledged, and not there.
+    pub lost: usize,
+    pub contradictions: Vec<String>,
+}
+
+/// What there is, by id.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Stored {
+    tickets: BTreeMap<i64, Ticket>,
+    messages: BTreeMap<i64, Message>,
+    events: BTreeMap<i64, Event>,
+}
+
+#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
+struct Ticket {
+    contact_id: i64,
+    status: String,
+    wrapup_note: Option<String>,
+    reopen_count: i32,
+    last_message_id: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
+struct Message {
+    ticket_id: i64,
+    contact_id: i64,
+    body: String,
+}
+
+#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
+struct Event {
+    ticket_id: i64,
+    #[sqlx(rename = "type")]
+    kind: String,
+    from: Option<Value>,
+    to: Option<Value>,
+}
+
+/// Compares, and stops the service in between.
+pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
+    let mut verdict = Verdict { contradictions: record.contradictions.clone(), ..Verdict::default() };
+    for call in &record.calls {
+        match call.outcome {
+            Outcome::Acknowledged { .. } => verdict.acknowledged += 1,
+            Outcome::Refused(_) => verdict.refused += 1,
+            Outcome::Unknown => verdict.unknown += 1,
+        }
+    }
+    let api = rig.api();
+    let shown = Stored::shown(&api, &mut verdict).await;
+    compare(record, &shown, "shown", &mut verdict);
+    rig.stop();
+    let company = rig.company.id.0;
+    let (held, rejected) = rig.database(async |db| (Stored::held(db, company).await, rejected(db).await)).await;
+    if held != shown {
+        verdict.contradict("the tables hold something else than the service shows".to_owned());
+    }
+    compare(record, &held, "held", &mut verdict);
+    if rejected > 0 {
+        verdict.contradict(format!("PostgreSQL refused {rejected} rows"));
+    }
+    verdict
+}
+
+impl Verdict {
+    fn contradict(&mut self, what: String) {
+        self.contradictions.push(what);
+    }
+
+    fn lose(&mut self, call: &Call, place: &str) {
+        self.lost += 1;
+        self.contradict(format!("acknowledged and not {place}: {call:?}"));
+    }
+}
+
+impl Stored {
+    /// As the service shows it. Each ticket is looked at twice: in the list, which is the table's, and by itself, which is
+    /// its actor's.
+    async fn shown(api: &Api, verdict: &mut Verdict) -> Self {
+        let mut stored = Self::default();
+        let listed = api.all("/tickets?perPage=1000").await;
+        let looks = stream::iter(listed).map(|row| look_at(api, row)).buffered(LOOKS_AT_ONCE);
+        for (row, alone, events) in looks.collect::<Vec<_>>().await {
+            let id = int(&row["id"]);
+            if alone != row {
+                verdict.contradict(format!("ticket {id} is {row} in the list and {alone} by itself"));
+            }
+            let ticket = Ticket {
+                contact_id: int(&row["contact"]["id"]),
+                status: text(&row["status"]),
+                wrapup_note: row["wrapupNote"].as_str().map(str::to_owned),
+                reopen_count: i32::try_from(int(&row["reopenCount"])).expect("a count"),
+                last_message_id: row["lastMessage"]["id"].as_i64(),
+            };
+            stored.tickets.insert(id, ticket);
+            for event in events {
+                let [from, to] = ["from", "to"].map(|side| Some(event[side].clone()).filter(|value| !value.is_null()));
+                let (kind, key) = (text(&event["type"]), int(&event["id"]));
+                stored.events.insert(key, Event { ticket_id: id, kind, from, to });
+            }
+        }
+        for row in api.all("/messages?perPage=1000").await {
+            let (ticket_id, contact_id) = (int(&row["ticketId"]), int(&row["contactId"]));
+            stored.messages.insert(int(&row["id"]), Message { ticket_id, contact_id, body: text(&row["body"]) });
+        }
+        stored
+    }
+
+    /// As PostgreSQL holds it.
+    async fn held(db: &PgPool, company: i64) -> Self {
+        Self {
+            tickets: held(
+                db,
+                company,
+                "select id, contact_id, status, wrapup_note, reopen_count, last_message_id from tickets
+                    where company_id = $1",
+            )
+            .await,
+            messages: held(db, company, "select id, ticket_id, contact_id, body from messages where company_id = $1")
+                .await,
+            events: held(
+                db,
+                company,
+                r#"select id, ticket_id, type, "from", "to" from ticket_events where company_id = $1"#,
+            )
+            .await,
+        }
+    }
+}
+
+/// A ticket of the list, the same by itself, and its events.
+async fn look_at(api: &Api, row: Value) -> (Value, Value, Vec<Value>) {
+    let id = int(&row["id"]);
+    let alone = api.get(&format!("/tickets/{id}")).await.data(200).clone();
+    let events = api.all(&format!("/tickets/{id}/events?perPage=1000")).await;
+    (row, alone, events)
+}
+
+#[derive(sqlx::FromRow)]
+struct Identified<T> {
+    id: i64,
+    #[sqlx(flatten)]
+    row: T,
+}
+
+async fn held<T>(db: &PgPool, company: i64, statement: &'static str) -> BTreeMap<i64, T>
+where
+    T: for<'r> sqlx::FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin,
+{
+    let rows: Vec<Identified<T>> = sqlx::query_as(statement).bind(company).fetch_all(db).await.expect("rows");
+    rows.into_iter().map(|row| (row.id, row.row)).collect()
+}
+
+async fn rejected(db: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("a count")
+}
+
+fn int(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
+}

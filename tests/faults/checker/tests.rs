@@ -1,0 +1,144 @@
+//! The checker sees what it is there for. These need no service, and run with every `make test`.
+
+use serde_json::json;
+
+use super::compare::compare;
+use super::{Event, Message, Stored, Ticket, Verdict};
+use crate::record::{Call, Deed, Outcome, Person, Record};
+
+const CONTACT: i64 = 1;
+const TICKET: i64 = 10;
+
+/// A ticket that was opened, talked in, transferred, closed and reopened, each call after the answer of the one before.
+fn record() -> Record {
+    let acknowledged = |id| Outcome::Acknowledged { id, ticket: TICKET };
+    let deeds = [
+        (Deed::Open, "open", acknowledged(TICKET)),
+        (Deed::Send, "first", acknowledged(100)),
+        (Deed::Send, "second", acknowledged(101)),
+        (Deed::Send, "refused", Outcome::Refused(503)),
+        (Deed::Send, "unknown", Outcome::Unknown),
+        (Deed::Transfer, "transfer", acknowledged(TICKET)),
+        (Deed::Close, "close", acknowledged(TICKET)),
+        (Deed::Reopen, "reopen", acknowledged(TICKET)),
+    ];
+    let calls = deeds.into_iter().zip((0..).step_by(2)).map(|((deed, label, outcome), asked)| Call {
+        deed,
+        conversation: 0,
+        ticket: (deed != Deed::Open).then_some(TICKET),
+        label: label.to_owned(),
+        keyed: false,
+        asked,
+        answered: asked + 1,
+        outcome,
+    });
+    Record {
+        people: vec![Person { contact: CONTACT, session: None }],
+        calls: calls.collect(),
+        contradictions: Vec::new(),
+        reads: 0,
+        repeats: 0,
+        slowest: std::time::Duration::ZERO,
+    }
+}
+
+/// What there is then; the call nobody knows of left nothing.
+fn stored() -> Stored {
+    let ticket = Ticket {
+        contact_id: CONTACT,
+        status: "open".to_owned(),
+        wrapup_note: None,
+        reopen_count: 1,
+        last_message_id: Some(101),
+    };
+    let nowhere = json!({"queue": null, "assignedTo": null});
+    let support = json!({"queue": {"id": 7}, "assignedTo": {"id": 8}});
+    let events = [
+        ("opened", None, Some(nowhere.clone())),
+        ("transferred", Some(nowhere), Some(support)),
+        ("closed", Some(json!({"status": "open"})), Some(json!({"status": "closed", "wrapupNote": "close"}))),
+        ("reopened", Some(json!({"status": "closed", "wrapupNote": "close"})), Some(json!({"status": "open"}))),
+    ];
+    let event = |(kind, from, to): (&str, _, _)| Event { ticket_id: TICKET, kind: kind.to_owned(), from, to };
+    Stored {
+        tickets: [(TICKET, ticket)].into(),
+        messages: [(100, message("first")), (101, message("second"))].into(),
+        events: (200..).zip(events.into_iter().map(event)).collect(),
+    }
+}
+
+fn message(body: &str) -> Message {
+    Message { ticket_id: TICKET, contact_id: CONTACT, body: body.to_owned() }
+}
+
+fn verdict(change: impl FnOnce(&mut Stored)) -> Verdict {
+    let (mut stored, mut verdict) = (stored(), Verdict::default());
+    change(&mut stored);
+    compare(&record(), &stored, "held", &mut verdict);
+    verdict
+}
+
+/// What is lost, and that something is wrong.
+#[track_caller]
+fn lost(change: impl FnOnce(&mut Stored)) -> usize {
+    let verdict = verdict(change);
+    assert!(!verdict.contradictions.is_empty(), "nothing was seen");
+    verdict.lost
+}
+
+#[test]
+fn what_holds_is_not_contradicted() {
+    assert_eq!(verdict(|_| ()).contradictions, Vec::<String>::new());
+    let with_the_unknown = verdict(|stored| {
+        stored.messages.insert(102, message("unknown"));
+        stored.tickets.entry(TICKET).and_modify(|ticket| ticket.last_message_id = Some(102));
+    });
+    assert_eq!(with_the_unknown.contradictions, Vec::<String>::new());
+}
+
+#[test]
+fn what_was_acknowledged_and_is_gone_is_lost() {
+    assert_eq!(lost(|stored| drop(stored.messages.remove(&100))), 1);
+    // The transfer stands in the way of nothing that follows, but is missed.
+    assert_eq!(lost(|stored| drop(stored.events.remove(&201))), 1);
+    assert_eq!(lost(|stored| drop(stored.events.remove(&202))), 1);
+    assert_eq!(lost(|stored| drop(stored.events.remove(&203))), 1);
+    assert!(lost(|stored| drop(stored.tickets.remove(&TICKET))) >= 1);
+}
+
+#[test]
+fn what_is_there_twice_or_was_never_asked_for_is_seen() {
+    for (id, body) in [(102, "first"), (103, "refused"), (104, "never said")] {
+        let there = |stored: &mut Stored| {
+            stored.messages.insert(id, message(body));
+            stored.tickets.entry(TICKET).and_modify(|ticket| ticket.last_message_id = Some(id));
+        };
+        assert_eq!(lost(there), 0, "{body}");
+    }
+    assert_eq!(lost(|stored| drop(stored.events.insert(204, stored.events[&201].clone()))), 0);
+}
+
+#[test]
+fn an_order_other_than_that_of_the_answers_is_seen() {
+    let mut late = record();
+    // The second was answered before the first was asked for.
+    late.calls[1].asked = 50;
+    late.calls[1].answered = 51;
+    let mut seen = Verdict::default();
+    compare(&late, &stored(), "held", &mut seen);
+    assert_eq!(seen.contradictions.len(), 1, "{:?}", seen.contradictions);
+    assert!(seen.contradictions[0].contains("answered first"), "{:?}", seen.contradictions);
+}
+
+#[test]
+fn a_ticket_that_stands_elsewhere_than_its_events_end_is_seen() {
+    let changes: [fn(&mut Ticket); 4] = [
+        |ticket| ticket.status = "closed".to_owned(),
+        |ticket| ticket.wrapup_note = Some("close".to_owned()),
+        |ticket| ticket.reopen_count = 2,
+        |ticket| ticket.last_message_id = Some(100),
+    ];
+    for change in changes {
+        assert_eq!(lost(|stored| stored.tickets.values_mut().for_each(change)), 0);
+    }
+}
