@@ -148,6 +148,7 @@ mod tests {
             journal_segment_kib = 2
             idle_after_s = 3
             session_idle_after_s = 4
+            conversation_window_hours = 0
             trusted_proxies = ["10.0.0.0/8", "::1"]
             rate_per_minute = 5
             per_page_max = 6
@@ -173,6 +174,7 @@ mod tests {
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
         assert_eq!(settings.trusted_proxies.len(), 2);
+        assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());
         assert_eq!(settings.data_dir, Path::new("/srv/hotline"));
         assert_eq!(settings.media.folder, Path::new("/srv/hotline/media"));

@@ -16,6 +16,7 @@ use hotline_actors::{Engine, Refusal, clock};
 use hotline_persistence::tables::messages::{self, MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 use rand::RngExt;
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -154,12 +155,8 @@ impl Downloads {
 
     async fn attempt(&self, message: &MessageRow, wanted: &Wanted) -> Result<Value, Missing> {
         let (company, channel) = (message.company_id, message.channel_id);
-        let of_channel = self
-            .0
-            .of_channel
-            .entry((company, channel))
-            .or_insert_with(|| Arc::new(Semaphore::new(OF_CHANNEL_AT_ONCE_MAX)));
-        let of_channel = of_channel.clone();
+        // Nothing of the map is held while this waits.
+        let of_channel = self.of_channel((company, channel));
         let closed = |_| Missing::Yet("the service stops".to_owned());
         let _of_channel = of_channel.acquire().await.map_err(closed)?;
         let _at_once = self.0.at_once.acquire().await.map_err(closed)?;
@@ -168,14 +165,18 @@ impl Downloads {
         let account = account.ok_or_else(|| Missing::Yet("the channel cannot be spoken for".to_owned()))?;
         let found = self.find(&account, wanted).await?;
         let declared = Declared { mime_type: found.mime_type.clone(), file_name: wanted.file_name.clone() };
-        match self.take(company, &account, &found, &declared).await {
+        match self.take(company, &account, &found, Some(declared)).await {
             // The provider, or who sent it, is wrong about what it is: its content counts.
             Err(Taking::Refused(Refused::TypeMismatch)) => {
-                let unsaid = Declared::default();
-                self.take(company, &account, &found, &unsaid).await.map_err(Taking::into_missing)
+                self.take(company, &account, &found, None).await.map_err(Taking::into_missing)
             }
             outcome => outcome.map_err(Taking::into_missing),
         }
+    }
+
+    fn of_channel(&self, channel: (CompanyId, ChannelId)) -> Arc<Semaphore> {
+        let made = || Arc::new(Semaphore::new(OF_CHANNEL_AT_ONCE_MAX));
+        self.0.of_channel.entry(channel).or_insert_with(made).clone()
     }
 
     /// Where the file is.
@@ -203,7 +204,7 @@ impl Downloads {
         company: CompanyId,
         account: &Account,
         found: &Found,
-        declared: &Declared,
+        declared: Option<Declared>,
     ) -> Result<Value, Taking> {
         let response = if found.is_asked_for {
             self.0.graph.download(account, &found.url).await
@@ -211,11 +212,14 @@ impl Downloads {
             self.0.graph.fetch(&found.url).await
         };
         let response = response.map_err(|error| Taking::Missing(missing(&error, !found.is_asked_for)))?;
-        let mut declared = declared.clone();
-        if declared.mime_type.is_none() && declared.file_name.is_none() {
-            let header = response.headers().get(reqwest::header::CONTENT_TYPE);
-            declared.mime_type = header.and_then(|header| header.to_str().ok()).map(str::to_owned);
-        }
+        let declared = declared.map(|said| match said {
+            Declared { mime_type: None, file_name: None } => Declared {
+                mime_type: response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned),
+                file_name: None,
+            },
+            said => said,
+        });
+        let declared = declared.unwrap_or_default();
         match self.0.media.store(company, &declared, response.bytes_stream()).await {
             Ok(stored) => Ok(json!(stored)),
             Err(StoreError::Refused(refused)) => Err(Taking::Refused(refused)),

@@ -123,7 +123,6 @@ pub async fn receive(request: HttpRequest, app: Data<App>, payload: web::Payload
         take(&carrying_out, &channel, call).await
     });
     let tally = carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?;
-    fail::fail_point!("hook_taken", |_| Err(ApiError::unavailable()));
     Ok(answer(tally))
 }
 

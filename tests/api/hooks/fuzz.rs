@@ -157,6 +157,7 @@ fn mutated(mut call: Value, mutations: &[Mutation]) -> Value {
                 Value::Array(values) => values.push(value.clone()),
                 other => *other = Value::Object(Map::from_iter([((*name).to_owned(), value.clone())])),
             },
+            Change::Remove if at.is_empty() => call = Value::Null,
             Change::Remove => {
                 let (parent, last) = at.rsplit_once('/').unwrap_or(("", ""));
                 match call.pointer_mut(parent) {
