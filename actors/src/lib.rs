@@ -14,6 +14,7 @@ pub mod clock;
 pub mod contacts;
 pub mod conversations;
 pub mod directory;
+mod distribution;
 pub mod engine;
 pub mod reads;
 pub mod refusal;

@@ -13,4 +13,5 @@ pub(crate) use inboxes::{Inboxes, named};
 pub use outbox::SendingOptions;
 pub(crate) use outbox::Outboxes;
 pub use provider::{Accepted, Account, Delivery, Provider, SendFailure};
-pub use sender::{ChannelSender, OpenAnd};
+pub use sender::ChannelSender;
+pub(crate) use sender::OpenAnd;

@@ -9,9 +9,10 @@ use hotline_persistence::Durable;
 use crate::Refusal;
 use crate::clock::now;
 use crate::conversations::Conversations;
+use crate::distribution::{Desk, Turn};
 use crate::engine::Core;
 use crate::registry::{Counted, Hot, Life};
-use crate::tickets::{Command, Context, Decided, Do, Open, TicketActor, apply};
+use crate::tickets::{Command, Context, Decided, Do, Open, Send, TicketActor, apply};
 
 /// Openings that wait for one channel before its callers have to wait themselves.
 const MAILBOX: usize = 1024;
@@ -32,13 +33,17 @@ impl Actor for ChannelSender {
 
 /// Opens a ticket and carries out a first command on it, in one entry of the journal: a message never lacks its
 /// ticket, and a ticket opened by a message never lacks the message.
-pub struct OpenAnd<C: Command> {
+pub(crate) struct OpenAnd<C: Command> {
     /// The ticket.
-    pub open: Open,
+    pub(crate) open: Open,
+    /// Who gives it an agent, if its queue does.
+    pub(crate) desk: Option<Arc<Desk>>,
+    /// What is written to a contact who opens it.
+    pub(crate) greeting: Option<Send>,
     /// The version of what is known of its contact.
-    pub version: u64,
+    pub(crate) version: u64,
     /// What happens in it first.
-    pub then: Do<C>,
+    pub(crate) then: Do<C>,
 }
 
 impl<C: Command> Message for OpenAnd<C> {
@@ -69,7 +74,7 @@ impl ChannelSender {
     }
 
     fn open<C: Command>(&self, what: OpenAnd<C>) -> Result<(C::Reply, Durable), Refusal> {
-        let OpenAnd { open, version, then } = what;
+        let OpenAnd { mut open, desk, greeting, version, then } = what;
         let company = open.company;
         let contact = open.contact.id;
         let organization = self.core.directory.company(company).ok_or(Refusal::NotFound)?;
@@ -83,21 +88,39 @@ impl ChannelSender {
                 return Err(Refusal::AlreadyOpen(ticket));
             }
             let id = self.core.store.ids.ticket()?;
+            let turn = desk.as_ref().and_then(|desk| desk.turn(&organization, &open));
+            open.user = open.user.or(turn.as_ref().map(Turn::user));
             let now = now();
             let mut cx = Context::new(now, &organization, &self.core.store.ids);
             let ticket = open.decide(id, &mut cx)?;
             let opening = cx.into_changes(&ticket);
-            let mut cx = Context::new(now, &organization, &self.core.store.ids);
-            cx.window = self.core.options.conversation_window;
-            let Decided { reply, ticket, changes } = apply(then.command, &ticket, cx)?;
+            let context = || {
+                let mut cx = Context::new(now, &organization, &self.core.store.ids);
+                cx.window = self.core.options.conversation_window;
+                cx
+            };
+            let Decided { reply, ticket, changes } = apply(then.command, &ticket, context())?;
             let mut entry = opening;
             entry.extend(changes);
+            // A greeting that cannot be sent is no reason not to listen.
+            let greeted = greeting.and_then(|greeting| apply(greeting, &ticket, context()).ok());
+            let ticket = match greeted {
+                Some(greeted) => {
+                    entry.extend(greeted.changes);
+                    greeted.ticket
+                }
+                None => ticket,
+            };
             if let Some(rider) = then.rider {
                 entry.extend(rider(&reply));
             }
             fail::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.core.outgoing(&entry, &ticket);
             let (seq, durable) = place.append(entry)?;
+            match turn {
+                Some(turn) => turn.taken(&ticket),
+                None => self.core.desks.note(&ticket),
+            }
             self.core.put_out(seq, outgoing);
             // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
             let is_closed = ticket.is_closed();

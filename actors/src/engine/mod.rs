@@ -1,6 +1,7 @@
 //! The way in: commands find their actor here, and actors are started from the tables when they are not hot.
 
 mod contacts;
+mod greeting;
 mod homes;
 mod inbound;
 mod leave;
@@ -31,6 +32,7 @@ use crate::channels::{ChannelSender, Inboxes, Outboxes, SendingOptions};
 use crate::contacts::Contacts;
 use crate::conversations::Conversations;
 use crate::directory::Directory;
+use crate::distribution::Desks;
 use crate::reads::Reads;
 use crate::registry::{Counted, Hot, Population, Registry};
 use crate::tickets::{Command, Do, Rider, Show, Ticket, TicketActor};
@@ -108,6 +110,8 @@ pub(crate) struct Core {
     pub(crate) inboxes: Inboxes,
     /// What they are still to be told; empty until sending begins.
     pub(crate) outboxes: OnceLock<Arc<Outboxes>>,
+    /// Who gets the new tickets of queues that distribute them.
+    pub(crate) desks: Desks,
     pub(crate) watchers: Arc<Watchers>,
     pub(crate) visitor_tokens: VisitorTokens,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
@@ -134,6 +138,7 @@ impl Engine {
             contacts: Contacts::default(),
             inboxes: Inboxes::default(),
             outboxes: OnceLock::new(),
+            desks: Desks::default(),
             watchers,
             visitor_tokens: VisitorTokens::new(),
             background: Handle::current(),

@@ -191,7 +191,10 @@ impl Engine {
         for _ in 0..ATTEMPTS_MAX {
             let version = self.core.contacts.version(contact);
             open.contact = self.contact(contact.0, contact.1).await?.ok_or(Refusal::ContactNotFound)?;
-            let what = OpenAnd { open: open.clone(), version, then: then.clone() };
+            let organization = self.core.directory.company(open.company).ok_or(Refusal::NotFound)?;
+            let desk = self.desk(&organization, &open).await;
+            let greeting = self.greeting(&organization, &open).await;
+            let what = OpenAnd { open: open.clone(), desk, greeting, version, then: then.clone() };
             match deliver(&self.core.senders, &sender, what).await {
                 Err(Refusal::ContactLeaving(_)) => self.core.contacts.leaving.left(contact).await?,
                 outcome => return outcome,

@@ -14,6 +14,7 @@ use crate::channels;
 use crate::clock::now;
 use crate::contacts::Listing;
 use crate::conversations::Conversations;
+use crate::distribution::holder;
 use crate::engine::Core;
 use crate::registry::{Counted, Hot, Life};
 
@@ -202,8 +203,12 @@ impl TicketActor {
         let named = channels::named(&changes);
         let outgoing = self.core.outgoing(&changes, &ticket);
         let (seq, durable) = place.append(changes)?;
+        let has_moved = holder(&self.ticket) != holder(&ticket);
         self.ticket = ticket;
         self.life.appended(seq);
+        if has_moved {
+            self.core.desks.note(&self.ticket);
+        }
         // In the order of the log: whoever decides next on this ticket comes after.
         self.core.put_out(seq, outgoing);
         self.core.named(self.ticket.row.company_id, self.ticket.row.channel_id, named);

@@ -237,6 +237,21 @@ pub async fn open_of_user(
     .await
 }
 
+/// Every open ticket somebody has, and who.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn held(db: &PgPool, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
+    within(
+        sqlx::query_as(
+            "select id, user_id from tickets where company_id = $1 and user_id is not null and status = 'open'",
+        )
+        .bind(company)
+        .fetch_all(db),
+    )
+    .await
+}
+
 /// Whether a queue has open tickets.
 ///
 /// # Errors

@@ -182,13 +182,13 @@ async fn hand_over(
         Destination::Ticket(ticket) => {
             if asks_for_values(&send) {
                 let contact = app.engine.ticket(company, ticket).await?.row.contact_id;
-                send.values = values(caller, app, contact).await?;
+                send.values = app.engine.values(caller.company, contact).await?;
             }
             app.engine.send_in(company, ticket, Do { command: send, rider }).await
         }
         Destination::Contact(channel, contact) => {
             if asks_for_values(&send) {
-                send.values = values(caller, app, contact).await?;
+                send.values = app.engine.values(caller.company, contact).await?;
             }
             app.engine.send(company, channel.id, contact, Do { command: send, rider }).await
         }
@@ -223,7 +223,7 @@ async fn send_to_number(
     for _ in 0..NUMBER_ATTEMPTS_MAX {
         let contact = app.engine.contact_with_number(company, numbered).await?;
         if asks_for_values(&what.command) {
-            what.command.values = values(caller, app, contact.id).await?;
+            what.command.values = app.engine.values(caller.company, contact.id).await?;
         }
         match app.engine.send(company, channel.id, contact.id, what.clone()).await {
             // Deleted since it was found: the number has another one now.
@@ -237,20 +237,4 @@ async fn send_to_number(
 /// Whether a text has variables that only the tables know.
 fn asks_for_values(send: &Send) -> bool {
     send.content.texts().into_iter().any(|text| names(text).any(ContactValues::are_asked_for))
-}
-
-/// What a contact has for variables. One that is gone has nothing; the send finds that out.
-async fn values(caller: &Caller, app: &App, id: ContactId) -> Result<ContactValues, Refusal> {
-    let found = contacts::find(&app.engine.store().db, caller.company, id).await?;
-    let Some(contact) = found else { return Ok(ContactValues::default()) };
-    let custom = contact.custom_fields.0.into_iter().filter_map(|field| {
-        let is_list = field.kind.as_deref() == Some(CustomFieldType::Multiselect.as_str());
-        Some((field.key?, if is_list { enumerated(field.value) } else { field.value }))
-    });
-    Ok(ContactValues { email: contact.email, custom: custom.collect() })
-}
-
-/// The options of a list as people write them.
-fn enumerated(list: String) -> String {
-    serde_json::from_str::<Vec<String>>(&list).map_or(list, |options| options.join(", "))
 }

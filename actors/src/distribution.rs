@@ -1,0 +1,247 @@
+//! Who gets a new ticket: the one place where it is decided.
+//!
+//! A company whose queues distribute has a [`Desk`]. It is locked from the choice to the ticket's entry in the log, and
+//! nothing in between waits: openings of all channels take their turns here, and no two get the same one.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dashmap::DashMap;
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::tables::queues::Distribution;
+use hotline_persistence::tables::tickets;
+use hotline_persistence::{CompanyId, QueueId, TicketId, UserId};
+use tokio::sync::OnceCell;
+
+use crate::Refusal;
+use crate::engine::Engine;
+use crate::tickets::{Open, Ticket};
+
+/// The desks of the companies that distribute.
+#[derive(Default)]
+pub(crate) struct Desks {
+    desks: DashMap<CompanyId, Arc<Desk>>,
+}
+
+/// What one company distributes by.
+#[derive(Default)]
+pub(crate) struct Desk {
+    state: Mutex<State>,
+    counted: OnceCell<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Who got the last ticket of each queue, since the process started.
+    last: HashMap<QueueId, UserId>,
+    /// Who has each open ticket, once that is counted: a few dozen bytes for a ticket that is open.
+    holders: HashMap<TicketId, UserId>,
+    /// How many each has.
+    loads: HashMap<UserId, usize>,
+    counting: Counting,
+}
+
+/// How much is known of who has what.
+#[derive(Default)]
+enum Counting {
+    /// Nobody asked for it.
+    #[default]
+    Not,
+    /// The tables are being read; these tickets have changed since.
+    Begun(HashSet<TicketId>),
+    Done,
+}
+
+impl Desks {
+    fn of(&self, company: CompanyId) -> Arc<Desk> {
+        self.desks.entry(company).or_default().clone()
+    }
+
+    /// Notes who has a ticket now; none when it is closed, or nobody has it. To be told of each change after it was
+    /// appended.
+    pub(crate) fn note(&self, ticket: &Ticket) {
+        if let Some(desk) = self.desks.get(&ticket.row.company_id) {
+            desk.lock().note(ticket.row.id, holder(ticket));
+        }
+    }
+}
+
+/// Who takes care of an open ticket.
+pub(crate) fn holder(ticket: &Ticket) -> Option<UserId> {
+    ticket.row.user_id.filter(|_| ticket.is_open())
+}
+
+/// The queue that gives a ticket its agent, when it is opened like this.
+fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
+    let channel = organization.channels.get(&open.channel)?;
+    let queue = open.queue.or(channel.queue_id).filter(|_| open.user.is_none())?;
+    let distribution = organization.queues.get(&queue)?.row.distribution;
+    (distribution != Distribution::Manual).then_some((queue, distribution))
+}
+
+impl Engine {
+    /// The desk that gives a ticket its agent, if one does. Where loads decide it has counted them; while the database
+    /// is away, and it never has, agents take turns.
+    pub(crate) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Desk>> {
+        let (_, distribution) = distributing(organization, open)?;
+        let desk = self.core.desks.of(open.company);
+        if distribution == Distribution::LeastBusy
+            && let Err(refusal) = desk.counted.get_or_try_init(|| self.count(open.company, &desk)).await
+        {
+            tracing::debug!(%refusal, company.id = %open.company, "loads are not known now; agents take turns");
+        }
+        Some(desk)
+    }
+
+    async fn count(&self, company: CompanyId, desk: &Desk) -> Result<(), Refusal> {
+        // First the notes, then the tables: what is in neither has not happened yet.
+        desk.lock().begin_count();
+        let held = tickets::held(self.reads().tables(company).await?, company).await?;
+        desk.lock().end_count(held);
+        Ok(())
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic of a decision leaves the state whole: it changes only after the entry was appended.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Chooses an agent, and holds the turn until the ticket is in the log.
+    pub(crate) fn turn(&self, organization: &Organization, open: &Open) -> Option<Turn<'_>> {
+        let (queue, distribution) = distributing(organization, open)?;
+        let agents: BTreeSet<UserId> = organization.queues.get(&queue)?.users.iter().copied().collect();
+        let is_active = |user: &UserId| organization.users.get(user).is_some_and(|user| user.active);
+        let state = self.lock();
+        let user = state.choose(queue, distribution, agents.into_iter().filter(is_active).collect())?;
+        Some(Turn { state, queue, user })
+    }
+}
+
+/// An agent's turn, while the ticket is decided. Dropped, it stays theirs.
+pub(crate) struct Turn<'a> {
+    state: MutexGuard<'a, State>,
+    queue: QueueId,
+    user: UserId,
+}
+
+impl Turn<'_> {
+    /// Whose turn it is.
+    pub(crate) fn user(&self) -> UserId {
+        self.user
+    }
+
+    /// The ticket is in the log.
+    pub(crate) fn taken(mut self, ticket: &Ticket) {
+        self.state.last.insert(self.queue, self.user);
+        self.state.note(ticket.row.id, holder(ticket));
+    }
+}
+
+impl State {
+    /// One of the agents, in the order of their ids; none when there are none.
+    fn choose(&self, queue: QueueId, distribution: Distribution, agents: Vec<UserId>) -> Option<UserId> {
+        // Whoever comes after the last one is first, so that equals take turns.
+        let next = self.last.get(&queue).map_or(0, |last| agents.partition_point(|agent| agent <= last));
+        let mut in_turn = agents[next..].iter().chain(&agents[..next]).copied();
+        match (distribution, &self.counting) {
+            (Distribution::LeastBusy, Counting::Done) => {
+                in_turn.min_by_key(|agent| self.loads.get(agent).copied().unwrap_or(0))
+            }
+            _ => in_turn.next(),
+        }
+    }
+
+    fn note(&mut self, ticket: TicketId, holder: Option<UserId>) {
+        match &mut self.counting {
+            Counting::Not => return,
+            Counting::Begun(changed) => drop(changed.insert(ticket)),
+            Counting::Done => {}
+        }
+        self.hold(ticket, holder);
+    }
+
+    fn hold(&mut self, ticket: TicketId, holder: Option<UserId>) {
+        let before = match holder {
+            Some(user) => self.holders.insert(ticket, user),
+            None => self.holders.remove(&ticket),
+        };
+        if let Some(load) = before.and_then(|user| self.loads.get_mut(&user)) {
+            *load = load.saturating_sub(1);
+        }
+        if let Some(user) = holder {
+            *self.loads.entry(user).or_default() += 1;
+        }
+    }
+
+    fn begin_count(&mut self) {
+        // After a try that failed what was noted since stays noted.
+        if matches!(self.counting, Counting::Not) {
+            self.counting = Counting::Begun(HashSet::new());
+        }
+    }
+
+    fn end_count(&mut self, held: Vec<(TicketId, UserId)>) {
+        let Counting::Begun(changed) = std::mem::replace(&mut self.counting, Counting::Done) else { return };
+        for (ticket, user) in held {
+            // What has changed since is known better.
+            if !changed.contains(&ticket) {
+                self.hold(ticket, Some(user));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUEUE: QueueId = QueueId(1);
+
+    fn agents() -> Vec<UserId> {
+        vec![UserId(3), UserId(5), UserId(9)]
+    }
+
+    #[test]
+    fn agents_take_turns_also_when_some_come_and_go() {
+        let mut state = State::default();
+        let mut next = |agents: Vec<UserId>| {
+            let user = state.choose(QUEUE, Distribution::RoundRobin, agents);
+            state.last.extend(user.map(|user| (QUEUE, user)));
+            user.map_or(0, |user| user.0)
+        };
+        assert_eq!([next(agents()), next(agents()), next(agents()), next(agents())], [3, 5, 9, 3]);
+        assert_eq!(next(vec![UserId(3), UserId(9)]), 9, "the next one has gone");
+        assert_eq!(next(vec![UserId(3), UserId(9), UserId(12)]), 12, "a new one is at the end");
+        assert_eq!(next(vec![UserId(1), UserId(3)]), 1);
+        assert_eq!(next(Vec::new()), 0);
+    }
+
+    #[test]
+    fn the_least_busy_gets_it_and_equals_take_turns() {
+        let mut state = State::default();
+        state.begin_count();
+        // Changed while the tables were read: they do not know it yet.
+        state.note(TicketId(1), None);
+        state.note(TicketId(2), Some(UserId(5)));
+        state.end_count(vec![(TicketId(1), UserId(9)), (TicketId(2), UserId(3)), (TicketId(3), UserId(3))]);
+        let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
+        assert_eq!(choose(&state), Some(UserId(9)));
+        state.note(TicketId(4), Some(UserId(9)));
+        state.last.insert(QUEUE, UserId(9));
+        assert_eq!(choose(&state), Some(UserId(3)), "all have one: who comes after the last");
+        state.note(TicketId(3), Some(UserId(5)));
+        state.note(TicketId(4), None);
+        assert_eq!((state.loads[&UserId(3)], state.loads[&UserId(5)], state.loads[&UserId(9)]), (0, 2, 0));
+        assert_eq!(choose(&state), Some(UserId(3)));
+    }
+
+    #[test]
+    fn before_anything_is_counted_nothing_is_kept() {
+        let mut state = State::default();
+        state.note(TicketId(1), Some(UserId(5)));
+        assert!(state.holders.is_empty());
+        assert_eq!(state.choose(QUEUE, Distribution::LeastBusy, agents()), Some(UserId(3)), "in turn");
+    }
+}
