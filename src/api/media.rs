@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(header("Férias.png"), "attachment; filename=\"F_rias.png\"; filename*=UTF-8''F%C3%A9rias.png");
         assert_eq!(
             header("a\"; filename=\"b.html"),
-            "attachment; filename=\"a_; filename=_b.html\"; filename*=UTF-8''a%22%3B%20filename%3D%22b.html"
+            "attachment; filename=\"a_; filename=_b.html\"; filename*=UTF-8''a%22%3B%20filename=%22b.html"
         );
     }
 }

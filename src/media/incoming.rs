@@ -14,8 +14,8 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
 
-/// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 6 MiB.
-const READ_BYTES: usize = 128 * 1024;
+/// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 3 MiB.
+const READ_BYTES: usize = 64 * 1024;
 
 /// What every name in the folder begins with.
 const NAME_PREFIX: &str = "arriving-";

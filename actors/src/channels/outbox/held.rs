@@ -7,6 +7,9 @@ use tokio::sync::Notify;
 
 use super::Outgoing;
 
+/// Messages read from the tables at a time. By so many of the largest, some 16 MiB, memory may be exceeded.
+const READ_MAX: usize = 250;
+
 /// What waits for one channel's provider.
 pub(crate) struct Outbox {
     state: Mutex<State>,
@@ -79,7 +82,7 @@ impl Outbox {
         }
         state.is_reading = true;
         state.is_behind = false;
-        Some(self.count_max - state.count)
+        Some((self.count_max - state.count).min(READ_MAX))
     }
 
     /// These were read of as many as were asked for; none: they could not be read.

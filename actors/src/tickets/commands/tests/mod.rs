@@ -6,5 +6,6 @@ mod content;
 mod fixture;
 mod messages;
 mod model;
+mod progress;
 mod random;
 mod table;

@@ -1,0 +1,108 @@
+//! What follows a send, once the channel has the message.
+
+use chrono::DateTime;
+use hotline_persistence::tables::messages::{MessageError, Milestone};
+use hotline_persistence::tables::ticket_events::EventType;
+use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::{Change, MessageId};
+
+use super::fixture::*;
+use crate::tickets::{AfterSend, Author, Close, Progress, Send, Transfer};
+
+/// Ana sends, and the ticket is then moved to sales, with its wrap-up, and closed.
+fn sent(desk: &mut Desk) -> MessageId {
+    let after = AfterSend {
+        queue_id: Some(SALES),
+        close_ticket: true,
+        wrapup_type_id: Some(SOLD),
+        wrapup_note: Some("two of them".to_owned()),
+    };
+    desk.does(Send { after, ..Send::text("hello", ana()) }).reply.id
+}
+
+fn progress(message: MessageId, milestone: Milestone) -> Progress {
+    Progress { message, milestone, at: DateTime::UNIX_EPOCH, provider_message_id: Some(format!("wamid.{message}")) }
+}
+
+fn failed() -> Milestone {
+    Milestone::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
+}
+
+fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
+    done.events().iter().map(|event| event.kind).collect()
+}
+
+#[test]
+fn the_first_word_that_the_provider_has_the_message_moves_and_closes_the_ticket() {
+    for first in [Milestone::Sent, Milestone::Delivered, Milestone::Read] {
+        let mut desk = Desk::on(PHONE);
+        let message = sent(&mut desk);
+        assert!(desk.ticket.is_open());
+        let done = desk.does(progress(message, first.clone()));
+        // All in one entry: the ticket, the status, the events.
+        assert!(matches!(done.changes[0], Change::Ticket(_)) && matches!(done.changes[1], Change::Progress(_)));
+        assert_eq!(kinds(&done), [EventType::Transferred, EventType::Closed], "{first:?}");
+        assert!(done.events().iter().all(|event| event.user_id == Some(ANA) && event.source == Source::User));
+        assert!(desk.ticket.is_closed());
+        let row = &desk.ticket.row;
+        assert_eq!((row.queue_id, row.wrapup_type_id), (Some(SALES), Some(SOLD)));
+        assert_eq!(row.wrapup_note.as_deref(), Some("two of them"));
+
+        // Whatever else is told of it, and however often, nothing follows again.
+        for milestone in [Milestone::Sent, Milestone::Delivered, Milestone::Read, failed()] {
+            let done = desk.does(progress(message, milestone));
+            assert!(matches!(&done.changes[..], [Change::Progress(_)]), "{:?}", done.changes);
+        }
+    }
+}
+
+#[test]
+fn a_failed_message_is_followed_by_nothing_whatever_is_told_later() {
+    let mut desk = Desk::on(PHONE);
+    let message = sent(&mut desk);
+    for milestone in [failed(), Milestone::Sent] {
+        let done = desk.does(progress(message, milestone));
+        assert!(matches!(&done.changes[..], [Change::Progress(_)]), "{:?}", done.changes);
+    }
+    assert!(desk.ticket.is_open() && desk.ticket.following.is_empty());
+}
+
+#[test]
+fn what_has_become_impossible_is_left_out_and_the_rest_is_done() {
+    // The queue was closed meanwhile: the ticket stays where it is, whose wrap-up types it then needs.
+    let mut desk = Desk::on(PHONE);
+    let after = AfterSend { queue_id: Some(SALES), close_ticket: true, ..AfterSend::default() };
+    let strict = desk.refuses(Send { after: after.clone(), ..Send::text("hello", ana()) });
+    assert!(matches!(strict, crate::Refusal::Invalid(_)), "checked when it is accepted: {strict:?}");
+    let after = AfterSend { wrapup_type_id: Some(SOLVED), queue_id: None, ..after };
+    let message = desk.does(Send { after, ..Send::text("hello", ana()) }).reply.id;
+    desk.does(Transfer { queue: Some(SALES), user: None, author: Author::API });
+    let done = desk.does(progress(message, Milestone::Sent));
+    assert_eq!(kinds(&done), [], "the wrap-up is not the queue's");
+    assert!(desk.ticket.is_open());
+
+    // Somebody has closed it: the message is sent all the same.
+    let mut desk = Desk::on(PHONE);
+    let message = sent(&mut desk);
+    desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: None, author: ana() });
+    let done = desk.does(progress(message, Milestone::Sent));
+    assert_eq!(kinds(&done), []);
+    assert_eq!(desk.ticket.row.wrapup_type_id, Some(SOLVED));
+}
+
+#[test]
+fn each_message_is_followed_by_its_own() {
+    let mut desk = Desk::on(PHONE);
+    let send = |queue| Send {
+        after: AfterSend { queue_id: Some(queue), ..AfterSend::default() },
+        ..Send::text("hello", ana())
+    };
+    let first = desk.does(send(SALES)).reply.id;
+    let second = desk.does(send(SUPPORT)).reply.id;
+    let plain = desk.does(Send::text("hello", ana())).reply.id;
+    assert_eq!(kinds(&desk.does(progress(plain, Milestone::Sent))), []);
+    assert_eq!(kinds(&desk.does(progress(second, Milestone::Sent))), [EventType::Transferred]);
+    assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
+    assert_eq!(kinds(&desk.does(progress(first, Milestone::Sent))), [EventType::Transferred]);
+    assert_eq!(desk.ticket.row.queue_id, Some(SALES));
+}
