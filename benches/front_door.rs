@@ -114,7 +114,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         on_premise: false,
         journal: journal::Options::default(),
         // Numbers that nobody has ever written from are written to.
-        engine: EngineOptions { conversation_window: None, ..EngineOptions::default() },
+        engine: EngineOptions::default(),
         workers: 1,
         trusted_proxies: Vec::new(),
         // As in the service, and more than the bench can use up.

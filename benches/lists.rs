@@ -206,7 +206,7 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         on_premise: false,
         journal: journal::Options::default(),
         // Numbers that nobody has ever written from are written to.
-        engine: EngineOptions { conversation_window: None, ..EngineOptions::default() },
+        engine: EngineOptions::default(),
         workers: 1,
         trusted_proxies: Vec::new(),
         rate_per_minute: 0,

@@ -180,7 +180,7 @@ impl Desk {
             in_flight_max: in_flight(count),
             ..SendingOptions::default()
         };
-        let options = EngineOptions { sending, conversation_window: None, ..EngineOptions::default() };
+        let options = EngineOptions { sending, ..EngineOptions::default() };
         let engine = Engine::new(store.clone(), directory, options);
         let graph = Graph::new(&ProviderOptions::default()).expect("a client");
         let providers = Providers::new(graph, Arc::new(NoFiles));

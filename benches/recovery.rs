@@ -109,7 +109,7 @@ async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> 
     let directory =
         Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
     // Numbers that nobody has ever written from are written to.
-    let options = EngineOptions { conversation_window: None, ..EngineOptions::default() };
+    let options = EngineOptions::default();
     let engine = Engine::new(store.clone(), directory, options);
     let sent = engine.send(company.id, company.channel, contact, Do::from(send())).await.expect("the first answer");
     let total = began.elapsed();

@@ -387,7 +387,7 @@ impl Live {
         let directory =
             Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
         // Numbers that nobody has ever written from are written to.
-        let options = EngineOptions { conversation_window: None, ..EngineOptions::default() };
+        let options = EngineOptions::default();
         let engine = Engine::new(store.clone(), directory, options);
         Self { name, store, engine, company }
     }

@@ -152,6 +152,10 @@ mod tests {
             trusted_proxies = ["10.0.0.0/8", "::1"]
             rate_per_minute = 5
             per_page_max = 6
+            visitor_sessions_per_minute = 7
+            visitor_messages_per_minute = 8
+            visitor_requests_per_minute = 9
+            visitor_sockets_per_address = 10
             metrics_listen = "127.0.0.1:2"
             media_bytes_max = 7
             media_store = "s3://files/hotline"
@@ -173,6 +177,9 @@ mod tests {
         let settings = args.settings().expect("settings");
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
+        let visitors = settings.visitors;
+        assert_eq!((visitors.sessions_per_minute, visitors.messages_per_minute), (7, 8));
+        assert_eq!((visitors.requests_per_minute, visitors.sockets_per_address), (9, 10));
         assert_eq!(settings.trusted_proxies.len(), 2);
         assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());

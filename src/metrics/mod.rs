@@ -31,7 +31,12 @@ pub struct Figures {
 impl Figures {
     /// Nothing counted yet; `paths` are those of the route table.
     pub fn new(paths: Vec<String>) -> Self {
-        Self { requests: Requests::new(paths), sockets: SocketFigures::default(), replays: AtomicU64::new(0), started: Instant::now() }
+        Self {
+            requests: Requests::new(paths),
+            sockets: SocketFigures::default(),
+            replays: AtomicU64::new(0),
+            started: Instant::now(),
+        }
     }
 
     /// Notes a request that was answered with what its first was answered.

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::routes::with_methods;
+use crate::routes::not_found;
 use crate::web::{Answer, ApiError};
 
 /// Nothing from elsewhere, and nothing inline.
@@ -42,7 +42,8 @@ impl DemoPage {
 }
 
 pub(super) fn configure(services: &mut ServiceConfig) {
-    let path = |path: &str| with_methods(web::resource(path.to_owned()), "GET".to_owned());
+    // Not there, whatever is asked of it: a service that is no demo has none of these.
+    let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(not_found));
     services
         .service(path("/").get(to_page))
         .service(path("/demo").get(to_page))

@@ -22,7 +22,7 @@ pub struct Process {
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How tests serve: they write to numbers that nobody has ever written from.
-pub const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json", "--conversation-window-hours", "0"];
+pub const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json"];
 
 /// A folder the PostgreSQL user may enter as well.
 pub fn data_folder() -> tempfile::TempDir {

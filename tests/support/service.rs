@@ -51,7 +51,6 @@ impl Default for TestOptions {
             // Most tests write to numbers that nobody has ever written from. Those about the window turn it on.
             engine: EngineOptions {
                 sweep_every: Duration::from_millis(200),
-                conversation_window: None,
                 ..EngineOptions::default()
             },
             on_premise: false,
@@ -72,13 +71,6 @@ impl Default for TestOptions {
         }
     }
 }
-
-impl TestOptions {
-    /// With the window phone channels have as delivered: a day after the contact's last message.
-    pub fn with_window(mut self) -> Self {
-        self.engine.conversation_window = EngineOptions::default().conversation_window;
-        self
-    }
 
     pub fn settings(&self, folder: &TempDir, database: PgConnectOptions) -> Settings {
         Settings {

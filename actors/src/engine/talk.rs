@@ -12,7 +12,7 @@ use crate::Refusal;
 use crate::channels::{ChannelSender, OpenAnd};
 use crate::conversations::Slot;
 use crate::clock::now;
-use crate::tickets::{Author, Command, Context, Do, Open, Receive, Rider, Send, Show, Ticket, apply};
+use crate::tickets::{Author, Command, Context, Do, Heard, Open, Receive, Rider, Send, Show, Ticket, apply};
 
 impl Engine {
     /// Opens a ticket.
@@ -71,11 +71,8 @@ impl Engine {
                     }
                     what.command.reachable = true;
                 }
-                Err(Refusal::WindowClosed) if what.command.last_inbound_at.is_none() => {
-                    what.command.last_inbound_at = self.last_inbound_at(company, channel, contact).await?;
-                    if what.command.last_inbound_at.is_none() {
-                        return Err(Refusal::WindowClosed);
-                    }
+                Err(Refusal::WindowClosed) if what.command.heard == Heard::Unknown => {
+                    what.command.heard = self.last_inbound_at(company, channel, contact).await?.into();
                 }
                 outcome => return outcome,
             }
@@ -99,19 +96,17 @@ impl Engine {
             // looked up once.
             let refusal = match self.ask(company, id, what.clone()).await {
                 Err(refusal @ Refusal::ContactUnreachable) if !what.command.reachable => refusal,
-                Err(refusal @ Refusal::WindowClosed) if what.command.last_inbound_at.is_none() => refusal,
+                Err(refusal @ Refusal::WindowClosed) if what.command.heard == Heard::Unknown => refusal,
                 outcome => return outcome,
             };
             let ticket = self.ticket(company, id).await?;
             let (channel, contact) = (ticket.row.channel_id, ticket.row.contact_id);
-            let is_found = if refusal == Refusal::ContactUnreachable {
-                what.command.reachable = self.is_reachable(company, channel, contact).await?;
-                what.command.reachable
-            } else {
-                what.command.last_inbound_at = self.last_inbound_at(company, channel, contact).await?;
-                what.command.last_inbound_at.is_some()
-            };
-            if !is_found {
+            if refusal == Refusal::WindowClosed {
+                what.command.heard = self.last_inbound_at(company, channel, contact).await?.into();
+                continue;
+            }
+            what.command.reachable = self.is_reachable(company, channel, contact).await?;
+            if !what.command.reachable {
                 return Err(refusal);
             }
         }
@@ -138,7 +133,8 @@ impl Engine {
         let (contact, author) = (Arc::new(contact), send.author.clone());
         let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
         let ticket = open.decide(TicketId(0), &mut context())?;
-        apply(send, &ticket, context()).map(drop)
+        // Nobody has heard from a contact there is not yet.
+        apply(Send { heard: Heard::Never, ..send }, &ticket, context()).map(drop)
     }
 
     /// Takes what a contact wrote: in the open ticket, else in a new one.

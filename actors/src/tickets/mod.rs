@@ -12,4 +12,4 @@ pub use commands::{
     AddNote, AfterSend, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Progress, Receive, Release,
     Reopen, Send, SetMedia, SetWrapup, Show, Transfer,
 };
-pub use state::{Follows, LastMessage, Reached, Ticket};
+pub use state::{Follows, Heard, LastMessage, Reached, Ticket};

@@ -22,13 +22,31 @@ pub struct Ticket {
     pub last_message: Option<Arc<LastMessage>>,
     /// Whether the contact is known to have talked on this channel, so that a channel without phone reaches them.
     pub reachable: bool,
-    /// When the contact last wrote on this channel, as far as that is known here: a phone channel takes anything but
-    /// templates only for a while after it. Whoever sends looks it up when it is not.
-    pub last_inbound_at: Option<DateTime<Utc>>,
+    /// When the contact last wrote on this channel: a phone channel takes anything but templates only for a while after
+    /// it. Whoever sends looks it up when it is not known here.
+    pub heard: Heard,
     /// What follows messages that are not yet handed over. Most tickets have none.
     pub following: Arc<BTreeMap<MessageId, Follows>>,
     /// How far its messages are known to have come; what is not known here is known in the tables.
     pub reached: Reached,
+}
+
+/// When a contact last wrote on a channel, as far as that is known. What is known better is greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Heard {
+    /// It was not looked up.
+    #[default]
+    Unknown,
+    /// They never did.
+    Never,
+    /// Then.
+    At(DateTime<Utc>),
+}
+
+impl From<Option<DateTime<Utc>>> for Heard {
+    fn from(found: Option<DateTime<Utc>>) -> Self {
+        found.map_or(Self::Never, Self::At)
+    }
 }
 
 /// What follows a message once its channel has taken it.
@@ -95,7 +113,7 @@ impl Ticket {
             contact: Arc::new(contact),
             last_message,
             reachable,
-            last_inbound_at: None,
+            heard: Heard::Unknown,
             following: Arc::default(),
             reached: Reached::default(),
         }

@@ -49,7 +49,7 @@ pub struct Attach {
 
 /// A socket of a session; dropping it takes it away.
 pub struct Attached {
-    /// The session as it was.
+    /// The session as it was, without its token, page and campaign.
     pub row: SessionRow,
     id: u64,
     session: Addr<VisitorSession>,
@@ -136,7 +136,9 @@ impl VisitorSession {
         let id = self.sockets.last_id;
         self.sockets.open.push(Socket { id, pushes: attach.pushes, cut: attach.cut });
         self.sockets.heard_at = Some(now());
-        Ok(Some(Attached { row: self.row.clone(), id, session: cx.address(), typing }))
+        // A socket lasts long, and needs to know neither how the visitor came nor what opens the session.
+        let row = SessionRow { page: None, utm: None, token_hash: Vec::new(), ..self.row.clone() };
+        Ok(Some(Attached { row, id, session: cx.address(), typing }))
     }
 
     /// The last socket has gone: from here on the visitor is idle.

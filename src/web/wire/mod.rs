@@ -160,7 +160,8 @@ where
             let peer = stream.peer_addr().ok();
             let progress = Progress::new();
             let (line, end) = Line::new(stream, progress.clone());
-            let serving = http.call((line, Protocol::Http1, peer));
+            // In a box: the futures around it would each keep room for it, for as long as a socket is open.
+            let serving = Box::pin(http.call((line, Protocol::Http1, peer)));
             let told = told.clone();
             async move {
                 let over = attend(serving, &progress, limits).await;

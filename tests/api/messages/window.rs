@@ -10,11 +10,10 @@ use super::templates::{Phone, plain};
 use super::text;
 use crate::steps::{close, id, listed, sent};
 use crate::support::form::Form;
-use crate::support::service::TestOptions;
 use crate::support::{Provider, TestApp};
 
 async fn app() -> TestApp {
-    TestApp::start_with(TestOptions::default().with_window()).await
+    TestApp::start().await
 }
 
 /// The contact has written so long ago.
@@ -26,39 +25,17 @@ async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
 }
 
 #[actix_web::test]
-async fn who_has_never_written_is_not_written_to_and_not_made_a_contact() {
+async fn to_who_has_never_written_the_provider_has_the_last_word() {
     let app = app().await;
     let phone = app.company.phone;
-    let question = json!({"type": "button", "body": {"text": "?"}, "action": {}});
-    for what in [json!({"type": "text", "body": "hello"}), json!({"type": "interactive", "interactive": question})] {
-        let mut body = what.clone();
-        body["channelId"] = json!(phone);
-        body["number"] = json!("5511900000001");
-        let refused = app.api.post("/messages", body).await;
-        assert_eq!(refused.error(422, "ERR_API_WINDOW_CLOSED"), &Value::Null, "{what}");
-    }
-    let form = Form::default().text("channelId", phone).text("number", "5511900000001").text("type", "media").file(
-        "a.txt",
-        "text/plain",
-        b"hello",
-    );
-    app.api.send_form(form).await.error(422, "ERR_API_WINDOW_CLOSED");
-    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
-
-    let contact = app.contact("5511900000001").await.0;
-    for recipient in [json!({"number": "5511900000001"}), json!({"contactId": contact})] {
-        for reopen in [false, true] {
-            let mut body = text(recipient.clone());
-            body["channelId"] = json!(phone);
-            body["reopenTicket"] = json!(reopen);
-            app.api.post("/messages", body).await.error(422, "ERR_API_WINDOW_CLOSED");
-        }
-    }
-    assert_eq!(listed(&app.api, "/tickets").await, [0; 0], "a refused send opened a ticket");
+    let new = sent(&app.api, text(json!({"channelId": phone, "number": "5511900000001"}))).await;
+    let contact = app.contact("5511900000002").await.0;
     let open = app.api.post("/tickets", json!({"channelId": phone, "contactId": contact})).await;
     let open = id(open.data(201));
-    app.api.post("/messages", text(json!({"ticketId": open}))).await.error(422, "ERR_API_WINDOW_CLOSED");
-    assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
+    for recipient in [json!({"ticketId": open}), json!({"channelId": phone, "contactId": contact})] {
+        assert_eq!(sent(&app.api, text(recipient)).await["ticketId"], open);
+    }
+    assert_ne!(new["ticketId"], open);
     app.stop().await;
 }
 
@@ -114,8 +91,11 @@ async fn a_template_is_sent_at_any_time() {
         json!({"channelId": channel.id, "number": "5511900000001", "type": "template", "template": {"name": "hello"}});
     let message = sent(&app.api, body).await;
     assert_eq!((&message["type"], &message["body"]), (&json!("template"), &json!("Hello!")));
+    wrote(&app, message["contactId"].as_i64().expect("an id"), TimeDelta::hours(25)).await;
     let after = text(json!({"ticketId": message["ticketId"]}));
     app.api.post("/messages", after).await.error(422, "ERR_API_WINDOW_CLOSED");
+    let again = json!({"ticketId": message["ticketId"], "type": "template", "template": {"name": "hello"}});
+    sent(&app.api, again).await;
     app.stop().await;
 }
 

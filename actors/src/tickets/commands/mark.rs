@@ -41,10 +41,12 @@ impl Command for MarkDelivered {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        let known = ticket.reached.delivered.max(ticket.reached.seen);
-        if known < Some(self.up_to) {
-            ticket.reached.delivered = Some(self.up_to);
-            cx.record(Change::Delivered(reached(ticket, self.up_to, cx)));
+        // What is said later has not arrived, whatever the caller says.
+        let Some(last) = ticket.row.last_message_id else { return Ok(()) };
+        let up_to = self.up_to.min(last);
+        if ticket.reached.delivered.max(ticket.reached.seen) < Some(up_to) {
+            ticket.reached.delivered = Some(up_to);
+            cx.record(Change::Delivered(reached(ticket, up_to, cx)));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
-use crate::tickets::state::Reached;
+use crate::tickets::state::{Heard, Reached};
 use crate::tickets::{Author, Context, Ticket};
 
 /// Opens a new ticket. Not a [`crate::tickets::Command`]: there is no ticket yet.
@@ -69,7 +69,7 @@ impl Open {
             contact: self.contact,
             last_message: None,
             reachable: self.reachable,
-            last_inbound_at: None,
+            heard: Heard::Unknown,
             following: Arc::default(),
             reached: Reached::default(),
         };

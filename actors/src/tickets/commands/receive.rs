@@ -6,7 +6,7 @@ use hotline_persistence::{Change, MessageId, SessionId};
 use serde_json::Value;
 
 use crate::Refusal;
-use crate::tickets::state::LastMessage;
+use crate::tickets::state::{Heard, LastMessage};
 use crate::tickets::{Author, Command, Context, Ticket};
 
 /// The contact has written.
@@ -55,7 +55,7 @@ impl Command for Receive {
         message.sent_at = self.written_at.map(|at| at.min(cx.now));
         ticket.row.unread_count += 1;
         ticket.reachable = true;
-        ticket.last_inbound_at = ticket.last_inbound_at.max(Some(message.sent_at.unwrap_or(cx.now)));
+        ticket.heard = ticket.heard.max(Heard::At(message.sent_at.unwrap_or(cx.now)));
         say(ticket, &message);
         cx.touch(ticket);
         cx.record(Change::Message(Box::new(message.clone())));

@@ -168,14 +168,17 @@ function pick(id) {
   attempt(refresh);
 }
 
+/** Whoever does something to a conversation stays with it. */
 const act = (path, body) =>
   attempt(async () => {
+    desk.picked = true;
     await api("POST", `/tickets/${desk.ticket.id}/${path}`, body);
     await refresh();
   });
 
 const send = (message) =>
   attempt(async () => {
+    desk.picked = true;
     await api("POST", "/messages", { ticketId: desk.ticket.id, ...message });
     await refresh();
   });

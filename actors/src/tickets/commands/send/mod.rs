@@ -3,7 +3,6 @@
 mod after;
 mod content;
 
-use chrono::{DateTime, Utc};
 use hotline_persistence::Change;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
@@ -14,7 +13,7 @@ pub use content::{Check, Content};
 use super::Reopen;
 use super::receive::say;
 use crate::Refusal;
-use crate::tickets::{Author, Command, Context, Follows, Ticket};
+use crate::tickets::{Author, Command, Context, Follows, Heard, Ticket};
 use crate::variables::{ContactValues, Values};
 
 /// The company writes to the contact.
@@ -29,7 +28,7 @@ pub struct Send {
     /// Whether the caller has found that the channel reaches the contact.
     pub reachable: bool,
     /// When the contact last wrote on the channel, where the caller has looked it up.
-    pub last_inbound_at: Option<DateTime<Utc>>,
+    pub heard: Heard,
     /// What follows the send.
     pub after: AfterSend,
     /// Who writes.
@@ -40,7 +39,7 @@ impl Send {
     /// Writes this, in the open ticket, and nothing follows.
     pub fn new(content: Content, author: Author) -> Self {
         let (values, after) = (ContactValues::default(), AfterSend::default());
-        Self { content, values, reopen: false, reachable: false, last_inbound_at: None, after, author }
+        Self { content, values, reopen: false, reachable: false, heard: Heard::Unknown, after, author }
     }
 
     /// Writes a text.
@@ -67,7 +66,7 @@ impl Command for Send {
         if !reaches {
             return Err(Refusal::ContactUnreachable);
         }
-        ticket.last_inbound_at = ticket.last_inbound_at.max(self.last_inbound_at);
+        ticket.heard = ticket.heard.max(self.heard);
         if channel.kind.has_phone() && !self.content.is_template() && !is_within_window(ticket, cx) {
             return Err(Refusal::WindowClosed);
         }
@@ -113,7 +112,12 @@ impl Command for Send {
     }
 }
 
-/// Whether the contact has written lately enough for anything but a template.
+/// Whether the contact has written lately enough for anything but a template. To one who never wrote, the provider has
+/// the last word; one of whom nothing is known is looked up first.
 fn is_within_window(ticket: &Ticket, cx: &Context<'_>) -> bool {
-    cx.window.is_none_or(|window| ticket.last_inbound_at.is_some_and(|at| cx.now - at <= window))
+    match (cx.window, ticket.heard) {
+        (None, _) | (_, Heard::Never) => true,
+        (Some(window), Heard::At(at)) => cx.now - at <= window,
+        (Some(_), Heard::Unknown) => false,
+    }
 }

@@ -9,7 +9,7 @@ use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageTy
 use serde_json::{Value, json};
 
 use super::fixture::*;
-use crate::tickets::{AfterSend, Content, Receive, Send, Transfer};
+use crate::tickets::{AfterSend, Content, Heard, Receive, Send, Transfer};
 use crate::variables::ContactValues;
 use crate::{FieldError, Refusal};
 
@@ -263,6 +263,7 @@ fn in_window(desk: &mut Desk) {
 fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
+    // Nobody has looked it up.
     assert_eq!(desk.refuses(text("hello")), Refusal::WindowClosed);
     assert_eq!(desk.refuses(media(&[file("a.png")], None)), Refusal::WindowClosed);
     let interactive = send(Content::Interactive { interactive: question("x"), check: None });
@@ -285,11 +286,16 @@ fn a_phone_channel_takes_only_templates_from_who_was_not_written_to_lately() {
 fn what_the_caller_has_looked_up_opens_the_window_and_is_remembered() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    let heard = Some(desk.now - TimeDelta::hours(1));
-    desk.does(Send { last_inbound_at: heard, ..text("hello") });
+    let heard = Heard::At(desk.now - TimeDelta::hours(1));
+    desk.does(Send { heard, ..text("hello") });
     desk.does(text("hello again"));
     desk.now += TimeDelta::hours(23);
-    assert_eq!(desk.refuses(Send { last_inbound_at: heard, ..text("hello") }), Refusal::WindowClosed);
+    assert_eq!(desk.refuses(Send { heard, ..text("hello") }), Refusal::WindowClosed);
+
+    let mut desk = Desk::on(PHONE);
+    in_window(&mut desk);
+    desk.does(Send { heard: Heard::Never, ..text("hello") });
+    desk.does(text("hello again"));
 }
 
 #[test]

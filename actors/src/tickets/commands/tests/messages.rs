@@ -11,7 +11,9 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::Refusal;
-use crate::tickets::{AddNote, AfterSend, Close, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer};
+use crate::tickets::{
+    AddNote, AfterSend, Close, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer,
+};
 
 fn send() -> Send {
     Send::text("hello", ana())
