@@ -42,6 +42,18 @@ async fn whatever_may_work_later_is_tried_again_until_it_does() {
     office.close().await;
 }
 
+/// Nobody can tell whether a provider that keeps silent has the message: it arrives at least once.
+#[actix_web::test]
+async fn a_message_whose_taking_was_not_answered_is_sent_again() {
+    let office = Office::open_with(fast(), impatient()).await;
+    let channel = office.phone("1206").await;
+    office.provider.next("1206", [Answer::Lost]);
+    let job = office.text(channel, &number(1), "once more").await;
+    office.becomes(&job, "sent").await;
+    assert_eq!(office.provider.accepted_count("1206"), 2);
+    office.close().await;
+}
+
 #[actix_web::test]
 async fn what_the_provider_refuses_fails_with_its_code_and_the_next_message_goes() {
     let office = Office::open().await;

@@ -9,7 +9,7 @@ mod answers;
 pub mod hooks;
 mod multipart;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -388,10 +388,4 @@ async fn download(state: Data<State>, path: Path<String>) -> HttpResponse {
         Some(file) => HttpResponse::Ok().content_type(file.mime_type).body(file.bytes),
         None => HttpResponse::NotFound().finish(),
     }
-}
-
-/// Every message is taken at least once, and how many of them twice.
-pub fn doubles(accepted: &[Call]) -> usize {
-    let texts: HashSet<&str> = accepted.iter().map(Call::text).collect();
-    accepted.len() - texts.len()
 }
