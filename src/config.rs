@@ -15,8 +15,8 @@ use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
 pub use self::sending::SendingArgs;
-use crate::app::Settings;
 use crate::api::templates;
+use crate::app::Settings;
 use crate::media::{self, StoreUrl};
 use crate::webchat::VisitorOptions;
 
@@ -208,7 +208,11 @@ fn public_url(text: &str) -> Result<String, String> {
         && url.path() == "/"
         && url.query().is_none()
         && url.fragment().is_none();
-    if is_plain { Ok(url.origin().ascii_serialization()) } else { Err(format!("`{text}` is more than scheme, host and port")) }
+    if is_plain {
+        Ok(url.origin().ascii_serialization())
+    } else {
+        Err(format!("`{text}` is more than scheme, host and port"))
+    }
 }
 
 /// A single address is a range of one.

@@ -7,8 +7,8 @@ use actix_web::web::{self, Data, ServiceConfig};
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope};
 
 use crate::api::{
-    channels, contacts, custom_fields, global_variables, health, media, messages, profiles, queues, quick_messages, tags,
-    templates, tickets, users, webchat, wrapup_categories, wrapup_types,
+    channels, contacts, custom_fields, global_variables, health, media, messages, profiles, queues, quick_messages,
+    tags, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks;
@@ -38,7 +38,10 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(with_methods(files(), "GET, HEAD".to_owned()))
-            .service(with_methods(web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive), "GET, POST".to_owned()))
+            .service(with_methods(
+                web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive),
+                "GET, POST".to_owned(),
+            ))
             .service(api())
             .service(visitors::door())
             .configure(visitors::demo)

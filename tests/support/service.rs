@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hotline::app::{Service, Settings};
 use hotline::api::templates;
+use hotline::app::{Service, Settings};
 use hotline::media;
 use hotline::providers::ProviderOptions;
 use hotline::webchat::VisitorOptions;
@@ -48,11 +48,7 @@ impl Default for TestOptions {
             durability: Durability::Journal,
             // Small segments: tests start many services, and each prepares one by writing zeros.
             journal: journal::Options { segment_bytes: 1 << 20, max_bytes: 256 << 20, ..journal::Options::default() },
-            // Most tests write to numbers that nobody has ever written from. Those about the window turn it on.
-            engine: EngineOptions {
-                sweep_every: Duration::from_millis(200),
-                ..EngineOptions::default()
-            },
+            engine: EngineOptions { sweep_every: Duration::from_millis(200), ..EngineOptions::default() },
             on_premise: false,
             trusted_proxies: Vec::new(),
             rate_per_minute: 0,
@@ -72,6 +68,7 @@ impl Default for TestOptions {
     }
 }
 
+impl TestOptions {
     pub fn settings(&self, folder: &TempDir, database: PgConnectOptions) -> Settings {
         Settings {
             listen: "127.0.0.1:0".parse().expect("address"),

@@ -12,8 +12,8 @@ mod visit;
 pub use inbound::{Inbound, Number, Sender};
 
 use std::hash::Hash;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::dev::ToEnvelope;
@@ -322,7 +322,9 @@ where
     let (command, answered) = registry.counted(command);
     match hot.addr.try_send(command) {
         Ok(()) => {}
-        Err(SendError::Full(command)) => hot.addr.send(command).await.map_err(|error| Refusal::Defect(error.to_string()))?,
+        Err(SendError::Full(command)) => {
+            hot.addr.send(command).await.map_err(|error| Refusal::Defect(error.to_string()))?
+        }
         Err(SendError::Closed(_)) => return Err(ended(())),
     }
     answered.await.map_err(|_| ended(()))?

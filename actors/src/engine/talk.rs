@@ -10,8 +10,8 @@ use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
 use super::{ATTEMPTS_MAX, Engine, deliver, restless};
 use crate::Refusal;
 use crate::channels::{ChannelSender, OpenAnd};
-use crate::conversations::Slot;
 use crate::clock::now;
+use crate::conversations::Slot;
 use crate::tickets::{Author, Command, Context, Do, Heard, Open, Receive, Rider, Send, Show, Ticket, apply};
 
 impl Engine {

@@ -5,9 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{
-    Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, WrapFuture, fut,
-};
+use actix::{Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Handler, Message, WrapFuture, fut};
 use chrono::{DateTime, TimeDelta, Utc};
 use dashmap::DashMap;
 use hotline_persistence::key::KeyHash;

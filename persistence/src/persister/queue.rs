@@ -172,12 +172,7 @@ impl FlushQueue {
     }
 
     /// Numbers and takes one entry of a log without a journal.
-    pub(crate) fn push_numbered(
-        &self,
-        appended: &AtomicU64,
-        changes: Vec<Change>,
-        done: Option<Synced>,
-    ) -> Seq {
+    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, done: Option<Synced>) -> Seq {
         let mut waiting = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
         if done.is_none() {

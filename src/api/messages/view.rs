@@ -68,7 +68,9 @@ pub struct MessageUser {
 #[allow(missing_docs)]
 pub struct File {
     /// Where it can be read without a token, for about a day from now.
-    #[schema(example = "/media/1/07831f4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP?name=invoice.pdf&type=application%2Fpdf&expires=1766102400&signature=9f86d081")]
+    #[schema(
+        example = "/media/1/07831f4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP?name=invoice.pdf&type=application%2Fpdf&expires=1766102400&signature=9f86d081"
+    )]
     pub url: String,
     #[schema(example = "application/pdf")]
     pub mime_type: String,

@@ -10,13 +10,6 @@ use crate::support::provider::hooks::text;
 use crate::support::service::TestOptions;
 use crate::support::{Api, Reply, TestApp};
 
-/// As the phone channel's provider has it.
-fn with_window() -> TestOptions {
-    let mut options = TestOptions::default();
-    options.engine.conversation_window = Some(TimeDelta::hours(24));
-    options
-}
-
 async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
     let body = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "hello"});
     app.api.post("/messages", body).await
@@ -24,7 +17,7 @@ async fn send(app: &TestApp, channel: &Hooked, contact: &Value) -> Reply {
 
 #[actix_web::test]
 async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of_it() {
-    let options = with_window();
+    let options = TestOptions::default();
     let app = TestApp::start_with(options.clone()).await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();

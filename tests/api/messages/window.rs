@@ -4,12 +4,11 @@ use chrono::TimeDelta;
 use hotline_actors::clock;
 use hotline_actors::tickets::{Do, Receive};
 use hotline_persistence::ContactId;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::templates::{Phone, plain};
 use super::text;
 use crate::steps::{close, id, listed, sent};
-use crate::support::form::Form;
 use crate::support::{Provider, TestApp};
 
 async fn app() -> TestApp {

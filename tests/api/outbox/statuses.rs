@@ -49,7 +49,8 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
         // Of two that tell when it was sent, the earlier is right.
         assert_eq!(at("sentAt"), before, "{message}");
         // And nothing brings it back, not even a failure.
-        told(&office, &channel.public_key, &phone.failed(&id, &to, 131_026, "Message undeliverable", before + 20)).await;
+        told(&office, &channel.public_key, &phone.failed(&id, &to, 131_026, "Message undeliverable", before + 20))
+            .await;
         assert_eq!(office.message(&job).await["status"], "read");
     }
     office.close().await;

@@ -14,8 +14,8 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
 
 pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use made::{Numbered, Visitor, find_or_create_by_any_number, find_or_create_by_number, find_or_create_visitor};
-pub use origin::{Referral, ReferralRow};
 pub(crate) use origin::set_referral;
+pub use origin::{Referral, ReferralRow};
 pub use remove::{Tie, remove, sessions, tie};
 pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
 

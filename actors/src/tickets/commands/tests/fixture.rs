@@ -199,7 +199,10 @@ impl Desk {
         let mut cx = Context::new(start(), &organization, &ids);
         let ticket = open.decide(TicketId(77), &mut cx)?;
         let changes = cx.into_changes(&ticket);
-        Ok((Self { organization, ids, now: start(), ticket, window: None, open_elsewhere: None }, Done { reply: (), changes }))
+        Ok((
+            Self { organization, ids, now: start(), ticket, window: None, open_elsewhere: None },
+            Done { reply: (), changes },
+        ))
     }
 
     /// Carries a command out, a second after the last one.
