@@ -7,9 +7,9 @@ use std::ops::Range;
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, Charset,
-    ContentDisposition, DispositionParam, DispositionType, ETAG, EntityTag, ExtendedValue, HeaderName, HeaderValue,
-    IF_NONE_MATCH, IF_RANGE, IfNoneMatch, RANGE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    CROSS_ORIGIN_RESOURCE_POLICY, Charset, ContentDisposition, DispositionParam, DispositionType, ETAG, EntityTag,
+    ExtendedValue, HeaderName, HeaderValue, IF_NONE_MATCH, IF_RANGE, IfNoneMatch, RANGE, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
@@ -183,6 +183,9 @@ fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, 
         .insert_header((CONTENT_DISPOSITION, text_of(&named(disposition, &claim.name))))
         .insert_header((CONTENT_SECURITY_POLICY, policy))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        // It is shown inside the pages that embed the widget, also those that isolate themselves. Who holds the address
+        // may read it anyway.
+        .insert_header((CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin"))
         // It never changes; but who finds the address in a browser's cache later must not find the file there.
         .insert_header((CACHE_CONTROL, format!("private, max-age={}, immutable", claim.expires - now_s)))
         .insert_header((ETAG, text_of(tag)));

@@ -37,14 +37,14 @@ const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// A body that was accepted, and the files that came with it. Dropped, they are gone; the handler publishes them once
 /// nothing else can be wrong.
-pub struct BodyWithFiles<T> {
+pub struct BodyWithFiles<T, const FILES: usize = FILES_MAX> {
     /// The fields.
     pub fields: T,
-    /// In the order of the form; none in JSON.
+    /// In the order of the form, at most `FILES`; none in JSON.
     pub files: Vec<Upload>,
 }
 
-impl<T: Input + 'static> FromRequest for BodyWithFiles<T> {
+impl<T: Input + 'static, const FILES: usize> FromRequest for BodyWithFiles<T, FILES> {
     type Error = ApiError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
@@ -59,7 +59,7 @@ impl<T: Input + 'static> FromRequest for BodyWithFiles<T> {
                 return Err(ApiError::neither_json_nor_form());
             }
             let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
-            let Form { fields, files } = read(&request, payload, &app.media).await?;
+            let Form { fields, files } = read(&request, payload, &app.media, FILES).await?;
             Ok(Self { fields: Fields::parse_form(&fields)?, files })
         })
     }
@@ -72,8 +72,8 @@ pub fn is_form(request: &HttpRequest) -> bool {
 }
 
 /// Bytes of a whole form, with all it may hold.
-pub fn bytes_max(media: &Media) -> u64 {
-    media.bytes_max().saturating_mul(FILES_MAX as u64) + JSON_BYTES_MAX as u64 + PARTS_MAX as u64 * PART_HEAD_BYTES_MAX
+fn bytes_max(media: &Media, files_max: usize) -> u64 {
+    media.bytes_max().saturating_mul(files_max as u64) + JSON_BYTES_MAX as u64 + PARTS_MAX as u64 * PART_HEAD_BYTES_MAX
 }
 
 /// Bytes that are read and thrown away once a form is refused: a client that is still writing must be able to read the
@@ -89,14 +89,15 @@ fn drained_bytes_max(media: &Media) -> u64 {
 /// `413` when it is larger than a form may be, `408` when it comes too slowly, `400` when it breaks off, `503` when it
 /// cannot be written.
 pub async fn lay_aside(payload: Payload, media: &Media, see: impl FnMut(&Bytes)) -> Result<Payload, ApiError> {
-    let mut body = Shared::of(payload, bytes_max(media));
-    let laid = media.incoming().lay_aside(body.clone(), bytes_max(media), see).await;
+    let bytes_max = bytes_max(media, FILES_MAX);
+    let mut body = Shared::of(payload, bytes_max);
+    let laid = media.incoming().lay_aside(body.clone(), bytes_max, see).await;
     if laid.is_err() {
         let _ = body.drain(drained_bytes_max(media)).await;
     }
     match laid {
         Ok(chunks) => Ok(Payload::Stream { payload: Box::pin(chunks.map(|chunk| chunk.map_err(PayloadError::Io))) }),
-        Err(Cut::Source(PayloadError::Overflow) | Cut::TooLong) => Err(ApiError::payload_too_large(bytes_max(media))),
+        Err(Cut::Source(PayloadError::Overflow) | Cut::TooLong) => Err(ApiError::payload_too_large(bytes_max)),
         Err(Cut::Source(error)) => Err(body_error(error)),
         Err(Cut::Disk(reason)) => Err(Unavailable(reason).into()),
     }
@@ -107,20 +108,21 @@ struct Form {
     files: Vec<Upload>,
 }
 
-async fn read(request: &HttpRequest, payload: Payload, media: &Media) -> Result<Form, ApiError> {
-    let mut body = Shared::of(payload, bytes_max(media));
-    let form = read_parts(Multipart::new(request.headers(), body.clone()), media).await;
+async fn read(request: &HttpRequest, payload: Payload, media: &Media, files_max: usize) -> Result<Form, ApiError> {
+    let bytes_max = bytes_max(media, files_max);
+    let mut body = Shared::of(payload, bytes_max);
+    let form = read_parts(Multipart::new(request.headers(), body.clone()), media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
     // What follows the last part is of no interest, but it must not be taken for the next request.
     let drained = body.drain(drained_bytes_max(media)).await;
     if is_too_long {
-        return Err(ApiError::payload_too_large(bytes_max(media)));
+        return Err(ApiError::payload_too_large(bytes_max));
     }
     let form = form?;
     drained.map(|()| form)
 }
 
-async fn read_parts(mut parts: Multipart, media: &Media) -> Result<Form, ApiError> {
+async fn read_parts(mut parts: Multipart, media: &Media, files_max: usize) -> Result<Form, ApiError> {
     let mut form = Form { fields: Map::new(), files: Vec::new() };
     let mut left = JSON_BYTES_MAX;
     let mut count = 0;
@@ -132,8 +134,9 @@ async fn read_parts(mut parts: Multipart, media: &Media) -> Result<Form, ApiErro
         }
         let name = part.name().unwrap_or_default().to_owned();
         if name == FILES_PART {
-            if form.files.len() == FILES_MAX {
-                let reason = format!("must have at most {FILES_MAX} files");
+            if form.files.len() == files_max {
+                let noun = if files_max == 1 { "file" } else { "files" };
+                let reason = format!("must have at most {files_max} {noun}");
                 return Err(ApiError::validation(&[FieldError { field: name, reason }]));
             }
             let declared = declared(&part);

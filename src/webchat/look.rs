@@ -2,11 +2,14 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::CACHE_CONTROL;
+use actix_web::web::Data;
 use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Door;
+use crate::app::App;
+use crate::media::Media;
 
 /// The colour of a channel that has none of its own: white text on it is read well (WCAG AA).
 const COLOR: &str = "#2563eb";
@@ -19,23 +22,33 @@ struct Look<'a> {
     position: Position,
     greeting: Option<&'a str>,
     pre_chat_fields: &'a [PreChatField],
+    attachments: Attachments,
+}
+
+/// What a visitor may attach.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Attachments {
+    /// Bytes of one file.
+    bytes_max: u64,
 }
 
 impl<'a> Look<'a> {
-    fn of(settings: &'a ChannelSettings) -> Self {
+    fn of(settings: &'a ChannelSettings, media: &Media) -> Self {
         Self {
             title: settings.title.as_deref(),
             color: settings.color.as_deref().unwrap_or(COLOR),
             position: settings.position.unwrap_or(Position::Right),
             greeting: settings.greeting.as_deref(),
             pre_chat_fields: &settings.pre_chat_fields,
+            attachments: Attachments { bytes_max: media.bytes_max() },
         }
     }
 }
 
 /// Shows it.
-pub async fn show(door: Door) -> HttpResponse {
+pub async fn show(door: Door, app: Data<App>) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=60"))
-        .json(json!({"data": Look::of(&door.settings)}))
+        .json(json!({"data": Look::of(&door.settings, &app.media)}))
 }

@@ -9,6 +9,7 @@ mod desk;
 mod gate;
 mod limits;
 mod look;
+mod said;
 mod script;
 mod socket;
 mod view;

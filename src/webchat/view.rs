@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::api::messages::File;
+use crate::media::Links;
 use crate::web::values::Timestamp;
 
 /// A session, as its visitor sees it.
@@ -50,8 +52,7 @@ pub struct MessageView {
     #[serde(rename = "type")]
     pub kind: MessageType,
     pub body: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    pub media: Option<Value>,
+    pub media: Option<File>,
     #[schema(value_type = Option<Object>)]
     pub interactive: Option<Value>,
     pub quoted_message_id: Option<MessageId>,
@@ -69,15 +70,15 @@ pub struct AgentView {
 }
 
 impl MessageView {
-    /// For the visitor of this session.
-    pub fn of(row: &MessageRow, session: &SessionId) -> Self {
+    /// For the visitor of this session; its file gets a fresh address.
+    pub fn of(row: &MessageRow, session: &SessionId, links: &Links) -> Self {
         Self {
             id: row.id,
             client_id: row.client_id.clone().filter(|_| row.session_id.as_ref() == Some(session)),
             direction: row.direction,
             kind: row.kind,
             body: row.body.clone(),
-            media: row.media.clone(),
+            media: File::of(row, links),
             interactive: row.interactive.clone(),
             quoted_message_id: row.quoted_message_id,
             status: row.status,

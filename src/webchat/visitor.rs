@@ -14,8 +14,9 @@ use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 
 use super::Door;
+use super::said::Said;
 use super::view::{MessageView, SessionView};
-use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, VisitorMessage, Words, note_delivery, shown_in};
+use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Words, note_delivery, shown_in};
 use crate::app::App;
 use crate::web::auth::bearer;
 use crate::web::{Answer, ApiError, Body, Created, Listed, Once, Query, Shown};
@@ -83,13 +84,18 @@ pub async fn show(visitor: Visitor) -> Answer<Shown<SessionView>> {
     Ok(Shown::of(&visitor.0))
 }
 
-/// `POST …/messages`.
-pub async fn say(visitor: Visitor, app: Data<App>, body: Body<VisitorMessage>) -> Answer<Created<MessageView>> {
+/// `POST …/messages`. Unlike the API's, a re-send is known by its `clientId`.
+pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> Answer<Created<MessageView>> {
     let session = visitor.0;
-    let Words { body, quoted, client_id } = body.0.into_words(&app, session.company_id, &session.id).await?;
-    let say = Say { body, quoted, client_id, rider: None };
-    let message = app.engine.ask_session(session.company_id, &session.id, say).await?;
-    Ok(Created::of(MessageView::of(&message, &session.id)))
+    let message = match said {
+        Said::Words(message) => {
+            let Words { body, quoted, client_id } = message.into_words(&app, session.company_id, &session.id).await?;
+            let say = Say { body: Some(body), file: None, quoted, client_id, rider: None };
+            app.engine.ask_session(session.company_id, &session.id, say).await?
+        }
+        Said::File(file) => file.send(&app, &session).await?,
+    };
+    Ok(Created::of(MessageView::of(&message, &session.id, app.media.links())))
 }
 
 /// `GET …/messages`. What is listed counts as delivered.
@@ -100,7 +106,7 @@ pub async fn list_messages(visitor: Visitor, app: Data<App>, query: Query<Filter
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
     note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
-    Ok(Listed::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id)))
+    Ok(Listed::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links())))
 }
 
 /// `POST …/end`. Ending twice is no error.

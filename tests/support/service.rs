@@ -1,6 +1,6 @@
 //! The service in the test's own process, on a free port.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hotline::api::templates;
@@ -162,6 +162,19 @@ impl TestApp {
         (SessionId(id), ContactId(session["contact"]["id"].as_i64().expect("contact")))
     }
 
+    /// Files of messages that are stored.
+    pub fn stored_files(&self) -> Vec<PathBuf> {
+        let folder = self.folder.path().join("media");
+        let mut stored = files_in(&folder);
+        stored.retain(|file| !file.starts_with(folder.join("incoming")));
+        stored
+    }
+
+    /// Files of messages that come in.
+    pub fn arriving_files(&self) -> Vec<PathBuf> {
+        files_in(&self.folder.path().join("media/incoming"))
+    }
+
     /// Stops the service; fails if anything was left unflushed or PostgreSQL refused a row.
     pub async fn stop(self) {
         let log = self.service.app.engine.store().log.clone();
@@ -174,4 +187,15 @@ impl TestApp {
         assert_eq!(rejected, 0, "PostgreSQL refused rows");
         self.database.drop().await;
     }
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries {
+        // A sweep may go over the folder at the same time.
+        let Ok(path) = entry.map(|entry| entry.path()) else { continue };
+        if path.is_dir() { found.extend(files_in(&path)) } else { found.push(path) }
+    }
+    found
 }

@@ -9,6 +9,7 @@ mod demo;
 mod desk;
 mod door;
 mod ends;
+mod files;
 mod limits;
 mod load;
 mod modes;

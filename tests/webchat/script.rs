@@ -46,7 +46,10 @@ async fn the_look_is_what_the_channel_is_set_to() {
     let plain = look().await;
     assert_eq!(
         plain.data(200),
-        &json!({"title": null, "color": "#2563eb", "position": "right", "greeting": null, "preChatFields": []})
+        &json!({
+            "title": null, "color": "#2563eb", "position": "right", "greeting": null, "preChatFields": [],
+            "attachments": {"bytesMax": 16 * 1024 * 1024},
+        })
     );
     assert_eq!(plain.headers["cache-control"], "public, max-age=60");
     let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
@@ -59,7 +62,7 @@ async fn the_look_is_what_the_channel_is_set_to() {
     };
     channels::update(&app.database.db, app.company.webchat, set).await.expect("update");
     let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
-        "preChatFields": ["name", "email"]});
+        "preChatFields": ["name", "email"], "attachments": {"bytesMax": 16 * 1024 * 1024}});
     eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;
     app.stop().await;
 }

@@ -9,9 +9,11 @@ use actix::{Actor, ActorFutureExt, AtomicResponse, Context as ActorContext, Hand
 use chrono::{DateTime, TimeDelta, Utc};
 use dashmap::DashMap;
 use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
+use serde_json::json;
 
 use super::sockets::Sockets;
 use crate::Refusal;
@@ -120,8 +122,10 @@ pub struct NewSession {
 #[derive(Clone, Message)]
 #[rtype(result = "Result<MessageRow, Refusal>")]
 pub struct Say {
-    /// What they say.
-    pub body: String,
+    /// What they say, or what stands with the file.
+    pub body: Option<String>,
+    /// The file they send. A re-send answers the first message, and with it the first file.
+    pub file: Option<StoredMedia>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
     /// The id their side gave the message.
@@ -263,10 +267,12 @@ async fn said(
         })
     };
     let receive = Receive {
+        body: say.body,
+        media: say.file.as_ref().map(|file| json!(file)),
         quoted: say.quoted,
         session: Some(seen.id.clone()),
         client_id: say.client_id,
-        ..Receive::text(say.body)
+        ..Receive::default()
     };
     let what = Do { command: receive, rider: Some(rider) };
     let message = engine.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub use new::NewMessage;
 pub use send::send;
-pub use view::{Job, Message};
+pub use view::{File, Job, Message};
 
 use super::contacts::check_channel;
 use super::tickets::check_contact;

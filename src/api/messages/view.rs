@@ -4,7 +4,7 @@ use hotline_actors::clock;
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::tickets::Source;
-use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId, TicketId, UserId};
+use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, UserId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -82,17 +82,18 @@ pub struct File {
 }
 
 impl File {
-    /// A file with a fresh address.
-    fn of(company: CompanyId, media: StoredMedia, links: &Links) -> Self {
-        let url = links.url(company, &media, clock::now());
-        Self { url, mime_type: media.mime_type, file_name: media.file_name, size: media.size }
+    /// The file of a message, with a fresh address; none while it is still at the provider's.
+    pub(crate) fn of(row: &MessageRow, links: &Links) -> Option<Self> {
+        let media = row.media.as_ref().and_then(StoredMedia::of)?;
+        let url = links.url(row.company_id, &media, clock::now());
+        Some(Self { url, mime_type: media.mime_type, file_name: media.file_name, size: media.size })
     }
 }
 
 impl Message {
     /// A message; its file gets a fresh address.
     pub fn of(row: MessageRow, links: &Links) -> Self {
-        let media = row.media.as_ref().and_then(StoredMedia::of);
+        let media = File::of(&row, links);
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),
@@ -102,7 +103,7 @@ impl Message {
             direction: row.direction,
             kind: row.kind,
             body: row.body,
-            media: media.map(|media| File::of(row.company_id, media, links)),
+            media,
             template: row.template,
             interactive: row.interactive,
             quoted_message_id: row.quoted_message_id,

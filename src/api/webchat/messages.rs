@@ -79,7 +79,7 @@ pub async fn say(
     let links = app.media.links().clone();
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &links));
     once.live(show, |rider| {
-        let say = Say { body, quoted, client_id, rider };
+        let say = Say { body: Some(body), file: None, quoted, client_id, rider };
         async { app.engine.ask_session(caller.company, &id, say).await }
     })
     .await

@@ -312,7 +312,8 @@ impl Talk {
         if Some(row.id) <= self.shown || !is_shown(self.session(), row) {
             return Ok(());
         }
-        self.write(&Frame::Message { message: Box::new(MessageView::of(row, &self.session().id)) }).await?;
+        let message = MessageView::of(row, &self.session().id, self.app.media.links());
+        self.write(&Frame::Message { message: Box::new(message) }).await?;
         self.shown = Some(row.id);
         self.app.figures.sockets.pushed.fetch_add(1, Ordering::Relaxed);
         if row.direction == Direction::Outbound && row.status != MessageStatus::Read {

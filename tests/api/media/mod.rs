@@ -6,7 +6,7 @@ mod keyed;
 mod served;
 mod types;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chrono::{TimeDelta, Utc};
 use reqwest::Method;
@@ -70,18 +70,12 @@ impl Scene {
 
     /// Files that are stored.
     pub fn stored(&self) -> Vec<PathBuf> {
-        let mut stored = files_in(&self.folder());
-        stored.retain(|file| !file.starts_with(self.folder().join("incoming")));
-        stored
+        self.app.stored_files()
     }
 
     /// Files that come in.
     pub fn arriving(&self) -> Vec<PathBuf> {
-        files_in(&self.folder().join("incoming"))
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.app.folder.path().join("media")
+        self.app.arriving_files()
     }
 
     /// Sweeps as if it were three hours later: what belongs to no message by then is removed.
@@ -130,15 +124,4 @@ impl Served {
 #[track_caller]
 pub fn url(message: &Value) -> String {
     message["media"]["url"].as_str().unwrap_or_else(|| panic!("no file: {message}")).to_owned()
-}
-
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries {
-        // A sweep may go over the folder at the same time.
-        let Ok(path) = entry.map(|entry| entry.path()) else { continue };
-        if path.is_dir() { found.extend(files_in(&path)) } else { found.push(path) }
-    }
-    found
 }

@@ -1,0 +1,96 @@
+//! The body of `POST …/messages`: words as JSON, or a form with one file.
+
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use hotline_actors::FieldError;
+use hotline_actors::webchat::Say;
+use hotline_persistence::tables::media::StoredMedia;
+use hotline_persistence::tables::messages::MessageRow;
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+
+use crate::api::webchat::VisitorMessage;
+use crate::app::App;
+use crate::media::Upload;
+use crate::web::form::{self, FILES_PART};
+use crate::web::values::{ClientId, MessageBody};
+use crate::web::{Answer, ApiError, BodyWithFiles, Fields, Input};
+
+/// Files of a message: each has its own `clientId`, so that each can be sent again by itself.
+const FILES_MAX: usize = 1;
+
+/// What a visitor says, and how.
+pub(super) enum Said {
+    Words(VisitorMessage),
+    File(VisitorFile),
+}
+
+impl FromRequest for Said {
+    type Error = ApiError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        if form::is_form(request) {
+            let form = BodyWithFiles::<Caption, FILES_MAX>::from_request(request, payload);
+            return Box::pin(async move { VisitorFile::of(form.await?).map(Self::File) });
+        }
+        // Says of any other type that it is neither JSON nor a form.
+        let words = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
+        Box::pin(async move { words.await.map(|words| Self::Words(words.fields)) })
+    }
+}
+
+/// What stands beside a file.
+struct Caption {
+    body: Option<MessageBody>,
+    client_id: Option<ClientId>,
+}
+
+impl Input for Caption {
+    const MAY_BE_EMPTY: bool = true;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        if fields.has("reply") {
+            fields.refuse("reply", "must not be given together with a file");
+        }
+        Some(Self { body: fields.optional("body"), client_id: fields.optional("clientId") })
+    }
+}
+
+/// A file that came in, and is not stored yet.
+pub(super) struct VisitorFile {
+    upload: Upload,
+    body: Option<String>,
+    client_id: Option<String>,
+}
+
+impl VisitorFile {
+    fn of(form: BodyWithFiles<Caption, FILES_MAX>) -> Answer<Self> {
+        let BodyWithFiles { fields: Caption { body, client_id }, mut files } = form;
+        let upload = files.pop().ok_or_else(|| {
+            let reason = "is required: the file, in a multipart/form-data body".to_owned();
+            ApiError::validation(&[FieldError { field: FILES_PART.to_owned(), reason }])
+        })?;
+        Ok(Self { upload, body: body.map(|body| body.0), client_id: client_id.map(|id| id.0) })
+    }
+
+    /// Stores the file, and says it. What no message names in the end is removed.
+    pub(super) async fn send(self, app: &App, session: &SessionRow) -> Answer<MessageRow> {
+        let Self { upload, body, client_id } = self;
+        let company = session.company_id;
+        let file = app.media.publish(company, upload).await?;
+        let say = Say { body, file: Some(file.clone()), quoted: None, client_id, rider: None };
+        let said = app.engine.ask_session(company, &session.id, say).await.map_err(ApiError::from);
+        let is_left = match &said {
+            // A re-send is answered the first message, which has a file of its own.
+            Ok(message) => message.media.as_ref().and_then(StoredMedia::of).is_none_or(|named| named.id != file.id),
+            // Nothing was journaled. After any other error the message may be there all the same.
+            Err(refused) => refused.status.is_client_error(),
+        };
+        if is_left {
+            app.media.discard(company, &[file]);
+        }
+        said
+    }
+}

@@ -1,0 +1,223 @@
+//! Files a visitor attaches: there with their message or not at all, and once.
+
+use hotline::webchat::VisitorOptions;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::door::only_ticket;
+use crate::support::form::Form;
+use crate::support::service::TestOptions;
+use crate::support::{Reply, TestApp, eventually};
+use crate::visitor::{Browser, PAGE, Session};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+
+const BYTES_MAX: usize = 100_000;
+
+fn small_files() -> TestOptions {
+    let mut options = TestOptions::default();
+    options.media.bytes_max = BYTES_MAX as u64;
+    options
+}
+
+fn picture(client_id: &str) -> Form {
+    Form::default().text("clientId", client_id).file("mug.png", "image/png", PNG)
+}
+
+fn request(browser: &Browser, session: &Session, form: Form) -> RequestBuilder {
+    let request = browser.with(session, Method::POST, "/messages");
+    request.header("content-type", Form::content_type()).body(form.bytes())
+}
+
+async fn attach(browser: &Browser, session: &Session, form: Form) -> Reply {
+    Reply::of(request(browser, session, form)).await
+}
+
+async fn listed(browser: &Browser, session: &Session) -> Vec<Value> {
+    browser.get(session, "/messages").await.data(200).as_array().expect("a list").clone()
+}
+
+/// The file behind an address, as the page loads it.
+async fn load(app: &TestApp, message: &Value) -> reqwest::Response {
+    let url = message["media"]["url"].as_str().unwrap_or_else(|| panic!("no file: {message}"));
+    app.api.anonymous(Method::GET, url).header("origin", PAGE).send().await.expect("an answer")
+}
+
+#[actix_web::test]
+async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let mut socket = browser.socket(&session).await;
+    let sent = attach(&browser, &session, picture("c-1").text("body", "This one is broken")).await;
+    let message = sent.data(201).clone();
+    let seen = ["type", "direction", "status", "clientId", "body"].map(|name| message[name].clone());
+    assert_eq!(seen, ["media", "inbound", "received", "c-1", "This one is broken"].map(Value::from));
+    let media = &message["media"];
+    assert_eq!(
+        (&media["mimeType"], &media["fileName"], &media["size"]),
+        (&json!("image/png"), &json!("mug.png"), &json!(PNG.len()))
+    );
+    assert_eq!(media.as_object().expect("a file").len(), 4, "nothing but its address is told of it: {media}");
+
+    assert_eq!(socket.message().await, message, "every tab is told");
+    assert_eq!(listed(&browser, &session).await, [message.clone()]);
+    let (_, shown) = browser.socket_after(&session, None).await;
+    assert_eq!(shown, [message.clone()], "who comes later is shown it");
+    let file = load(&app, &message).await;
+    assert_eq!((file.status().as_u16(), &file.headers()["content-type"]), (200, &"image/png".parse().expect("header")));
+    // Also into a page that isolates itself.
+    assert_eq!(file.headers()["cross-origin-resource-policy"], "cross-origin");
+    assert_eq!(file.bytes().await.expect("a body"), PNG);
+
+    let at_desk = app.api.all(&format!("/tickets/{}/messages", only_ticket(&app.api).await)).await;
+    assert_eq!(at_desk.len(), 1);
+    let of_desk = ["type", "direction", "body"].map(|name| at_desk[0][name].clone());
+    assert_eq!(of_desk, ["media", "inbound", "This one is broken"].map(Value::from));
+    assert_eq!(load(&app, &at_desk[0]).await.bytes().await.expect("a body"), PNG);
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (1, 0));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_file_without_words_or_client_id_is_one_too() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let sent = attach(&browser, &session, Form::default().file("note.txt", "", b"hello")).await;
+    let message = sent.data(201);
+    assert_eq!((&message["body"], &message["clientId"]), (&Value::Null, &Value::Null));
+    assert_eq!(message["media"]["mimeType"], "text/plain");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_the_agent_sends_can_be_loaded_by_the_visitor() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.say(&session, "send it to me").await;
+    let mut socket = browser.socket(&session).await;
+    let ticket = only_ticket(&app.api).await;
+    let form = Form::default().text("type", "media").text("ticketId", ticket).file("mug.png", "image/png", PNG);
+    app.api.send_form(form).await.data(202);
+    let pushed = socket.message().await;
+    assert_eq!((&pushed["direction"], &pushed["type"]), (&json!("outbound"), &json!("media")));
+    assert_eq!(load(&app, &pushed).await.bytes().await.expect("a body"), PNG);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_file_sent_again_under_its_client_id_is_the_first_one() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let first = attach(&browser, &session, picture("c-1")).await.data(201).clone();
+    let other = Form::default().text("clientId", "c-1").text("body", "x").file("other.txt", "text/plain", b"other");
+    let again = attach(&browser, &session, other.clone()).await;
+    assert_eq!(again.data(201), &first);
+    let text = browser.post(&session, "/messages", json!({"body": "x", "clientId": "c-1"})).await;
+    assert_eq!(text.data(201), &first);
+    // Three at once, of which none is the first to arrive for sure.
+    let parallel = futures_util::future::join_all((0..3).map(|_| attach(&browser, &session, picture("c-2")))).await;
+    let ids: Vec<_> = parallel.iter().map(|reply| reply.data(201)["id"].clone()).collect();
+    assert!(ids.iter().all(|id| *id == ids[0] && *id != first["id"]), "{ids:?}");
+    // Words under an id, and then a file: the words stay.
+    let words = browser.post(&session, "/messages", json!({"body": "words", "clientId": "c-3"})).await;
+    assert_eq!(attach(&browser, &session, picture("c-3")).await.data(201), words.data(201));
+
+    browser.post(&session, "/end", json!({})).await.data(200);
+    assert_eq!(attach(&browser, &session, other).await.data(201), &first, "also after the end");
+    assert_eq!(app.api.all("/messages").await.len(), 3);
+    eventually("no second file is left", || async { app.stored_files().len() == 2 }).await;
+    assert_eq!(load(&app, &first).await.bytes().await.expect("a body"), PNG, "the first file stays");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_ended_session_takes_no_file() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.post(&session, "/end", json!({})).await.data(200);
+    let refused = attach(&browser, &session, picture("c-1")).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["state"], "the session has ended");
+    eventually("nothing is left of it", || async { app.stored_files().is_empty() }).await;
+    assert_eq!((app.api.all("/messages").await.len(), app.arriving_files().len()), (0, 0));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_file_that_is_none_is_refused_and_leaves_nothing() {
+    let app = TestApp::start_with(small_files()).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let config = Reply::of(browser.request(Method::GET, "/config")).await;
+    assert_eq!(config.data(200)["attachments"], json!({"bytesMax": BYTES_MAX}));
+
+    let sized = |bytes: usize| {
+        let mut content = PNG.to_vec();
+        content.resize(bytes, 0xa5);
+        Form::default().file("a.png", "image/png", &content)
+    };
+    for bytes in [BYTES_MAX + 1, 3 * BYTES_MAX] {
+        let refused = attach(&browser, &session, sized(bytes)).await;
+        refused.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+        assert_eq!(refused.body["error"]["message"], "the file is larger than 100000 bytes");
+    }
+    for (form, code) in [
+        (Form::default().file("a.png", "image/png", b""), "ERR_API_MEDIA_EMPTY"),
+        (Form::default().file("a.mp3", "audio/mpeg", PNG), "ERR_API_MEDIA_TYPE_MISMATCH"),
+        (Form::default().file("a", "", b"\x00\x01\x02\x03"), "ERR_API_MEDIA_TYPE_UNKNOWN"),
+    ] {
+        attach(&browser, &session, form).await.error(400, code);
+    }
+    for (form, field) in [
+        (picture("c-1").file("b.png", "image/png", PNG), "medias"),
+        (Form::default().text("clientId", "c-1").text("body", "no file"), "medias"),
+        (picture("c-1").text("body", "x".repeat(65_537)), "body"),
+        (picture(&"c".repeat(65)), "clientId"),
+        (picture("c-1").text("reply", "{}"), "reply"),
+    ] {
+        assert_eq!(attach(&browser, &session, form).await.invalid_fields(), [field]);
+    }
+    let typed = browser.with(&session, Method::POST, "/messages").header("content-type", "image/png");
+    Reply::of(typed.body(PNG)).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
+    assert_eq!(app.api.all("/messages").await.len(), 0);
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0), "nothing was ever stored");
+
+    attach(&browser, &session, sized(BYTES_MAX)).await.data(201);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn nobody_elses_token_or_page_sends_a_file() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let (other, _) = app.another_company().await;
+    let stranger = Browser::on(&app, other.id, other.webchat).await.open("v").await;
+    let company = Session { id: String::new(), token: app.company.key.clone() };
+    for nobody in [&stranger, &company] {
+        attach(&browser, nobody, picture("c-1")).await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    let elsewhere = browser.from("https://elsewhere.example");
+    attach(&elsewhere, &session, picture("c-1")).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    assert_eq!(app.api.all("/messages").await.len(), 0);
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0), "nothing was read");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn files_count_as_the_messages_of_an_address() {
+    let mut options = TestOptions::default();
+    options.visitors = VisitorOptions { messages_per_minute: 2, ..options.visitors };
+    let app = TestApp::start_with(options).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    attach(&browser, &session, picture("c-1")).await.data(201);
+    browser.say(&session, "one more").await;
+    attach(&browser, &session, picture("c-2")).await.error(429, "ERR_API_RATE_LIMITED");
+    assert_eq!(app.stored_files().len(), 1);
+    app.stop().await;
+}
