@@ -3,19 +3,28 @@
 //! A company whose queues distribute has a [`Desk`]. It is locked from the choice to the ticket's entry in the log, and
 //! nothing in between waits: openings of all channels take their turns here, and no two get the same one.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{CompanyId, QueueId, TicketId, UserId};
-use tokio::sync::OnceCell;
+use tokio::sync::watch;
 
 use crate::Refusal;
 use crate::engine::Engine;
 use crate::tickets::{Open, Ticket};
+
+/// How long an opening waits until loads are counted. One statement over what a company has open takes some
+/// milliseconds; a database that is away keeps no contact waiting.
+const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// How long loads are not counted again after that failed.
+const COUNT_PAUSE: Duration = Duration::from_secs(5);
 
 /// The desks of the companies that distribute.
 #[derive(Default)]
@@ -27,7 +36,8 @@ pub(crate) struct Desks {
 #[derive(Default)]
 pub(crate) struct Desk {
     state: Mutex<State>,
-    counted: OnceCell<()>,
+    /// Told when a count has ended, well or not.
+    counted: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -49,18 +59,38 @@ enum Counting {
     Not,
     /// The tables are being read; these tickets have changed since.
     Begun(HashSet<TicketId>),
+    /// The tables could not be read then.
+    Failed(Instant),
     Done,
+}
+
+/// What an opening that goes by loads finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// Loads are known.
+    Known,
+    /// They are being counted.
+    Runs,
+    /// They are to be counted by whoever is told this.
+    Begins,
+    /// They cannot be counted now.
+    Waits,
 }
 
 impl Desks {
     fn of(&self, company: CompanyId) -> Arc<Desk> {
+        if let Some(desk) = self.desks.get(&company) {
+            return desk.clone();
+        }
         self.desks.entry(company).or_default().clone()
     }
 
     /// Notes who has a ticket now; none when it is closed, or nobody has it. To be told of each change after it was
     /// appended.
     pub(crate) fn note(&self, ticket: &Ticket) {
-        if let Some(desk) = self.desks.get(&ticket.row.company_id) {
+        // Not locked within the map: a company's turn keeps no other company waiting.
+        let desk = self.desks.get(&ticket.row.company_id).map(|desk| desk.clone());
+        if let Some(desk) = desk {
             desk.lock().note(ticket.row.id, holder(ticket));
         }
     }
@@ -80,25 +110,43 @@ fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Di
 }
 
 impl Engine {
-    /// The desk that gives a ticket its agent, if one does. Where loads decide it has counted them; while the database
-    /// is away, and it never has, agents take turns.
+    /// The desk that gives a ticket its agent, if one does. Where loads decide they are counted first; while that
+    /// cannot be done, agents take turns.
     pub(crate) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Desk>> {
         let (_, distribution) = distributing(organization, open)?;
         let desk = self.core.desks.of(open.company);
-        if distribution == Distribution::LeastBusy
-            && let Err(refusal) = desk.counted.get_or_try_init(|| self.count(open.company, &desk)).await
-        {
-            tracing::debug!(%refusal, company.id = %open.company, "loads are not known now; agents take turns");
+        if distribution == Distribution::LeastBusy {
+            self.count(open.company, &desk).await;
         }
         Some(desk)
     }
 
-    async fn count(&self, company: CompanyId, desk: &Desk) -> Result<(), Refusal> {
-        // First the notes, then the tables: what is in neither has not happened yet.
-        desk.lock().begin_count();
-        let held = tickets::held(self.reads().tables(company).await?, company).await?;
-        desk.lock().end_count(held);
-        Ok(())
+    /// Waits until loads are counted, but not for long. The count goes on without whoever asked for it.
+    async fn count(&self, company: CompanyId, desk: &Arc<Desk>) {
+        let mut counted = desk.counted.subscribe();
+        let count = desk.lock().begin_count(Instant::now());
+        match count {
+            Count::Known | Count::Waits => return,
+            Count::Runs => {}
+            Count::Begins => {
+                let (engine, desk) = (self.clone(), desk.clone());
+                self.spawn(async move {
+                    let held = engine.held(company).await;
+                    let held = held.inspect_err(|refusal| {
+                        tracing::debug!(%refusal, company.id = %company, "loads are not known now; agents take turns");
+                    });
+                    desk.lock().end_count(held.ok(), Instant::now());
+                    desk.counted.send_replace(());
+                });
+            }
+        }
+        // Whoever waited long enough takes what there is.
+        let _ = tokio::time::timeout(COUNT_TIME_MAX, counted.changed()).await;
+    }
+
+    /// Who has which open ticket, by the tables.
+    async fn held(&self, company: CompanyId) -> Result<Vec<(TicketId, UserId)>, Refusal> {
+        Ok(tickets::held(self.reads().tables(company).await?, company).await?)
     }
 }
 
@@ -155,7 +203,7 @@ impl State {
 
     fn note(&mut self, ticket: TicketId, holder: Option<UserId>) {
         match &mut self.counting {
-            Counting::Not => return,
+            Counting::Not | Counting::Failed(_) => return,
             Counting::Begun(changed) => drop(changed.insert(ticket)),
             Counting::Done => {}
         }
@@ -167,22 +215,38 @@ impl State {
             Some(user) => self.holders.insert(ticket, user),
             None => self.holders.remove(&ticket),
         };
-        if let Some(load) = before.and_then(|user| self.loads.get_mut(&user)) {
-            *load = load.saturating_sub(1);
+        if let Some(Entry::Occupied(mut load)) = before.map(|user| self.loads.entry(user)) {
+            *load.get_mut() -= 1;
+            if *load.get() == 0 {
+                load.remove();
+            }
         }
         if let Some(user) = holder {
             *self.loads.entry(user).or_default() += 1;
         }
     }
 
-    fn begin_count(&mut self) {
-        // After a try that failed what was noted since stays noted.
-        if matches!(self.counting, Counting::Not) {
-            self.counting = Counting::Begun(HashSet::new());
+    /// Begins a count if there is to be one. What changes is noted from now on, and the tables are read after that:
+    /// what is in neither has not happened yet.
+    fn begin_count(&mut self, now: Instant) -> Count {
+        match self.counting {
+            Counting::Done => Count::Known,
+            Counting::Begun(_) => Count::Runs,
+            Counting::Failed(at) if now.duration_since(at) < COUNT_PAUSE => Count::Waits,
+            Counting::Not | Counting::Failed(_) => {
+                self.counting = Counting::Begun(HashSet::new());
+                Count::Begins
+            }
         }
     }
 
-    fn end_count(&mut self, held: Vec<(TicketId, UserId)>) {
+    /// Ends a count with what the tables hold; none when they could not be read.
+    fn end_count(&mut self, held: Option<Vec<(TicketId, UserId)>>, now: Instant) {
+        let Some(held) = held else {
+            // What was noted is in the tables when they are read again.
+            *self = Self { last: std::mem::take(&mut self.last), counting: Counting::Failed(now), ..Self::default() };
+            return;
+        };
         let Counting::Begun(changed) = std::mem::replace(&mut self.counting, Counting::Done) else { return };
         for (ticket, user) in held {
             // What has changed since is known better.
@@ -221,11 +285,14 @@ mod tests {
     #[test]
     fn the_least_busy_gets_it_and_equals_take_turns() {
         let mut state = State::default();
-        state.begin_count();
+        let now = Instant::now();
+        assert_eq!((state.begin_count(now), state.begin_count(now)), (Count::Begins, Count::Runs));
         // Changed while the tables were read: they do not know it yet.
         state.note(TicketId(1), None);
         state.note(TicketId(2), Some(UserId(5)));
-        state.end_count(vec![(TicketId(1), UserId(9)), (TicketId(2), UserId(3)), (TicketId(3), UserId(3))]);
+        let held = vec![(TicketId(1), UserId(9)), (TicketId(2), UserId(3)), (TicketId(3), UserId(3))];
+        state.end_count(Some(held), now);
+        assert_eq!(state.begin_count(now), Count::Known);
         let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
         assert_eq!(choose(&state), Some(UserId(9)));
         state.note(TicketId(4), Some(UserId(9)));
@@ -233,8 +300,29 @@ mod tests {
         assert_eq!(choose(&state), Some(UserId(3)), "all have one: who comes after the last");
         state.note(TicketId(3), Some(UserId(5)));
         state.note(TicketId(4), None);
-        assert_eq!((state.loads[&UserId(3)], state.loads[&UserId(5)], state.loads[&UserId(9)]), (0, 2, 0));
+        assert_eq!(state.loads, HashMap::from([(UserId(5), 2)]), "who has none needs no room");
         assert_eq!(choose(&state), Some(UserId(3)));
+    }
+
+    #[test]
+    fn a_count_that_failed_is_begun_anew_after_a_pause() {
+        let (mut state, now) = (State::default(), Instant::now());
+        assert_eq!(state.begin_count(now), Count::Begins);
+        state.note(TicketId(1), Some(UserId(3)));
+        state.last.insert(QUEUE, UserId(5));
+        state.end_count(None, now);
+        assert!(state.holders.is_empty() && state.loads.is_empty(), "the tables know it");
+        let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
+        assert_eq!(choose(&state), Some(UserId(9)), "in turn");
+        // While it is not begun again nothing is kept.
+        state.note(TicketId(2), Some(UserId(3)));
+        assert!(state.holders.is_empty());
+        assert_eq!(state.begin_count(now + COUNT_PAUSE / 2), Count::Waits);
+        assert_eq!(state.begin_count(now + COUNT_PAUSE), Count::Begins);
+        let held = vec![(TicketId(1), UserId(3)), (TicketId(2), UserId(3)), (TicketId(3), UserId(9))];
+        state.end_count(Some(held), now);
+        assert_eq!(state.loads, HashMap::from([(UserId(3), 2), (UserId(9), 1)]));
+        assert_eq!(choose(&state), Some(UserId(5)));
     }
 
     #[test]

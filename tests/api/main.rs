@@ -27,6 +27,7 @@ mod plain;
 mod profiles;
 mod queues;
 mod quick_messages;
+mod routing;
 mod steps;
 mod tags;
 mod tickets;

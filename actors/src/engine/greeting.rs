@@ -1,5 +1,7 @@
 //! What is written of itself when a contact opens a ticket, and what its variables stand for.
 
+use std::time::Duration;
+
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::custom_fields::CustomFieldType;
 use hotline_persistence::tables::organization::Organization;
@@ -11,6 +13,9 @@ use crate::Refusal;
 use crate::tickets::{Author, Open, Send};
 use crate::variables::{ContactValues, names};
 
+/// How long an opening waits for what its contact has for variables: a database that is away keeps no contact waiting.
+const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
+
 impl Engine {
     /// What a contact who opens a ticket is greeted with, if its queue greets.
     pub(super) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
@@ -20,7 +25,8 @@ impl Engine {
         let mut greeting = Send::text(text, Author { user: None, source: Source::Automation });
         if names(text).any(ContactValues::are_asked_for) {
             // While the database is away the greeting goes without what it holds.
-            greeting.values = self.values(open.company, open.contact.id).await.unwrap_or_default();
+            let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
+            greeting.values = values.ok().and_then(Result::ok).unwrap_or_default();
         }
         Some(greeting)
     }

@@ -11,7 +11,7 @@ use crate::table::{Table, explain};
 use crate::{CompanyId, Error, QueueId, Result, UserId};
 
 words! {
-    /// How new tickets of a queue find an agent.
+    /// Who of a queue's active users gets its new tickets: nobody, each in turn, or who has the fewest open ones.
     Distribution { Manual = "manual", RoundRobin = "round_robin", LeastBusy = "least_busy" }
 }
 

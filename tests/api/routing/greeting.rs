@@ -1,0 +1,114 @@
+//! What a contact is told who opens a ticket.
+
+use hotline_persistence::tables::channels::ChannelType;
+use serde_json::json;
+
+use super::{Team, channel, dialogue, number, provided, said, start, told, visitor, written_to};
+use crate::hooks::MARIA;
+use crate::steps::{close, id, sql, ticket};
+use crate::support::{Api, Provider};
+
+async fn greets(api: &Api, queue: i64, greeting: &str) {
+    api.put(&format!("/queues/{queue}"), json!({"greeting": greeting})).await.data(200);
+}
+
+fn line(direction: &str, source: &str, body: &str) -> (String, String, String) {
+    (direction.to_owned(), source.to_owned(), body.to_owned())
+}
+
+#[actix_web::test]
+async fn a_visitor_is_greeted_once_a_ticket_after_what_they_said() {
+    let app = start().await;
+    let api = &app.api;
+    let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
+    greets(api, team.queue, "Hello {{firstName}} <{{email}}>, {{agent}} of {{queue}} is with you.").await;
+    let webchat = channel(&app, &app.company, "Shop", ChannelType::Webchat, team.queue).await;
+    let session = visitor(api, webchat, json!({"name": "Vera Lima", "email": "vera@example.com"})).await;
+    let greeting = |agent: &str| {
+        let text = format!("Hello Vera <vera@example.com>, {agent} of Team Carla Dora is with you.");
+        line("outbound", "automation", &text)
+    };
+
+    let first = said(api, &session, "Hi").await;
+    let expected = vec![line("inbound", "contact", "Hi"), greeting("Carla")];
+    assert_eq!(dialogue(api, first).await, expected);
+    // What the visitor sees, in its order.
+    let seen = api.all(&format!("/webchat/sessions/{session}/messages")).await;
+    assert_eq!(seen.len(), 2);
+    assert_eq!((&seen[0]["body"], &seen[1]["body"]), (&json!("Hi"), &json!(expected[1].2)));
+    assert_eq!(ticket(api, first).await["lastMessage"]["body"], json!(expected[1].2));
+
+    // Not again while it is open, and again for the next one.
+    assert_eq!(said(api, &session, "Are you there?").await, first);
+    assert_eq!(dialogue(api, first).await, [&expected[..], &[line("inbound", "contact", "Are you there?")]].concat());
+    close(api, first).await;
+    let second = said(api, &session, "Me again").await;
+    assert_ne!(second, first);
+    assert_eq!(dialogue(api, second).await, [line("inbound", "contact", "Me again"), greeting("Dora")]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
+    let app = start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let team = Team::of(api, "manual", ["Carla"]).await;
+    greets(api, team.queue, "Hello {{name}}.").await;
+    let phone = provided(&app, &provider, team.queue).await;
+    let greeting = line("outbound", "automation", "Hello Maria Silva.");
+
+    let first = told(&app, &phone, MARIA, "wamid.1", "Olá").await;
+    assert_eq!(dialogue(api, first).await, [line("inbound", "contact", "Olá"), greeting.clone()]);
+    let sent = provider.accepts(&phone.account, 1).await;
+    assert_eq!((sent[0].text(), sent[0].to.as_str()), ("Hello Maria Silva.", MARIA));
+    // Told twice by its provider, and more from the contact: nothing more to say.
+    let again = phone.speaks().message(MARIA, "Maria Silva", crate::support::provider::hooks::text("wamid.1", "Olá"));
+    assert_eq!(phone.told(api, &again).await, crate::hooks::Tally { repeated: 1, ..Default::default() });
+    assert_eq!(told(&app, &phone, MARIA, "wamid.2", "Alô?").await, first);
+    assert_eq!(dialogue(api, first).await.len(), 3);
+    // What the company says after it arrives after it.
+    api.post("/messages", json!({"ticketId": first, "type": "text", "body": "Here I am"})).await.data(202);
+    let sent = provider.accepts(&phone.account, 2).await;
+    assert_eq!(sent.iter().map(|call| call.text()).collect::<Vec<_>>(), ["Hello Maria Silva.", "Here I am"]);
+
+    close(api, first).await;
+    let second = told(&app, &phone, MARIA, "wamid.3", "Oi").await;
+    assert_eq!(dialogue(api, second).await, [line("inbound", "contact", "Oi"), greeting]);
+    assert_eq!(provider.accepts(&phone.account, 3).await.len(), 3);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting() {
+    let app = start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let team = Team::of(api, "round_robin", ["Carla"]).await;
+    greets(api, team.queue, "Hello.").await;
+    let phone = provided(&app, &provider, team.queue).await;
+    let written = written_to(api, phone.id.0, MARIA).await;
+    assert_eq!(told(&app, &phone, MARIA, "wamid.1", "Olá").await, written);
+    assert_eq!(dialogue(api, written).await, [line("outbound", "api", "Hello"), line("inbound", "contact", "Olá")]);
+    let contact = app.contact(&number(1)).await;
+    let open = json!({"channelId": phone.id, "contactId": contact});
+    let opened = id(api.post("/tickets", open).await.data(201));
+    assert!(dialogue(api, opened).await.is_empty());
+    // Reopened is not opened.
+    close(api, written).await;
+    let body =
+        json!({"channelId": phone.id, "number": MARIA, "type": "text", "body": "One more", "reopenTicket": true});
+    api.post("/messages", body).await.data(202);
+    assert_eq!(dialogue(api, written).await.len(), 3);
+
+    // A greeting that is taken back, and one of which nothing is to be seen.
+    for (index, greeting) in [json!(null), json!(" \n ")].into_iter().enumerate() {
+        let reply = api.put(&format!("/queues/{}", team.queue), json!({"greeting": greeting})).await;
+        if reply.status == 422 {
+            // Such a text is none to begin with; from elsewhere it may still be in the table.
+            sql(&app, "update queues set greeting = ' ' where id = $1", team.queue).await;
+        }
+        let from = number(10 + index);
+        let said = told(&app, &phone, &from, &format!("wamid.1{index}"), &format!("Hi {index}")).await;
+        assert_eq!(dialogue(api, said).await, [line("inbound", "contact", &format!("Hi {index}"))]);
+    }
+    app.stop().await;
+}

@@ -1,0 +1,167 @@
+//! `round_robin`: agents take turns.
+
+use futures_util::future::join_all;
+use hotline_persistence::tables::channels::ChannelType;
+use serde_json::json;
+
+use super::{Team, agent, channel, holder, number, opening, said, start, visitor, written_to};
+use crate::plain::deleted;
+use crate::steps::id;
+
+const TASKS: usize = 50;
+const TICKETS: usize = 1000;
+
+#[actix_web::test]
+async fn a_thousand_tickets_that_open_at_once_are_shared_fairly_by_two_agents() {
+    let app = start().await;
+    let api = &app.api;
+    let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
+    let one = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
+    let two = channel(&app, &app.company, "Two", ChannelType::Whatsapp, team.queue).await;
+    let webchat = channel(&app, &app.company, "Shop", ChannelType::Webchat, team.queue).await;
+    let mut contacts = Vec::with_capacity(TICKETS / 2);
+    for index in 0..TICKETS / 2 {
+        contacts.push(app.contact(&number(TICKETS + index)).await);
+    }
+    let contacts = &contacts;
+    join_all((0..TASKS).map(async |task| {
+        for index in (task..TICKETS).step_by(TASKS) {
+            // A task opens tickets of one kind; those of all kinds meet.
+            let contact = contacts.get(index / 4 + (index % 2) * (TICKETS / 4));
+            match index % 4 {
+                0 => drop(written_to(api, one, &number(index)).await),
+                1 => {
+                    let session = visitor(api, webchat, json!({"externalId": format!("v-{index}")})).await;
+                    said(api, &session, "Hi").await;
+                }
+                2 => {
+                    drop(api.post("/tickets", json!({"channelId": two, "contactId": contact})).await.data(201).clone())
+                }
+                _ => {
+                    // The phone channel without a queue, and the queue by its name.
+                    let open = json!({"channelId": app.company.phone, "contactId": contact, "queueId": team.queue});
+                    api.post("/tickets", open).await.data(201);
+                }
+            }
+        }
+    }))
+    .await;
+    let loads = team.loads(api).await;
+    assert_eq!(loads.iter().sum::<usize>(), TICKETS, "every ticket has an agent: {loads:?}");
+    assert!(loads.iter().all(|load| load.abs_diff(TICKETS / 2) <= 1), "{loads:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
+    let app = start().await;
+    let api = &app.api;
+    let team = Team::of(api, "round_robin", ["Carla", "Dora", "Eva"]).await;
+    let phone = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
+    let [carla, dora, eva] = team.agents[..] else { panic!("three agents") };
+    let mut numbers = (0..).map(number);
+    let mut next = async |count: usize| {
+        let mut got = Vec::new();
+        for number in numbers.by_ref().take(count) {
+            got.push(holder(api, written_to(api, phone, &number).await).await.expect("an agent"));
+        }
+        got
+    };
+    assert_eq!(next(4).await, [carla, dora, eva, carla]);
+    // Each change holds for the first ticket after its answer.
+    api.put(&format!("/users/{dora}"), json!({"active": false})).await.data(200);
+    assert_eq!(next(3).await, [eva, carla, eva]);
+    api.put(&format!("/users/{dora}"), json!({"active": true})).await.data(200);
+    assert_eq!(next(3).await, [carla, dora, eva]);
+    let fay = agent(api, "Fay").await;
+    team.joined(api, fay).await;
+    assert_eq!(next(2).await, [fay, carla]);
+    team.left(api, eva).await;
+    assert_eq!(next(2).await, [dora, fay]);
+    deleted(api, &format!("/users/{dora}")).await;
+    assert_eq!(next(2).await, [carla, fay]);
+    // Nobody is left: the ticket waits.
+    for agent in [carla, fay] {
+        team.left(api, agent).await;
+    }
+    let waiting = written_to(api, phone, &number(1000)).await;
+    assert_eq!(holder(api, waiting).await, None);
+    // And with another distribution as well.
+    team.joined(api, fay).await;
+    api.put(&format!("/queues/{}", team.queue), json!({"distribution": "manual"})).await.data(200);
+    let waiting = written_to(api, phone, &number(1001)).await;
+    assert_eq!(holder(api, waiting).await, None);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_is_named_gets_it_and_the_turn_stays() {
+    let app = start().await;
+    let api = &app.api;
+    let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
+    let phone = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
+    let [carla, dora] = team.agents[..] else { panic!("two agents") };
+    let mut opened = Vec::new();
+    for (index, user) in [None, Some(carla), Some(carla), None, None].into_iter().enumerate() {
+        let mut open = json!({"channelId": phone, "contactId": app.contact(&number(index)).await});
+        if let Some(user) = user {
+            open["userId"] = json!(user);
+        }
+        opened.push(id(api.post("/tickets", open).await.data(201)));
+    }
+    let expected = [(carla, "Carla"), (carla, "Carla"), (carla, "Carla"), (dora, "Dora"), (carla, "Carla")];
+    for (ticket, (agent, name)) in opened.iter().zip(expected) {
+        assert_eq!(holder(api, *ticket).await, Some(agent));
+        // The opening says it; nobody was assigned afterwards.
+        assert_eq!(opening(api, *ticket).await["assignedTo"], json!({"id": agent, "name": name}));
+        assert_eq!(api.all(&format!("/tickets/{ticket}/events")).await.len(), 1);
+    }
+    assert_eq!(team.loads(api).await, [4, 1]);
+    // An opening that is refused is no turn.
+    let contact = app.contact(&number(0)).await;
+    api.post("/tickets", json!({"channelId": phone, "contactId": contact})).await.error(409, "ERR_API_CONFLICT");
+    assert_eq!(holder(api, written_to(api, phone, &number(9)).await).await, Some(dora));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_panic_while_a_ticket_opens_leaves_the_turn_where_it_was() {
+    let app = start().await;
+    let api = &app.api;
+    let team = Team::of(api, "round_robin", ["Carla", "Dora"]).await;
+    let phone = channel(&app, &app.company, "One", ChannelType::Whatsapp, team.queue).await;
+    assert_eq!(holder(api, written_to(api, phone, &number(1)).await).await, Some(team.agents[0]));
+    fail::cfg("ticket_opened", "1*panic(a defect)").expect("failpoint");
+    let open = json!({"channelId": phone, "contactId": app.contact(&number(2)).await});
+    api.post("/tickets", open.clone()).await.error(500, "ERR_API_INTERNAL");
+    let opened = id(api.post("/tickets", open).await.data(201));
+    assert_eq!(holder(api, opened).await, Some(team.agents[1]));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn two_companies_do_not_mix() {
+    let app = start().await;
+    let (other, other_api) = app.another_company().await;
+    let mut sides = Vec::new();
+    for (company, api) in [(&app.company, &app.api), (&other, &other_api)] {
+        for (kind, names) in [("round_robin", ["Carla", "Dora"]), ("least_busy", ["Eva", "Fay"])] {
+            let team = Team::of(api, kind, names).await;
+            let phone = channel(&app, company, kind, ChannelType::Whatsapp, team.queue).await;
+            sides.push((api, team, phone));
+        }
+    }
+    let sides = &sides;
+    join_all((0..30).map(async |index| {
+        for (api, _, phone) in sides {
+            written_to(api, *phone, &number(index)).await;
+        }
+    }))
+    .await;
+    for (api, team, _) in sides {
+        // All that a company has, and so nobody of the other has any.
+        assert_eq!(team.loads(api).await, [15, 15]);
+        assert_eq!(api.all("/tickets?status=open").await.len(), 60);
+    }
+    app.stop().await;
+}
