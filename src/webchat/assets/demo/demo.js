@@ -75,7 +75,7 @@ function showTickets() {
       "button",
       { type: "button", className: "ticket", onclick: () => pick(ticket.id) },
       element("strong", {}, ticket.contact.name),
-      element("span", {}, (ticket.lastMessage && ticket.lastMessage.body) || `#${ticket.id}`),
+      element("span", {}, ticket.lastMessage ? ticket.lastMessage.body || "(no text)" : `#${ticket.id}`),
     );
     row.dataset.ticket = ticket.id;
     if (ticket.id === chosen) row.setAttribute("aria-current", "true");
@@ -88,11 +88,17 @@ function showTickets() {
   if (focused) document.querySelector(`[data-ticket="${focused}"]`)?.focus();
 }
 
+/** A file, to be opened; a picture is shown. */
+function file({ url, fileName, mimeType }) {
+  const isPicture = mimeType.startsWith("image/") && !mimeType.includes("svg");
+  const shown = isPicture ? element("img", { src: url, alt: fileName }) : fileName;
+  return element("a", { className: "file", href: url, target: "_blank", rel: "noopener" }, shown);
+}
+
 /** What a message is, in words. */
 function summary(message) {
   const content = message.interactive;
   if (content) return `${content.body?.text || ""}\n[${content.type.replaceAll("_", " ")}]`.trim();
-  if (message.media) return [message.body, `[${message.media.fileName || message.media.mimeType}]`].filter(Boolean).join("\n");
   return message.body || "";
 }
 
@@ -106,6 +112,7 @@ function showMessages() {
     return element(
       "div",
       { className: `said ${message.direction}` },
+      ...(message.media ? [file(message.media)] : []),
       summary(message),
       element("small", {}, `${who}, ${time(message.createdAt)}${state}`),
     );
@@ -244,7 +251,7 @@ const samples = {
       cards: ["ocean", "desert", "night"].map((name) => ({
         header: mug(name),
         body: { text: `${name[0].toUpperCase()}${name.slice(1)}, made on Tuesday` },
-        action: { buttons: [button("quick_reply", `take-${name}`, "I take it")] },
+        action: { buttons: [button("quick_reply", `take-${name}`, `I take ${name}`)] },
       })),
     },
   },

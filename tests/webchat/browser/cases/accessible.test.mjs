@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 
 import { DESKTOP, PHONE } from "../support/browser.mjs";
 import { scene } from "../support/scene.mjs";
+import { INVOICE, MUG } from "../support/shop.mjs";
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
@@ -33,7 +34,7 @@ async function check(visitor, what) {
 
 /** What can be pressed, and is missed too easily. */
 const tooSmall = (visitor) =>
-  visitor.widget.locator("button:visible, textarea:visible, .option:visible, .file:visible").evaluateAll((all, min) => {
+  visitor.widget.locator("button:visible, textarea:visible, .option:visible, .file:visible, .picture:visible").evaluateAll((all, min) => {
     const sizes = all.map((it) => [it.className || it.tagName, it.getBoundingClientRect()]);
     return sizes.filter(([, { width, height }]) => width < min || height < min).map(([name]) => name);
   }, TARGET_PX_MIN);
@@ -57,11 +58,10 @@ async function everything(at, visitor, ticket) {
     { type: "location_request_message", ...text("Where shall it go?"), action: { name: "send_location" } },
     { type: "carousel", ...text("New this week:"), action: { cards: ["ocean", "desert", "night"].map((name) => card(at, name)) } },
   ]) {
-    await at.company.interactive(ticket, interactive, visitor);
+    await at.company.interactive(ticket, interactive);
   }
-  const { origin } = at.shop;
-  await at.company.media(ticket, { url: `${origin}/mug.png`, mimeType: "image/png", fileName: "mug.png", size: 12_345 }, visitor);
-  await at.company.media(ticket, { url: `${origin}/a.pdf`, mimeType: "application/pdf", fileName: "invoice.pdf", size: 345_678 }, visitor);
+  await at.company.media(ticket, MUG);
+  await at.company.media(ticket, INVOICE, "Your invoice");
   await visitor.option("Tomorrow").click();
   await visitor.tell("Thank you! See you at www.acme.example");
 }
@@ -164,6 +164,8 @@ describe("the widget by keyboard", () => {
     await visitor.widget.locator(".own[data-state=sent]").waitFor();
     assert.deepEqual(await visitor.texts(), ["Without\na mouse"]);
     assert.equal(await focused(), "TEXTAREA");
+    await keyboard.press("Shift+Tab");
+    assert.equal(await focused(), "plain attach");
     await keyboard.press("Shift+Tab");
     assert.equal(await focused(), "log");
     await keyboard.press("Escape");

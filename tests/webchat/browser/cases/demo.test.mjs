@@ -5,6 +5,8 @@ import { after, before, describe, it } from "node:test";
 
 import { DESKTOP, launch, visit } from "../support/browser.mjs";
 import { Service } from "../support/service.mjs";
+import { MUG } from "../support/shop.mjs";
+import { eventually } from "../support/wait.mjs";
 
 describe("the demo's page", () => {
   const at = {};
@@ -54,19 +56,53 @@ describe("the demo's page", () => {
     });
   }
 
-  // UNTIL `POST /messages` TAKES interactive MESSAGES its part is that of a refusal; then the sample is waited for in the
-  // widget: `visitor.option("Tomorrow").click()`, and the desk shows the choice.
-  it("says so when something does not work", async () => {
+  it("sends each sample, and a file the other way", async () => {
     const visitor = await visit(at.browser, at.service.url);
     await visitor.panel.waitFor();
     await visitor.tell("Show me");
     const desk = visitor.page.locator(".desk");
     await desk.locator(".said.inbound", { hasText: "Show me" }).waitFor();
-    await visitor.page.route("**/api/v1/messages", (route) =>
-      route.fulfill({ status: 422, json: { error: { code: "ERR_API_VALIDATION", message: "not today" } } }),
-    );
-    await desk.getByRole("button", { name: "Buttons" }).click();
-    await desk.getByRole("alert").getByText("not today").waitFor();
+    const sample = (name) => desk.getByRole("button", { name, exact: true }).click();
+
+    await sample("Buttons");
+    await visitor.option("Tomorrow").click();
+    await desk.locator(".said.inbound", { hasText: "Tomorrow" }).waitFor();
+    await sample("List");
+    await visitor.widget.getByRole("button", { name: "Choose a mug" }).click();
+    await visitor.option("Night").click();
+    await desk.locator(".said.inbound", { hasText: "Night" }).waitFor();
+    await sample("Link");
+    await visitor.widget.getByRole("link", { name: "Track it" }).waitFor();
+    await sample("Location");
+    await visitor.option("Share my location").waitFor();
+    await sample("Carousel");
+    const pictures = visitor.widget.locator(".track img");
+    await eventually("the cards have pictures", () => pictures.evaluateAll((all) => all.length === 3 && all[0].naturalWidth > 0));
+    await visitor.option("I take desert").click();
+    await desk.locator(".said.inbound", { hasText: "I take desert" }).waitFor();
+    assert.equal(await visitor.option("I take desert").getAttribute("class"), "option chosen");
+
+    await visitor.widget
+      .locator("input[type=file]")
+      .setInputFiles({ name: MUG.name, mimeType: MUG.mimeType, buffer: MUG.content });
+    const shown = desk.getByRole("img", { name: "mug.png" });
+    await eventually("the desk sees the picture", () => shown.evaluate((it) => it.naturalWidth === 8));
+    assert.equal(await desk.getByRole("alert").count(), 0, "nothing was refused");
+    await visitor.screenshot("demo-samples");
+    await visitor.leave();
+  });
+
+  it("says so when something does not work", async () => {
+    const visitor = await visit(at.browser, at.service.url);
+    await visitor.panel.waitFor();
+    await visitor.tell("Are you there?");
+    const desk = visitor.page.locator(".desk");
+    await desk.locator(".said.inbound", { hasText: "Are you there?" }).waitFor();
+    // More than a message may have, and than the field lets anybody write.
+    await desk.locator("textarea").evaluate((field) => field.removeAttribute("maxlength"));
+    await desk.locator("textarea").fill("x".repeat(65_537));
+    await desk.getByRole("button", { name: "Send", exact: true }).click();
+    await desk.getByRole("alert").getByText("body must have at most 65536 bytes").waitFor();
     await visitor.leave();
   });
 });

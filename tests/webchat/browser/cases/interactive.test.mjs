@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { PICTURE } from "../support/shop.mjs";
+import { INVOICE, MUG, PICTURE } from "../support/shop.mjs";
 import { scene } from "../support/scene.mjs";
 import { eventually } from "../support/wait.mjs";
 
@@ -31,7 +31,7 @@ describe("an interactive message", () => {
       footer: { text: "Free of charge" },
       action: { buttons: [reply("tomorrow", "Tomorrow"), reply("saturday", "On Saturday")] },
     };
-    await at.company.interactive(ticket, buttons, visitor);
+    await at.company.interactive(ticket, buttons);
     for (const text of ["Delivery", "When shall we deliver?", "Free of charge"]) {
       await visitor.widget.getByText(text, { exact: true }).waitFor();
     }
@@ -62,7 +62,7 @@ describe("an interactive message", () => {
         ],
       },
     };
-    await at.company.interactive(ticket, list, visitor);
+    await at.company.interactive(ticket, list);
     const opener = visitor.widget.getByRole("button", { name: "Choose a mug" });
     await opener.click();
     const sheet = visitor.widget.getByRole("dialog", { name: "Choose a mug" });
@@ -88,12 +88,14 @@ describe("an interactive message", () => {
       body: { text: "Follow your parcel." },
       action: { name: "cta_url", parameters: { display_text: text, url } },
     });
-    await at.company.interactive(ticket, link("Track it", "https://acme.example/track?a=b"), visitor);
-    await at.company.interactive(ticket, link("Trap", "javascript:window.hit=1"), visitor);
+    await at.company.interactive(ticket, link("Track it", "https://acme.example/track?a=b"));
+    const trap = { ticketId: ticket.id, type: "interactive", interactive: link("Trap", "javascript:window.hit=1") };
+    const refused = await at.company.call("POST", "/messages", trap);
+    assert.equal(refused.error.code, "ERR_API_INTERACTIVE_INVALID");
     const way = visitor.widget.getByRole("link", { name: "Track it" });
     assert.equal(await way.getAttribute("href"), "https://acme.example/track?a=b");
     assert.equal(await way.getAttribute("rel"), "noopener noreferrer nofollow");
-    assert.equal(await visitor.widget.getByText("Follow your parcel.").count(), 2);
+    await visitor.tell("Thanks");
     assert.equal(await visitor.widget.getByText("Trap").count(), 0);
     await visitor.leave();
   });
@@ -104,7 +106,7 @@ describe("an interactive message", () => {
       geolocation: { latitude: -23.55052, longitude: -46.633308 },
     });
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
-    await at.company.interactive(ticket, request, visitor);
+    await at.company.interactive(ticket, request);
     await visitor.option("Share my location").click();
     const place = visitor.widget.getByRole("link", { name: "Location" });
     const url = "https://www.openstreetmap.org/?mlat=-23.55052&mlon=-46.63331#map=17/-23.55052/-46.63331";
@@ -117,7 +119,7 @@ describe("an interactive message", () => {
   it("that asks for the location takes no for an answer", async () => {
     const { visitor, ticket } = await at.meet({ permissions: [] });
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
-    await at.company.interactive(ticket, request, visitor);
+    await at.company.interactive(ticket, request);
     await visitor.option("Share my location").click();
     await visitor.widget.getByText("Your location could not be read.").waitFor();
     assert.equal(await visitor.option("Share my location").getAttribute("aria-disabled"), "false");
@@ -142,7 +144,7 @@ describe("an interactive message", () => {
         ],
       },
     };
-    await at.company.interactive(ticket, carousel, visitor);
+    await at.company.interactive(ticket, carousel);
     const track = visitor.widget.getByRole("group", { name: "3 cards" });
     await track.waitFor();
     assert.equal(await visitor.widget.getByRole("link", { name: "See night" }).getAttribute("href"), "https://acme.example/night");
@@ -168,68 +170,69 @@ describe("a file", () => {
 
   it("that is a picture is shown, any other is offered", async () => {
     const { visitor, ticket } = await at.meet();
-    const { origin } = at.shop;
-    const picture = { url: `${origin}/mug.png`, mimeType: "image/png", fileName: "mug.png", size: PICTURE.length };
-    const paper = { url: `${origin}/invoice.pdf`, mimeType: "application/pdf", fileName: "invoice.pdf", size: 345_678 };
-    await at.company.media(ticket, picture, visitor);
-    await at.company.media(ticket, paper, visitor);
+    await at.company.media(ticket, MUG, "The new one");
+    await at.company.media(ticket, INVOICE);
     const shown = visitor.widget.getByRole("img", { name: "mug.png" });
     await eventually("the picture is there", () => shown.evaluate((it) => it.naturalWidth === 8));
+    await visitor.theirs("The new one").waitFor();
     const offered = visitor.widget.getByRole("link", { name: "invoice.pdf" });
-    assert.equal(await offered.getAttribute("href"), paper.url);
     assert.match(await offered.textContent(), /338 kB/);
+    const address = await offered.getAttribute("href");
+    assert.equal(new URL(address).origin, at.service.url);
+    assert.equal((await (await fetch(address)).arrayBuffer()).byteLength, INVOICE.content.length);
     await visitor.leave();
   });
 
-  it("whose address is none to follow is not shown", async () => {
+  it("is attached, shown to both sides, and still there after a reload", async () => {
     const { visitor, ticket } = await at.meet();
-    await at.company.media(ticket, { url: "javascript:window.hit=1", mimeType: "image/png", fileName: "trap", size: 1 }, visitor);
-    await visitor.tell("Nothing there");
-    assert.equal(await visitor.widget.locator(".theirs:not(.greeting) a, .theirs img").count(), 0);
-    await visitor.leave();
-  });
-
-  it("cannot be attached where the channel does not take files", async () => {
-    const { visitor } = await at.meet();
-    assert.equal(await visitor.widget.getByRole("button", { name: "Attach a file" }).count(), 0);
-    await visitor.leave();
-  });
-
-  // UNTIL THE DOOR TAKES multipart/form-data its part is played here; then both routes and `played` go.
-  it("is attached, sent with its name, and shown", async () => {
-    const visitor = await at.visit();
-    const played = [];
-    const headers = { "Access-Control-Allow-Origin": at.shop.origin };
-    await visitor.page.route(`${at.company.door}/config`, async (route) => {
-      const config = await (await route.fetch()).json();
-      await route.fulfill({ headers, json: { data: { ...config.data, attachments: { bytesMax: 1_024 } } } });
-    });
-    await visitor.page.route(`${at.company.door}/messages`, async (route) => {
-      const request = route.request();
-      if (!/multipart/.test(request.headers()["content-type"] || "")) return route.fallback();
-      const body = request.postDataBuffer().toString("latin1");
-      played.push(body);
-      const clientId = /name="clientId"\r\n\r\n(\w+)/.exec(body)[1];
-      const media = { url: `${at.shop.origin}/mug.png`, mimeType: "image/png", fileName: "mug.png", size: PICTURE.length };
-      const data = { id: 2 ** 40, clientId, direction: "inbound", type: "media", body: null, media, interactive: null };
-      const rest = { quotedMessageId: null, status: "received", agent: null, createdAt: new Date(), readAt: null };
-      await route.fulfill({ status: 201, headers, json: { data: { ...data, ...rest } } });
-    });
-    await visitor.page.reload();
-    await visitor.open();
     const chooser = visitor.page.waitForEvent("filechooser");
     await visitor.widget.getByRole("button", { name: "Attach a file" }).click();
-    await (await chooser).setFiles({ name: "mug.png", mimeType: "image/png", buffer: PICTURE });
-    await visitor.widget.locator(".own[data-state=sent]").getByRole("img", { name: "mug.png" }).waitFor();
-    assert.equal(played.length, 1);
-    assert.match(played[0], /name="medias"; filename="mug.png"\r\nContent-Type: image\/png/);
-    assert.ok(played[0].includes(PICTURE.toString("latin1")), "the file is whole");
+    await (await chooser).setFiles({ name: MUG.name, mimeType: MUG.mimeType, buffer: PICTURE });
+    const sent = visitor.widget.locator(".own[data-state=sent]").getByRole("img", { name: "mug.png" });
+    await eventually("the picture is there", () => sent.evaluate((it) => it.naturalWidth === 8));
+    const message = (await at.company.messages(ticket)).at(-1);
+    assert.deepEqual([message.type, message.direction, message.media.fileName], ["media", "inbound", "mug.png"]);
+    const stored = await fetch(new URL(message.media.url, at.service.url));
+    assert.deepEqual(Buffer.from(await stored.arrayBuffer()), PICTURE);
 
-    await visitor.widget.locator("input[type=file]").setInputFiles({ name: "big.png", mimeType: "image/png", buffer: Buffer.alloc(1_025) });
-    await visitor.widget.getByText("Not sent: The file is larger than 1 kB.").waitFor();
-    await visitor.widget.getByRole("button", { name: "Delete" }).click();
+    await visitor.page.reload();
+    await eventually("the picture is there again", () => sent.evaluate((it) => it.naturalWidth === 8));
+    await visitor.leave();
+  });
+
+  it("whose answer is lost on the way is sent again, and there once", async () => {
+    const { visitor, ticket } = await at.meet();
+    let lost = 0;
+    await visitor.page.route(`${at.company.door}/messages`, async (route) => {
+      if (lost || route.request().method() !== "POST") return route.fallback();
+      lost += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    const file = { name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") };
+    await visitor.widget.locator("input[type=file]").setInputFiles(file);
+    await visitor.widget.locator(".own[data-state=sent]").getByRole("link", { name: "note.txt" }).waitFor();
+    await visitor.tell("Got it?");
+    assert.equal(lost, 1);
+    const said = (await at.company.messages(ticket)).slice(1).map(({ type, body }) => [type, body]);
+    assert.deepEqual(said, [["media", null], ["text", "Got it?"]]);
+    await visitor.leave();
+  });
+
+  it("that is too large or no such file is not sent, and the visitor is told why", async () => {
+    const { visitor, ticket } = await at.meet();
+    const picker = visitor.widget.locator("input[type=file]");
+    const refuse = async (file, reason) => {
+      await picker.setInputFiles(file);
+      await visitor.widget.getByText(reason).waitFor();
+      await visitor.widget.getByRole("button", { name: "Delete" }).click();
+      await visitor.widget.getByText(reason).waitFor({ state: "hidden" });
+    };
+    await refuse({ name: "big.png", mimeType: "image/png", buffer: Buffer.alloc(16 * 1024 * 1024 + 1) }, /^Not sent: The file is larger than/);
+    await refuse({ name: "song.mp3", mimeType: "audio/mpeg", buffer: PICTURE }, /^Not sent: /);
+    await refuse({ name: "empty.txt", mimeType: "text/plain", buffer: Buffer.alloc(0) }, /^Not sent: /);
     assert.equal(await visitor.widget.locator(".own").count(), 1);
-    assert.equal(played.length, 1);
+    assert.equal((await at.company.messages(ticket)).length, 1);
     await visitor.leave();
   });
 });

@@ -110,14 +110,6 @@ export class Service {
     });
     return made;
   }
-
-  /** SQL behind the service's back. */
-  async sql(text) {
-    const host = join(this.dataDir, "postgres/socket");
-    const options = ["-h", host, "-U", "hotline", "-d", "hotline", "-v", "ON_ERROR_STOP=1", "-qAtc", text];
-    const { stdout } = await run("psql", options, { env: { ...process.env, PGOPTIONS: "" } });
-    return stdout.trim();
-  }
 }
 
 /** A company and its webchat. */
@@ -133,8 +125,9 @@ export class Company {
   /** A call of the API. */
   async call(method, path, body, base = `${this.service.url}/api/v1`) {
     const headers = { Authorization: `Bearer ${this.key}` };
-    if (body) headers["Content-Type"] = "application/json";
-    const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
+    const isForm = body instanceof FormData;
+    if (body && !isForm) headers["Content-Type"] = "application/json";
+    const answer = await fetch(base + path, { method, headers, body: isForm ? body : body && JSON.stringify(body) });
     const text = await answer.text();
     const read = text ? JSON.parse(text) : {};
     return { ok: answer.ok, status: answer.status, data: read.data, error: read.error };
@@ -163,28 +156,16 @@ export class Company {
 
   doing = (ticket) => this.data("GET", `/tickets/${ticket.id}/typing`, null, this.door);
 
-  /**
-   * Sends an interactive message, or a file by its address.
-   *
-   * UNTIL `POST /messages` TAKES THESE TYPES the row of a text is changed into one, and the visitor has to reload.
-   * Then: `interactive` is `this.data("POST", "/messages", { ticketId: ticket.id, type: "interactive", interactive })`,
-   * `media` a multipart call with the file in `medias`, and neither needs `visitor`.
-   */
-  async interactive(ticket, interactive, visitor) {
-    await this.changed(ticket, visitor, "interactive", { interactive });
-  }
+  interactive = (ticket, interactive) =>
+    this.data("POST", "/messages", { ticketId: ticket.id, type: "interactive", interactive });
 
-  async media(ticket, media, visitor) {
-    await this.changed(ticket, visitor, "media", { media });
-  }
-
-  async changed(ticket, visitor, type, columns) {
-    const [[column, value]] = Object.entries(columns);
-    const marker = `to be ${type} ${randomUUID()}`;
-    await this.say(ticket, marker);
-    const json = JSON.stringify(value).replaceAll("'", "''");
-    const update = `update messages set type = '${type}', body = null, ${column} = '${json}' where body = '${marker}' returning id`;
-    await eventually("the message is in its table", () => this.service.sql(update));
-    await visitor.page.reload();
+  /** Sends a file, with words if there are any. */
+  media(ticket, { name, mimeType, content }, body) {
+    const form = new FormData();
+    form.append("ticketId", ticket.id);
+    form.append("type", "media");
+    if (body) form.append("body", body);
+    form.append("medias", new Blob([content], { type: mimeType }), name);
+    return this.data("POST", "/messages", form);
   }
 }

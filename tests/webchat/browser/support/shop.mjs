@@ -93,3 +93,13 @@ export const PICTURE = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0isAAAAYklEQVR42g3J2wlEIQxAwS3nIiEEEcvKs5dT7zq/8/uc5YijjjnbOc51fl+wAgk0sGAHJ7jxIlmJJJpYspOT3HxRrEIKLazYxSluvWhWI4021uzmNLdfDGuQQQcb9nCGO/wB2vo6CQRZ0zgAAAAASUVORK5CYII=",
   "base64",
 );
+
+/** A file that is shown. */
+export const MUG = { name: "mug.png", mimeType: "image/png", content: PICTURE };
+
+/** A file that is offered; one that big is read as PDF by its beginning. */
+export const INVOICE = {
+  name: "invoice.pdf",
+  mimeType: "application/pdf",
+  content: Buffer.concat([Buffer.from("%PDF-1.7\n"), Buffer.alloc(345_669, " ")]),
+};

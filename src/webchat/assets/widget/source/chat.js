@@ -6,9 +6,6 @@ import { Outbox, entryOf } from "./outbox.js";
 /** What a message may have; the service takes 65,536 bytes, and a character has up to four. */
 export const TEXT_CHARACTERS_MAX = 16_000;
 
-/** A file of the visitor, unless the channel says otherwise. */
-const FILE_BYTES_MAX = 16 * 1024 * 1024;
-
 /** Messages that are kept over a reload, to be shown before the service answers. */
 const KEPT_MESSAGES_MAX = 100;
 
@@ -134,7 +131,7 @@ export class Chat {
   }
 
   get fileBytesMax() {
-    return (this.config.attachments && this.config.attachments.bytesMax) || FILE_BYTES_MAX;
+    return this.config.attachments.bytesMax;
   }
 
   /** Whether the browser gave the location. */

@@ -29,7 +29,8 @@ export class Composer {
     this.node = h(
       "form",
       { class: "composer", onsubmit: (event) => this.submit(event) },
-      chat.config.attachments ? [attach, this.picker] : null,
+      attach,
+      this.picker,
       this.field,
       this.send,
     );
@@ -85,7 +86,7 @@ export class Composer {
 
   /** Files that are pasted or dropped. */
   attachFrom(transfer, event) {
-    const files = this.chat.config.attachments && transfer ? [...transfer.files] : [];
+    const files = transfer ? [...transfer.files] : [];
     if (!files.length) return;
     event.preventDefault();
     for (const file of files) this.chat.attach(file);

@@ -223,7 +223,6 @@ export class Panel {
   }
 
   receiveDrops() {
-    if (!this.chat.config.attachments) return;
     const veil = h("div", { class: "veil", hidden: true }, icon("clip"), h("p", {}, words.drop));
     this.panel.append(veil);
     const isFile = (event) => event.dataTransfer && event.dataTransfer.types.includes("Files") && !this.isForm && !this.chat.isOver;
