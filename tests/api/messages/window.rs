@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use hotline_actors::clock;
 use hotline_actors::tickets::{Do, Receive};
-use hotline_persistence::ContactId;
+use hotline_persistence::{ChannelId, ContactId};
 use serde_json::json;
 
 use super::templates::{Phone, plain};
@@ -15,11 +15,15 @@ async fn app() -> TestApp {
     TestApp::start().await
 }
 
-/// The contact has written so long ago.
+/// The contact has written on the phone channel so long ago.
 async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
+    wrote_on(app, app.company.phone, contact, ago).await;
+}
+
+async fn wrote_on(app: &TestApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
     let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
-    let message = engine.receive(app.company.id, app.company.phone, ContactId(contact), Do::from(said)).await;
+    let message = engine.receive(app.company.id, channel, ContactId(contact), Do::from(said)).await;
     message.expect("it is taken");
 }
 
@@ -90,7 +94,8 @@ async fn a_template_is_sent_at_any_time() {
         json!({"channelId": channel.id, "number": "5511900000001", "type": "template", "template": {"name": "hello"}});
     let message = sent(&app.api, body).await;
     assert_eq!((&message["type"], &message["body"]), (&json!("template"), &json!("Hello!")));
-    wrote(&app, message["contactId"].as_i64().expect("an id"), TimeDelta::hours(25)).await;
+    let contact = message["contactId"].as_i64().expect("an id");
+    wrote_on(&app, ChannelId(channel.id), contact, TimeDelta::hours(25)).await;
     let after = text(json!({"ticketId": message["ticketId"]}));
     app.api.post("/messages", after).await.error(422, "ERR_API_WINDOW_CLOSED");
     let again = json!({"ticketId": message["ticketId"], "type": "template", "template": {"name": "hello"}});

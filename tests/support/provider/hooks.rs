@@ -91,7 +91,7 @@ pub struct Message(pub Value);
 
 impl Message {
     fn of(id: &str, kind: &str, content: Value) -> Self {
-        Self(json!({"id": id, "timestamp": "1700000000", "type": kind, kind: content}))
+        Self(json!({"id": id, "timestamp": now(), "type": kind, kind: content}))
     }
 
     /// When it was written, in seconds since 1970.
@@ -186,7 +186,7 @@ pub fn reaction(id: &str, message_id: &str, emoji: Option<&str>) -> Message {
 /// Something the API does not pass on.
 pub fn unsupported(id: &str) -> Message {
     let error = json!({"code": 131_051, "title": "Message type unknown", "message": "Message type unknown"});
-    Message(json!({"id": id, "timestamp": "1700000000", "type": "unsupported", "errors": [error]}))
+    Message(json!({"id": id, "timestamp": now(), "type": "unsupported", "errors": [error]}))
 }
 
 /// A page (`page`) or account (`instagram`) that tells.
@@ -261,4 +261,9 @@ pub mod events {
     pub fn referral(reference: &str, ad_id: &str) -> Value {
         json!({"referral": {"ref": reference, "source": "ADS", "type": "OPEN_THREAD", "ad_id": ad_id}})
     }
+}
+
+/// Seconds since 1970, as the provider writes them.
+fn now() -> String {
+    chrono::Utc::now().timestamp().to_string()
 }
