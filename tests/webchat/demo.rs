@@ -106,7 +106,7 @@ async fn what_the_command_line_sets_holds_within_a_second() {
     let changed = Instant::now();
     let two = browser.from("https://two.example");
     let expected = json!({"title": "Ask us", "color": "#7c3aed", "position": "left", "greeting": "Hi",
-        "preChatFields": ["name", "number"]});
+        "preChatFields": ["name", "number"], "attachments": {"bytesMax": 16 * 1024 * 1024}});
     eventually("the new look is shown", || async { config(two.clone()).await.body["data"] == expected }).await;
     assert!(changed.elapsed() < Duration::from_secs(1), "after {:?}", changed.elapsed());
     one.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
