@@ -55,6 +55,9 @@ impl FromStr for StoreUrl {
     }
 }
 
+/// How often a file is moved to its folder, which is gone when the last other file in it is removed in that moment.
+const MOVES_MAX: usize = 8;
+
 /// Where files are.
 pub(super) enum Place {
     /// Under the folder they came into: storing one is renaming it.
@@ -102,7 +105,14 @@ impl Place {
                 arrived.file.sync_all().await.map_err(|error| error.to_string())?;
                 let from = arrived.name().ok_or("the file has no name")?;
                 let from = self.path(&["incoming", &from.to_string_lossy()]);
-                store.rename(&from, &to).await.map_err(|error| error.to_string())?;
+                let mut moved = store.rename(&from, &to).await;
+                for _ in 1..MOVES_MAX {
+                    if moved.is_ok() {
+                        break;
+                    }
+                    moved = store.rename(&from, &to).await;
+                }
+                moved.map_err(|error| error.to_string())?;
             }
             Self::Bucket { store, sending, .. } => {
                 let _turn = sending.acquire().await.map_err(|error| error.to_string())?;

@@ -148,6 +148,23 @@ async fn an_ended_session_takes_no_file() {
 }
 
 #[actix_web::test]
+async fn files_that_are_removed_are_in_nobodys_way() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.post(&session, "/end", json!({})).await.data(200);
+    // Each is stored and removed, and with the last one its folder.
+    for _ in 0..20 {
+        let refused = futures_util::future::join_all((0..8).map(|_| attach(&browser, &session, picture("c-1")))).await;
+        for reply in refused {
+            reply.error(409, "ERR_API_CONFLICT");
+        }
+    }
+    eventually("nothing is left of them", || async { app.stored_files().is_empty() }).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_file_that_is_none_is_refused_and_leaves_nothing() {
     let app = TestApp::start_with(small_files()).await;
     let browser = Browser::of(&app).await;
