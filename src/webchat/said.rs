@@ -23,7 +23,7 @@ const FILES_MAX: usize = 1;
 /// What a visitor says, and how.
 pub(super) enum Said {
     Words(VisitorMessage),
-    File(VisitorFile),
+    File(Box<VisitorFile>),
 }
 
 impl FromRequest for Said {
@@ -33,7 +33,7 @@ impl FromRequest for Said {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         if form::is_form(request) {
             let form = BodyWithFiles::<Caption, FILES_MAX>::from_request(request, payload);
-            return Box::pin(async move { VisitorFile::of(form.await?).map(Self::File) });
+            return Box::pin(async move { Ok(Self::File(Box::new(VisitorFile::of(form.await?)?))) });
         }
         // Says of any other type that it is neither JSON nor a form.
         let words = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);

@@ -61,9 +61,9 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
     assert_eq!(media.as_object().expect("a file").len(), 4, "nothing but its address is told of it: {media}");
 
     assert_eq!(socket.message().await, message, "every tab is told");
-    assert_eq!(listed(&browser, &session).await, [message.clone()]);
+    assert_eq!(listed(&browser, &session).await, std::slice::from_ref(&message));
     let (_, shown) = browser.socket_after(&session, None).await;
-    assert_eq!(shown, [message.clone()], "who comes later is shown it");
+    assert_eq!(shown, std::slice::from_ref(&message), "who comes later is shown it");
     let file = load(&app, &message).await;
     assert_eq!((file.status().as_u16(), &file.headers()["content-type"]), (200, &"image/png".parse().expect("header")));
     // Also into a page that isolates itself.
