@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
@@ -28,6 +27,8 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use hot::HotTickets;
 pub(crate) use hot::Listing;
 use leaving::Leaving;
+
+use crate::tickets::Heard;
 pub(crate) use leaving::Mark;
 
 /// Contacts remembered at most: some 300 bytes each.
@@ -52,7 +53,7 @@ pub struct Contacts {
     by_address: Cache<(CompanyId, ChannelId, String), ContactId>,
     reachable: Cache<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
-    heard: Cache<(CompanyId, ChannelId, ContactId), DateTime<Utc>>,
+    heard: Cache<(CompanyId, ChannelId, ContactId), Heard>,
     versions: Vec<AtomicU64>,
     turns: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors keep a contact.
@@ -117,16 +118,16 @@ impl Contacts {
         self.by_address.insert((company, channel, address.to_owned()), contact);
     }
 
-    /// Remembers when a contact wrote on a channel.
-    pub fn remember_heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId, at: DateTime<Utc>) {
-        // Calls of a provider may come out of order.
-        let later = |known: Option<moka::Entry<_, DateTime<Utc>>>| known.map_or(at, |known| known.into_value().max(at));
+    /// Remembers when a contact wrote on a channel, or that they never did.
+    pub fn remember_heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId, heard: Heard) {
+        // Calls of a provider may come out of order, and a look-up may end after a call that came meanwhile.
+        let later = |known: Option<moka::Entry<_, Heard>>| known.map_or(heard, |known| known.into_value().max(heard));
         self.heard.entry((company, channel, contact)).and_upsert_with(later);
     }
 
-    /// When a contact last wrote on a channel, if that is remembered.
-    pub fn heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> Option<DateTime<Utc>> {
-        self.heard.get(&(company, channel, contact))
+    /// When a contact last wrote on a channel, as far as that is remembered.
+    pub fn heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> Heard {
+        self.heard.get(&(company, channel, contact)).unwrap_or_default()
     }
 
     /// Held from before a contact is read until it is kept. Never take it twice: who changes may stand in between.

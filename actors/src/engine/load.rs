@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{ContactRef, Numbered};
 use hotline_persistence::tables::{contacts, messages, tickets, webchat_sessions};
@@ -12,7 +11,7 @@ use super::Engine;
 use crate::Refusal;
 use crate::conversations::Conversations;
 use crate::registry::Hot;
-use crate::tickets::{Author, Ticket, TicketActor};
+use crate::tickets::{Author, Heard, Ticket, TicketActor};
 use crate::webchat::{CLIENT_IDS_MAX, VisitorSession};
 
 impl Engine {
@@ -122,24 +121,18 @@ impl Engine {
         Ok(VisitorSession::start_with(&self.core, row, &used))
     }
 
-    /// When a contact last wrote on a channel, or none if they never did.
+    /// When a contact last wrote on a channel: known, once it was looked up.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
-    pub async fn last_inbound_at(
-        &self,
-        company: CompanyId,
-        channel: ChannelId,
-        contact: ContactId,
-    ) -> Result<Option<DateTime<Utc>>, Refusal> {
-        if let Some(at) = self.core.contacts.heard(company, channel, contact) {
-            return Ok(Some(at));
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<Heard, Refusal> {
+        let remembered = self.core.contacts.heard(company, channel, contact);
+        if remembered != Heard::Unknown {
+            return Ok(remembered);
         }
         let db = self.reads().tables(company).await?;
-        let heard = messages::last_inbound_at(db, company, channel, contact).await?;
-        if let Some(at) = heard {
-            self.core.contacts.remember_heard(company, channel, contact, at);
-        }
+        let heard = messages::last_inbound_at(db, company, channel, contact).await?.into();
+        self.core.contacts.remember_heard(company, channel, contact, heard);
         Ok(heard)
     }
 

@@ -72,7 +72,7 @@ impl Engine {
                     what.command.reachable = true;
                 }
                 Err(Refusal::WindowClosed) if what.command.heard == Heard::Unknown => {
-                    what.command.heard = self.last_inbound_at(company, channel, contact).await?.into();
+                    what.command.heard = self.heard(company, channel, contact).await?;
                 }
                 outcome => return outcome,
             }
@@ -102,7 +102,7 @@ impl Engine {
             let ticket = self.ticket(company, id).await?;
             let (channel, contact) = (ticket.row.channel_id, ticket.row.contact_id);
             if refusal == Refusal::WindowClosed {
-                what.command.heard = self.last_inbound_at(company, channel, contact).await?.into();
+                what.command.heard = self.heard(company, channel, contact).await?;
                 continue;
             }
             what.command.reachable = self.is_reachable(company, channel, contact).await?;
@@ -165,7 +165,7 @@ impl Engine {
                     if let Ok(message) = &outcome {
                         let heard = message.sent_at.unwrap_or(message.created_at);
                         self.core.contacts.remember_reachable(company, channel, contact);
-                        self.core.contacts.remember_heard(company, channel, contact, heard);
+                        self.core.contacts.remember_heard(company, channel, contact, Heard::At(heard));
                     }
                     return outcome;
                 }
