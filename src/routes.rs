@@ -1,10 +1,8 @@
 //! Every route on one screen.
 
-use actix_web::body::MessageBody;
-use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route, Scope};
+use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route};
 
 use crate::api::{
     channels, contacts, custom_fields, global_variables, health, media, messages, profiles, queues, quick_messages,
@@ -14,7 +12,6 @@ use crate::app::App;
 use crate::hooks;
 use crate::openapi::{self, Described, Document, Operation};
 use crate::web::auth::admit;
-use crate::web::idempotency::once;
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, request_id};
 use crate::webchat as visitors;
@@ -32,6 +29,8 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
         services
             .app_data(app)
             .app_data(document)
+            // First what is asked most: the router compares one after the other.
+            .configure(api)
             .service(read_only(web::resource("/health/live").get(health::live)))
             .service(read_only(web::resource("/health/ready").get(health::ready)))
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
@@ -42,7 +41,6 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
                 web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive),
                 "GET, POST".to_owned(),
             ))
-            .service(api())
             .service(visitors::door())
             .configure(visitors::demo)
             .default_service(web::to(not_found));
@@ -130,30 +128,18 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     table.finish().into_iter().flat_map(|at| at.operations).collect()
 }
 
-fn api() -> Scope<
-    impl ServiceFactory<
-        ServiceRequest,
-        Config = (),
-        Response = ServiceResponse<impl MessageBody>,
-        Error = actix_web::Error,
-        InitError = (),
-    >,
-> {
+/// The endpoints behind what stands before each of them.
+fn api(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
     let mut table = Table::new(&mut schemas);
     endpoints(&mut table);
-    let scope = web::scope(API).wrap(from_fn(once)).wrap(from_fn(admit));
     // A scope for each noun: the router compares paths one after the other, and passes by a whole noun at once.
-    table
-        .finish()
-        .into_iter()
-        .fold(Vec::new(), group)
-        .into_iter()
-        .fold(scope, |scope, (noun, paths)| {
-            let inner = web::scope(noun).default_service(web::to(not_found));
-            scope.service(paths.into_iter().fold(inner, |inner, at| inner.service(at.into_resource())))
-        })
-        .default_service(web::to(not_found))
+    for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
+        let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(not_found));
+        services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
+    }
+    // Whoever has no token is not told what there is.
+    services.service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(not_found)));
 }
 
 type Group = (&'static str, Vec<At>);

@@ -17,6 +17,8 @@ use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, Result, TokenId
 use ipnet::{IpNet, Ipv4Net};
 use tokio::sync::watch;
 
+use crate::map::IdMap;
+
 /// How often everything is loaded anew, should a notification have been lost without the connection breaking.
 pub const RELOAD_EVERY: Duration = Duration::from_secs(60);
 
@@ -30,8 +32,8 @@ pub struct Directory {
 }
 
 struct Inner {
-    companies: DashMap<CompanyId, Arc<Organization>>,
-    tokens: DashMap<KeyHash, Arc<Token>>,
+    companies: IdMap<CompanyId, Arc<Organization>>,
+    tokens: IdMap<KeyHash, Arc<Token>>,
     /// Channels by their public keys, which name them where no company token is held.
     public_keys: DashMap<String, (CompanyId, ChannelId)>,
     /// Raised with every change.
@@ -44,8 +46,8 @@ struct Inner {
 impl Default for Inner {
     fn default() -> Self {
         Self {
-            companies: DashMap::new(),
-            tokens: DashMap::new(),
+            companies: IdMap::default(),
+            tokens: IdMap::default(),
             public_keys: DashMap::new(),
             changed: watch::Sender::new(()),
             loads: DashMap::new(),

@@ -8,7 +8,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dashmap::DashMap;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
 use hotline_persistence::tables::tickets;
@@ -17,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::Refusal;
 use crate::engine::Engine;
+use crate::map::IdMap;
 use crate::tickets::{Open, Ticket};
 
 /// How long an opening waits until loads are counted. One statement over what a company has open takes some
@@ -29,7 +29,7 @@ const COUNT_PAUSE: Duration = Duration::from_secs(5);
 /// The desks of the companies that distribute.
 #[derive(Default)]
 pub(crate) struct Desks {
-    desks: DashMap<CompanyId, Arc<Desk>>,
+    desks: IdMap<CompanyId, Arc<Desk>>,
 }
 
 /// What one company distributes by.

@@ -16,6 +16,7 @@ pub mod conversations;
 pub mod directory;
 mod distribution;
 pub mod engine;
+mod map;
 pub mod reads;
 pub mod refusal;
 pub mod registry;

@@ -1,5 +1,6 @@
-//! The one read rule: a hot record is asked; everything else waits until what was acknowledged before is in the
-//! tables, and is read there. Who decides by the tables waits for what was decided before as well.
+//! The one read rule: a hot record is asked, or shows what it would answer; everything else waits until what was
+//! acknowledged before is in the tables, and is read there. Who decides by the tables waits for what was decided before
+//! as well.
 
 use std::sync::Arc;
 

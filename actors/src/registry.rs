@@ -5,18 +5,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use actix::{Actor, Addr, Message};
-use dashmap::DashMap;
+use actix::dev::ToEnvelope;
+use actix::{Actor, Addr, Handler, Message};
 use hotline_persistence::journal::Seq;
 use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
 
 use crate::Refusal;
 use crate::answers::{Answer, Outcome};
+use crate::map::IdMap;
+
+/// An actor that is found by a key.
+pub trait Findable: Actor {
+    /// What others may read of it without asking.
+    type Open: Default + Send + Sync + 'static;
+}
 
 /// Actors of one kind.
-pub struct Registry<K, A: Actor> {
-    actors: DashMap<K, Arc<OnceCell<Hot<A>>>>,
+pub struct Registry<K, A: Findable> {
+    actors: IdMap<K, Arc<OnceCell<Hot<A>>>>,
     waiting: Waiting,
 }
 
@@ -74,14 +81,14 @@ impl<M: Command> Counted<M> {
 }
 
 /// A hot actor.
-pub struct Hot<A: Actor> {
+pub struct Hot<A: Findable> {
     /// Where it takes its messages.
     pub addr: Addr<A>,
     /// What others may know of it without asking.
-    pub life: Arc<Life>,
+    pub life: Arc<Life<A::Open>>,
 }
 
-impl<A: Actor> Clone for Hot<A> {
+impl<A: Findable> Clone for Hot<A> {
     fn clone(&self) -> Self {
         Self { addr: self.addr.clone(), life: self.life.clone() }
     }
@@ -89,20 +96,22 @@ impl<A: Actor> Clone for Hot<A> {
 
 /// The signs of life of one actor.
 #[derive(Debug)]
-pub struct Life {
+pub struct Life<O = ()> {
     started: Instant,
     /// Seconds after `started` when it was last asked something.
     used_s: AtomicU32,
     last_seq: AtomicU64,
+    /// What others may read of it without asking.
+    pub open: O,
 }
 
-impl Default for Life {
+impl<O: Default> Default for Life<O> {
     fn default() -> Self {
-        Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0) }
+        Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0), open: O::default() }
     }
 }
 
-impl Life {
+impl<O> Life<O> {
     /// Notes a use.
     pub fn used(&self) {
         let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
@@ -125,22 +134,45 @@ impl Life {
     }
 }
 
-impl<K: Hash + Eq + Clone, A: Actor> Default for Registry<K, A> {
+impl<K: Hash + Eq + Clone, A: Findable> Default for Registry<K, A> {
     fn default() -> Self {
-        Self { actors: DashMap::new(), waiting: Waiting::default() }
+        Self { actors: IdMap::default(), waiting: Waiting::default() }
     }
 }
 
-impl<K: Hash + Eq + Clone, A: Actor> Registry<K, A> {
+impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
     /// The actor, if it is hot.
     pub fn get(&self, key: &K) -> Option<Hot<A>> {
-        let hot = self.actors.get(key)?.get().cloned()?;
-        if hot.addr.connected() {
-            return Some(hot);
-        }
+        self.with(key, Hot::clone)
+    }
+
+    /// What `look` makes of the actor, if it is hot. It must not wait: nobody else finds the actors near this one
+    /// meanwhile, nor starts them.
+    pub fn with<R>(&self, key: &K, look: impl FnOnce(&Hot<A>) -> R) -> Option<R> {
+        let dead = {
+            let cell = self.actors.get(key)?;
+            let hot = cell.get()?;
+            if hot.addr.connected() {
+                return Some(look(hot));
+            }
+            hot.life.clone()
+        };
         // It died of a panic outside a command: nobody may be sent there any more.
-        self.remove(key, &hot.life);
+        self.remove(key, &dead);
         None
+    }
+
+    /// Lays a command into the actor's mailbox, if it is hot and has room: the answer comes where this tells.
+    pub(crate) fn post<M>(&self, key: &K, command: impl FnOnce() -> M) -> Option<Receiver<Outcome<M::Reply>>>
+    where
+        M: Command,
+        A: Handler<Counted<M>>,
+        A::Context: ToEnvelope<A, Counted<M>>,
+    {
+        self.with(key, |hot| {
+            let (command, answered) = self.counted(command());
+            hot.addr.try_send(command).ok().map(|()| answered)
+        })?
     }
 
     /// The actor, started with `load` if it is not hot. However many ask at once, one load runs.
@@ -172,12 +204,12 @@ impl<K: Hash + Eq + Clone, A: Actor> Registry<K, A> {
     }
 
     /// Removes the actor with these signs of life, and not its successor.
-    pub fn remove(&self, key: &K, life: &Arc<Life>) {
+    pub fn remove(&self, key: &K, life: &Arc<Life<A::Open>>) {
         self.actors.remove_if(key, |_, cell| cell.get().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
     }
 
     /// Every hot actor that `wanted` picks by its signs of life.
-    pub fn select(&self, wanted: impl Fn(&Life) -> bool) -> Vec<Hot<A>> {
+    pub fn select(&self, wanted: impl Fn(&Life<A::Open>) -> bool) -> Vec<Hot<A>> {
         let hot = |cell: &Arc<OnceCell<Hot<A>>>| cell.get().filter(|hot| wanted(&hot.life)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
@@ -215,6 +247,10 @@ mod tests {
 
     impl Actor for Stuck {
         type Context = Context<Self>;
+    }
+
+    impl Findable for Stuck {
+        type Open = ();
     }
 
     #[derive(Message)]

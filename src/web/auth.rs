@@ -6,7 +6,7 @@ use std::future::{Ready, ready};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use actix_web::body::{EitherBody, MessageBody};
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::Next;
@@ -18,6 +18,7 @@ use hotline_actors::directory::Token;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, QueueId, key};
 
+use super::idempotency::once;
 use super::rate::Allowance;
 use super::{Answer, ApiError, origin};
 use crate::app::App;
@@ -65,25 +66,21 @@ impl FromRequest for Caller {
     }
 }
 
-/// Lets through who may.
+/// Lets through who may, and once what carries a key.
 ///
 /// # Errors
 /// Whatever stands behind says; refusals are answers.
 pub async fn admit<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
-    let refused = match check(&request, &mut allowance) {
+    let mut response = match check(&request, &mut allowance) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            None
+            once(request, next).await?
         }
-        Err(refused) => Some(refused),
-    };
-    let mut response = match refused {
-        None => next.call(request).await?.map_into_left_body(),
-        Some(refused) => request.into_response(refused.error_response()).map_into_right_body(),
+        Err(refused) => request.into_response(refused.error_response()),
     };
     if let Some(allowance) = allowance {
         allowance.write(response.headers_mut());

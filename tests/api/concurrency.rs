@@ -147,3 +147,46 @@ async fn a_list_right_after_an_acknowledged_change_always_shows_it() {
     assert_eq!(checked.load(Ordering::Relaxed), 24 * 15);
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn who_looks_sees_every_change_that_was_answered_and_never_goes_back() {
+    const SENDS: usize = 300;
+    const RENAMES: usize = 60;
+    const READERS: usize = 8;
+    let app = TestApp::start().await;
+    let ticket = app.ticket("5511900000001").await;
+    let contact = app.api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]["id"].clone();
+    app.api.put(&format!("/contacts/{contact}"), json!({"name": "0"})).await.data(200);
+    let (said, named) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let number = |text: &Value| text.as_str().and_then(|text| text.parse::<usize>().ok()).unwrap_or_default();
+    let sending = async {
+        for count in 1..=SENDS {
+            let body = json!({"ticketId": ticket, "type": "text", "body": count.to_string()});
+            app.api.post("/messages", body).await.data(202);
+            said.store(count, Ordering::SeqCst);
+        }
+    };
+    let renaming = async {
+        for count in 1..=RENAMES {
+            let body = json!({"name": count.to_string()});
+            app.api.put(&format!("/contacts/{contact}"), body).await.data(200);
+            named.store(count, Ordering::SeqCst);
+        }
+    };
+    let looking = join_all((0..READERS).map(|_| async {
+        let (mut seen, mut looks) = ((0, 0), 0);
+        while said.load(Ordering::SeqCst) < SENDS || named.load(Ordering::SeqCst) < RENAMES {
+            let answered = (said.load(Ordering::SeqCst), named.load(Ordering::SeqCst));
+            let shown = app.api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
+            let now = (number(&shown["lastMessage"]["body"]), number(&shown["contact"]["name"]));
+            assert!(now.0 >= answered.0.max(seen.0), "message {now:?}, answered {answered:?}, seen {seen:?}");
+            assert!(now.1 >= answered.1.max(seen.1), "name {now:?}, answered {answered:?}, seen {seen:?}");
+            seen = now;
+            looks += 1;
+        }
+        looks
+    }));
+    let ((), (), looks) = tokio::join!(sending, renaming, looking);
+    assert!(looks.iter().all(|looks| *looks > 10), "too few looks to prove anything: {looks:?}");
+    app.stop().await;
+}

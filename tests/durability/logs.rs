@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, command, data_folder, with_database};
 use crate::support::{Api, Company, Reply, eventually};
 
 /// Everything there is of our own, and what others say that is not about single bytes.
@@ -86,5 +86,57 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
     }
     for expected in ["answered", "a request met a defect", "refused a row", "SQLSTATE 22P02", "everything is flushed"] {
         assert!(log.contains(expected), "the log does not say `{expected}`: {log}");
+    }
+}
+
+/// Both ways of writing name the request of every line, also one that goes on in a task of its own.
+#[actix_web::test]
+async fn every_line_of_a_request_names_it() {
+    for format in ["json", "pretty"] {
+        let folder = data_folder();
+        let mut serving = command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--log", format]);
+        let process = Process::start(folder.path(), serving.env("RUST_LOG", "hotline=debug")).expect("hotline starts");
+        let company = with_database(folder.path(), async |db| {
+            let company = Company::create(db, "Acme").await;
+            // What the row is refused with tells of a defect in front of the answer.
+            let poison = "alter table tags add check (name not like '%Poison%' or name::int > 0)";
+            sqlx::query(poison).execute(db).await.expect("constraint");
+            company
+        })
+        .await;
+        let api = Api::new(process.address, &company.key);
+        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        let named = |id: &'static str| api.request(Method::POST, "/tags?page=7").header("x-request-id", id);
+        let body = |name: &str| json!({"name": name, "color": "#336699"});
+        assert_eq!(Reply::of(named("plain-one").json(&body("One"))).await.status, 201);
+        assert_eq!(Reply::of(named("broken-two").json(&body("Poison"))).await.status, 500);
+        let keyed = named("keyed-three").header("idempotency-key", "three").json(&body("Poison too"));
+        assert_eq!(Reply::of(keyed).await.status, 500);
+
+        let log = process.log();
+        let lines_of = |id: &str| log.lines().filter(|line| line.contains(id)).collect::<Vec<_>>();
+        for (id, said) in [
+            ("plain-one", "answered"),
+            ("broken-two", "a request met a defect"),
+            ("broken-two", "answered"),
+            ("keyed-three", "a request met a defect"),
+            ("keyed-three", "answered"),
+        ] {
+            let line = lines_of(id).into_iter().find(|line| line.contains(said));
+            let line = line.unwrap_or_else(|| panic!("{format}: no line `{said}` names {id}: {log}"));
+            if format == "json" {
+                let line: serde_json::Value = serde_json::from_str(line).expect("one object a line");
+                assert_eq!(line["request"], json!({"id": id, "method": "POST", "path": "/api/v1/tags"}));
+                assert!(["DEBUG", "ERROR"].contains(&line["level"].as_str().expect("level")), "{line}");
+                assert!(line["target"].as_str().expect("target").starts_with("hotline"), "{line}");
+                let at = line["timestamp"].as_str().expect("timestamp");
+                assert!(chrono::DateTime::parse_from_rfc3339(at).is_ok(), "{line}");
+            } else {
+                assert!(line.contains(&format!("[{id} POST /api/v1/tags]")), "{line}");
+            }
+        }
+        // What belongs to no request names none.
+        let ready = log.lines().find(|line| line.contains("recovered")).expect("the start is logged");
+        assert!(!ready.contains("/api/v1") && !ready.contains("\"request\""), "{ready}");
     }
 }

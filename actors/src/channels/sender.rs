@@ -11,7 +11,7 @@ use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::distribution::{Desk, Turn};
 use crate::engine::Core;
-use crate::registry::{Counted, Hot, Life};
+use crate::registry::{Counted, Findable, Hot, Life};
 use crate::tickets::{Command, Context, Decided, Do, Open, Send, TicketActor, apply};
 
 /// Openings that wait for one channel before its callers have to wait themselves.
@@ -29,6 +29,10 @@ impl Actor for ChannelSender {
     fn started(&mut self, cx: &mut Self::Context) {
         cx.set_mailbox_capacity(MAILBOX);
     }
+}
+
+impl Findable for ChannelSender {
+    type Open = ();
 }
 
 /// Opens a ticket and carries out a first command on it, in one entry of the journal: a message never lacks its

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use dashmap::DashMap;
 use hotline_persistence::TicketId;
 
 use super::Key;
+use crate::map::IdMap;
 
 /// The tickets of each contact that have an actor.
 #[derive(Default)]
-pub(crate) struct HotTickets(DashMap<Key, Vec<TicketId>>);
+pub(crate) struct HotTickets(IdMap<Key, Vec<TicketId>>);
 
 /// An actor's place in the list, for as long as it lives.
 pub(crate) struct Listing {

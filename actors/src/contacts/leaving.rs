@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use tokio::sync::watch;
 
 use super::Key;
 use crate::Refusal;
+use crate::map::IdMap;
 
 /// How long somebody waits to hear what became of a contact. A deletion takes some milliseconds; one that takes longer
 /// than its statements may means the database is away.
@@ -19,7 +19,7 @@ const LEAVING_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MA
 /// The marks.
 #[derive(Default)]
 pub(crate) struct Leaving {
-    marks: DashMap<Key, watch::Receiver<()>>,
+    marks: IdMap<Key, watch::Receiver<()>>,
     /// How many there are, so that conversations need not look while there is none.
     count: AtomicUsize,
 }

@@ -26,16 +26,17 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId, Store, TicketId};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+use tokio::sync::oneshot::Receiver;
 
-use crate::answers::Gate;
+use crate::answers::{Gate, Outcome};
 use crate::channels::{ChannelSender, Inboxes, Outboxes, SendingOptions};
 use crate::contacts::Contacts;
 use crate::conversations::Conversations;
 use crate::directory::Directory;
 use crate::distribution::Desks;
 use crate::reads::Reads;
-use crate::registry::{Counted, Hot, Population, Registry};
-use crate::tickets::{Command, Do, Rider, Show, Ticket, TicketActor};
+use crate::registry::{Counted, Findable, Hot, Population, Registry};
+use crate::tickets::{Command, Do, Look, Rider, Ticket, TicketActor};
 use crate::webchat::{NewSession, VisitorSession, VisitorTokens, Watchers};
 use crate::{Refusal, sweep};
 use homes::Homes;
@@ -220,8 +221,14 @@ impl Engine {
     ) -> Result<C::Reply, Refusal> {
         let what = what.into();
         for _ in 0..ATTEMPTS_MAX {
-            let hot = self.hot_ticket(company, id).await?;
-            match deliver(&self.core.tickets, &hot, what.clone()).await {
+            let outcome = match self.core.tickets.post(&(company, id), || what.clone()) {
+                Some(answered) => answer(answered).await,
+                None => {
+                    let hot = self.hot_ticket(company, id).await?;
+                    deliver(&self.core.tickets, &hot, what.clone()).await
+                }
+            };
+            match outcome {
                 Err(Refusal::Gone) => {}
                 Err(Refusal::ContactLeaving(contact)) => self.core.contacts.leaving.left((company, contact)).await?,
                 outcome => return outcome,
@@ -230,20 +237,24 @@ impl Engine {
         Err(restless())
     }
 
-    /// The ticket as it is: asked if it is hot, else read.
+    /// The ticket as it is: what its actor shows or says if it is hot, else read.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when the company has no such ticket.
-    pub async fn ticket(&self, company: CompanyId, id: TicketId) -> Result<Ticket, Refusal> {
-        if let Some(hot) = self.core.tickets.get(&(company, id)) {
-            match deliver(&self.core.tickets, &hot, Do::from(Show)).await {
+    pub async fn ticket(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
+        let key = (company, id);
+        if let Some(shown) = self.core.tickets.with(&key, |hot| hot.life.look()).flatten() {
+            return Ok(shown);
+        }
+        if let Some(hot) = self.core.tickets.get(&key) {
+            match deliver(&self.core.tickets, &hot, Look).await {
                 Err(Refusal::Gone) => {}
                 outcome => return outcome,
             }
         }
         let db = self.reads().shown(company).await?;
         let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
-        Ok(Ticket::loaded(loaded, false))
+        Ok(Arc::new(Ticket::loaded(loaded, false)))
     }
 
     /// Begins a visitor session.
@@ -312,22 +323,30 @@ impl Engine {
 async fn deliver<K, A, M, R>(registry: &Registry<K, A>, hot: &Hot<A>, command: M) -> Result<R, Refusal>
 where
     K: Hash + Eq + Clone,
-    A: Actor + Handler<Counted<M>>,
+    A: Findable + Handler<Counted<M>>,
     A::Context: ToEnvelope<A, Counted<M>>,
     M: Message<Result = Result<R, Refusal>> + std::marker::Send + 'static,
     R: std::marker::Send + 'static,
 {
-    // Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
-    let ended = |_| Refusal::Defect("the actor has ended".to_owned());
     let (command, answered) = registry.counted(command);
     match hot.addr.try_send(command) {
         Ok(()) => {}
         Err(SendError::Full(command)) => {
             hot.addr.send(command).await.map_err(|error| Refusal::Defect(error.to_string()))?
         }
-        Err(SendError::Closed(_)) => return Err(ended(())),
+        Err(SendError::Closed(_)) => return Err(ended()),
     }
-    answered.await.map_err(|_| ended(()))?
+    answer(answered).await
+}
+
+/// What a command that lies in a mailbox is answered.
+async fn answer<R>(answered: Receiver<Outcome<R>>) -> Result<R, Refusal> {
+    answered.await.map_err(|_| ended())?
+}
+
+/// Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
+fn ended() -> Refusal {
+    Refusal::Defect("the actor has ended".to_owned())
 }
 
 fn restless() -> Refusal {

@@ -8,6 +8,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 
 use super::command::{Command, Context, Decided, apply};
+use super::shown::Shown;
 use super::state::Ticket;
 use crate::Refusal;
 use crate::channels;
@@ -16,7 +17,7 @@ use crate::contacts::Listing;
 use crate::conversations::Conversations;
 use crate::distribution::holder;
 use crate::engine::Core;
-use crate::registry::{Counted, Hot, Life};
+use crate::registry::{Counted, Findable, Hot, Life};
 
 /// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
 /// sees, and little enough that a stuck one is felt at the door.
@@ -26,8 +27,9 @@ const MAILBOX: usize = 256;
 pub struct TicketActor {
     core: Arc<Core>,
     conversations: Arc<Conversations>,
-    ticket: Ticket,
-    life: Arc<Life>,
+    /// Never changed in place: whoever was shown it keeps it as it was.
+    ticket: Arc<Ticket>,
+    life: Arc<Life<Shown>>,
     retired: bool,
     /// Where those who change the contact find this ticket.
     _listing: Listing,
@@ -39,6 +41,10 @@ impl Actor for TicketActor {
     fn started(&mut self, cx: &mut Self::Context) {
         cx.set_mailbox_capacity(MAILBOX);
     }
+}
+
+impl Findable for TicketActor {
+    type Open = Shown;
 }
 
 /// Changes that become durable together with a command's, made from its reply: the caller's own record of it.
@@ -67,6 +73,11 @@ impl<C: Command> From<C> for Do<C> {
 impl<C: Command> Message for Do<C> {
     type Result = Result<C::Reply, Refusal>;
 }
+
+/// Asks for the ticket as it is.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "Result<Arc<Ticket>, Refusal>")]
+pub(crate) struct Look;
 
 /// Asks the actor to make room, if it still has nothing to do.
 #[derive(Message)]
@@ -103,6 +114,24 @@ impl<C: Command> Handler<Counted<Do<C>>> for TicketActor {
     }
 }
 
+impl Handler<Counted<Look>> for TicketActor {
+    type Result = ();
+
+    fn handle(&mut self, look: Counted<Look>, _: &mut Self::Context) {
+        let Some((Look, answer)) = look.taken() else { return };
+        if self.retired {
+            return answer.give(Err(Refusal::Gone));
+        }
+        self.life.used();
+        let log = &self.core.store.log;
+        if log.durable() >= self.life.last_seq() {
+            // Until it changes, nobody else has to ask.
+            self.life.open.show(&self.ticket);
+        }
+        answer.give_after(log, self.life.last_seq(), Ok(self.ticket.clone()));
+    }
+}
+
 impl Handler<Retire> for TicketActor {
     type Result = ();
 
@@ -118,8 +147,9 @@ impl Handler<ContactIs> for TicketActor {
 
     fn handle(&mut self, ContactIs(contact): ContactIs, _: &mut Self::Context) {
         if self.ticket.contact.id == contact.id {
-            self.ticket.contact = contact;
+            Arc::make_mut(&mut self.ticket).contact = contact;
         }
+        self.life.open.updated();
     }
 }
 
@@ -135,6 +165,7 @@ impl TicketActor {
     /// Starts an actor for a ticket in this state.
     pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
         let life = Arc::new(Life::default());
+        let ticket = Arc::new(ticket);
         let _listing = core.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
         let actor = Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
         let home = core.homes.of(actor.ticket.row.id.0);
@@ -202,9 +233,11 @@ impl TicketActor {
         }
         let named = channels::named(&changes);
         let outgoing = self.core.outgoing(&changes, &ticket);
+        // Before anyone can hear of the change: who hears of it and looks must not be shown what was before.
+        self.life.open.hide();
         let (seq, durable) = place.append(changes)?;
         let has_moved = holder(&self.ticket) != holder(&ticket);
-        self.ticket = ticket;
+        self.ticket = Arc::new(ticket);
         self.life.appended(seq);
         if has_moved {
             self.core.desks.note(&self.ticket);
@@ -218,6 +251,7 @@ impl TicketActor {
     /// Leaves the registry; whoever still comes is sent to the successor.
     fn retire(&mut self) {
         self.retired = true;
+        self.life.open.hide();
         self.core.tickets.remove(&self.key(), &self.life);
         if self.ticket.is_closed() {
             self.conversations.cooled(self.ticket.contact.id, self.ticket.row.id);

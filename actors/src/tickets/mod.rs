@@ -3,9 +3,10 @@
 mod actor;
 pub mod command;
 pub mod commands;
+mod shown;
 pub mod state;
 
-pub(crate) use actor::{ContactGone, ContactIs};
+pub(crate) use actor::{ContactGone, ContactIs, Look};
 pub use actor::{Do, Retire, Rider, TicketActor};
 pub use command::{Author, Command, Context, Decided, apply};
 pub use commands::{

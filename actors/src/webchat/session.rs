@@ -19,7 +19,7 @@ use super::sockets::Sockets;
 use crate::Refusal;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
-use crate::registry::{Counted, Hot, Life};
+use crate::registry::{Counted, Findable, Hot, Life};
 use crate::tickets::{Do, Receive, Retire, Rider};
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
@@ -45,6 +45,10 @@ pub struct VisitorSession {
 
 impl Actor for VisitorSession {
     type Context = ActorContext<Self>;
+}
+
+impl Findable for VisitorSession {
+    type Open = ();
 }
 
 /// The tokens of hot sessions, by hash: whoever shows one needs no database.

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use actix::{Addr, Message};
 use chrono::{DateTime, TimeDelta, Utc};
-use dashmap::DashMap;
 use hotline_persistence::tables::messages::{Direction, MessageRow, ReachedUpTo};
 use hotline_persistence::tables::webchat_sessions::SessionStatus;
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, SessionId};
 
 use super::VisitorSession;
 use crate::clock::now;
+use crate::map::IdMap;
 
 /// A contact on a channel: whatever is said between the two.
 pub type Conversation = (CompanyId, ChannelId, ContactId);
@@ -100,7 +100,7 @@ impl TypingUntil {
 /// Sessions with sockets, by conversation.
 #[derive(Default)]
 pub(crate) struct Watchers {
-    watched: DashMap<Conversation, Vec<Watcher>>,
+    watched: IdMap<Conversation, Vec<Watcher>>,
     count: AtomicUsize,
 }
 

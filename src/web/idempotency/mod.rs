@@ -9,7 +9,7 @@ mod once;
 
 use std::sync::Arc;
 
-use actix_web::body::{BoxBody, EitherBody, MessageBody, to_bytes};
+use actix_web::body::{BoxBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::Method;
@@ -25,9 +25,10 @@ pub use keys::Keys;
 pub use once::Once;
 use once::Running;
 
-use super::request_id::{RequestId, X_REQUEST_ID};
+use super::request_id::X_REQUEST_ID;
 use super::{Answer, ApiError, Caller, body, form, reply};
 use crate::app::App;
+use crate::telemetry::{RequestName, during};
 
 /// The header that names a request.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -53,29 +54,27 @@ pub fn applies_to(method: &Method) -> bool {
 pub async fn once<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    if !applies_to(request.method()) {
-        return Ok(next.call(request).await?.map_into_left_body());
-    }
-    let Some(header) = request.headers().get(IDEMPOTENCY_KEY).cloned() else {
-        return Ok(next.call(request).await?.map_into_left_body());
-    };
-    let id = request.extensions().get::<RequestId>().cloned();
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
+    let Some(header) = header else { return Ok(next.call(request).await?.map_into_boxed_body()) };
+    let name = request.extensions().get::<RequestName>().cloned();
     // What has begun ends, also when its caller goes away: a twin must not begin while the first is half way.
-    let running = actix_web::rt::spawn(async move { serve(request, &header, next).await });
-    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
+    let serving = async move { serve(request, &header, next).await };
+    let running = match name.clone() {
+        Some(name) => actix_web::rt::spawn(during(name, serving)),
+        None => actix_web::rt::spawn(serving),
+    };
+    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, name)));
     fail::fail_point!("once_answered", |_| std::process::abort());
-    Ok(outcome?.map_into_right_body())
+    outcome
 }
 
 /// The answer to a request that panicked, which took its own with it.
-fn defect(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
+fn defect(panic: impl std::fmt::Display, name: Option<RequestName>) -> Error {
     let mut response = ApiError::internal(&panic).error_response();
-    if let Some(RequestId(id)) = id {
-        response = ApiError::defect(format!("internal error; request {id}")).error_response();
-        if let Ok(id) = HeaderValue::from_str(&id) {
-            response.headers_mut().insert(X_REQUEST_ID, id);
-        }
+    if let Some(name) = name {
+        response = ApiError::defect(format!("internal error; request {}", name.id_text())).error_response();
+        response.headers_mut().insert(X_REQUEST_ID, name.id().clone());
     }
     InternalError::from_response("a panic", response).into()
 }

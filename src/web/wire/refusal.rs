@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HttpDate};
 
 use crate::web::ApiError;
+use crate::web::request_id::new_id;
 
 /// Why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,9 @@ impl Refusal {
     /// Adds the whole response, the last of its connection, to what is written.
     pub(super) fn write(self, is_head: bool, told: &HeaderMap, out: &mut Vec<u8>) {
         let error = self.error();
-        let id = hotline_persistence::key::new_key("req_");
-        tracing::debug!(request.id = %id, status = error.status.as_u16(), reason = error.message, "refused on the wire");
+        let id = new_id();
+        let id = id.to_str().unwrap_or_default();
+        tracing::debug!(request.id = id, status = error.status.as_u16(), reason = error.message, "refused on the wire");
         let body = error.body();
         let date = HttpDate::from(SystemTime::now());
         let head = format!(

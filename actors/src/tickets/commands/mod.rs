@@ -13,7 +13,7 @@ mod set_media;
 mod set_wrapup;
 mod show;
 #[cfg(test)]
-mod tests;
+pub(in crate::tickets) mod tests;
 mod transfer;
 
 pub use add_note::AddNote;

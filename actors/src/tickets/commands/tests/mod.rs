@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod content;
-mod fixture;
+pub(in crate::tickets) mod fixture;
 mod messages;
 mod model;
 mod progress;

@@ -1,9 +1,15 @@
-//! Logs. They never hold tokens, bodies or phone numbers.
+//! Logs. They never hold tokens, bodies or phone numbers. Every line that is written while a request is served names it.
+
+mod lines;
+mod request;
 
 use std::io::IsTerminal;
 use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
+
+use lines::{JsonLines, NamedFields};
+pub use request::{RequestName, during};
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +43,8 @@ pub fn start(format: LogFormat) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     let started = match format {
-        LogFormat::Pretty => lines.try_init(),
-        LogFormat::Json => lines.json().try_init(),
+        LogFormat::Pretty => lines.fmt_fields(NamedFields::default()).try_init(),
+        LogFormat::Json => lines.event_format(JsonLines).try_init(),
     };
     // A test process starts many services and logs once.
     drop(started);

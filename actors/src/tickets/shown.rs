@@ -1,0 +1,90 @@
+//! A ticket as whoever looks may see it without asking its actor: most looks at a conversation find it unchanged since
+//! the last one, and then cost neither a place in its mailbox nor a change of threads.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Ticket;
+use crate::registry::Life;
+
+/// What the actor shows. It hides it before it changes, and shows it again, once the change is durable, to the next who
+/// asks.
+#[derive(Debug, Default)]
+pub struct Shown(Mutex<View>);
+
+#[derive(Debug, Default)]
+struct View {
+    ticket: Option<Arc<Ticket>>,
+    /// Updates of the contact that lie in the mailbox: until the actor has taken them it shows nothing.
+    outdated: u32,
+}
+
+impl Shown {
+    fn lock(&self) -> MutexGuard<'_, View> {
+        // Nothing that can panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows the ticket from now on. For its actor, when everything it tells is durable.
+    pub(super) fn show(&self, ticket: &Arc<Ticket>) {
+        let mut view = self.lock();
+        if view.outdated == 0 {
+            view.ticket = Some(ticket.clone());
+        }
+    }
+
+    /// Shows nothing from now on.
+    pub(super) fn hide(&self) {
+        self.lock().ticket = None;
+    }
+
+    /// Shows nothing until the actor has taken an update that is about to be sent to it.
+    pub(crate) fn outdate(&self) {
+        let mut view = self.lock();
+        view.ticket = None;
+        view.outdated += 1;
+    }
+
+    /// The actor has taken such an update.
+    pub(super) fn updated(&self) {
+        let mut view = self.lock();
+        view.ticket = None;
+        view.outdated = view.outdated.saturating_sub(1);
+    }
+}
+
+impl Life<Shown> {
+    /// The ticket, if it is shown. A look is a use, as a question is.
+    pub(crate) fn look(&self) -> Option<Arc<Ticket>> {
+        let shown = self.open.lock().ticket.clone()?;
+        self.used();
+        Some(shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tickets::commands::tests::fixture::{Desk, WEBCHAT};
+
+    #[test]
+    fn nothing_is_shown_while_an_update_is_on_its_way() {
+        let (life, ticket) = (Life::<Shown>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
+        assert_eq!(life.look(), None);
+        life.open.show(&ticket);
+        assert_eq!(life.look(), Some(ticket.clone()));
+        life.open.outdate();
+        assert_eq!(life.look(), None);
+        // A question that was in the mailbox before the update must not bring back what was.
+        life.open.show(&ticket);
+        assert_eq!(life.look(), None);
+        life.open.outdate();
+        life.open.updated();
+        life.open.show(&ticket);
+        assert_eq!(life.look(), None, "the second is still on its way");
+        life.open.updated();
+        life.open.show(&ticket);
+        assert_eq!(life.look(), Some(ticket.clone()));
+        life.open.hide();
+        assert_eq!(life.look(), None);
+    }
+}
