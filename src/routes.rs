@@ -41,6 +41,8 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
                 web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive),
                 "GET, POST".to_owned(),
             ))
+            // Whoever has no token is not told what there is not.
+            .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(not_found)))
             .service(visitors::door())
             .configure(visitors::demo)
             .default_service(web::to(not_found));
@@ -138,8 +140,6 @@ fn api(services: &mut ServiceConfig) {
         let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(not_found));
         services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
     }
-    // Whoever has no token is not told what there is.
-    services.service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(not_found)));
 }
 
 type Group = (&'static str, Vec<At>);
