@@ -9,8 +9,7 @@ use utoipa::ToSchema;
 
 use super::named::{self, Named};
 use crate::app::App;
-use crate::web::values::Timestamp;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown, Timestamp};
 
 /// Where contacts write: a phone number, a social account or a chat on a page.
 #[derive(Debug, Serialize, ToSchema)]

@@ -13,9 +13,10 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::web::params::PER_PAGE;
-use crate::web::values::{Name, Options, OrderedIds, Position, Search, Timestamp};
+use crate::web::values::{Name, Options, OrderedIds, Position, Search};
 use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
+    Timestamp,
 };
 
 /// A field that a company adds to its contacts or cards.

@@ -8,10 +8,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::values::{FilledText, Search, Text, Timestamp, VariableKey};
+use crate::web::values::{FilledText, Search, Text, VariableKey};
 use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, Patch, PathId, Query,
-    Shown,
+    Shown, Timestamp,
 };
 
 /// A text that stands in a message wherever its key does.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::values::{Search, Timestamp};
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
+use crate::web::values::Search;
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown, Timestamp};
 
 /// What users may do.
 #[derive(Debug, Serialize, ToSchema)]

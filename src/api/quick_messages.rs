@@ -7,9 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::values::{FilledText, Search, Shortcut, Timestamp};
+use crate::web::values::{FilledText, Search, Shortcut};
 use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
+    Timestamp,
 };
 
 /// An answer kept at hand under a shortcut.

@@ -7,9 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::values::{Color, Name, Search, Timestamp};
+use crate::web::values::{Color, Name, Search};
 use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
+    Timestamp,
 };
 
 /// A coloured label for contacts.

@@ -7,9 +7,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::values::{Name, Search, Timestamp};
+use crate::web::values::{Name, Search};
 use crate::web::{
-    Answer, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
+    Answer, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown, Timestamp,
 };
 
 /// A group of wrap-up types.

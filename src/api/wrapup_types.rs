@@ -13,9 +13,10 @@ use utoipa::ToSchema;
 use super::directory::changed;
 use super::named::{LINKS_MAX, Named};
 use crate::app::App;
-use crate::web::values::{Name, Search, Timestamp};
+use crate::web::values::{Name, Search};
 use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
+    Timestamp,
 };
 
 /// What a conversation came to.

@@ -12,6 +12,7 @@ pub mod rate;
 pub mod reply;
 pub mod request_id;
 pub mod schema;
+pub mod timestamp;
 pub mod values;
 pub mod wire;
 
@@ -23,3 +24,4 @@ pub use form::BodyWithFiles;
 pub use idempotency::Once;
 pub use params::{Filter, Params, PathId, Query};
 pub use reply::{Accepted, Created, Done, Listed, Reply, Shown};
+pub use timestamp::Timestamp;

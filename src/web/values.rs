@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
 use hotline_persistence::tables::global_variables::BUILT_IN;
@@ -10,9 +10,7 @@ use hotline_persistence::{
     ChannelId, ContactId, CustomFieldId, GlobalVariableId, MessageId, ProfileId, QueueId, QuickMessageId, TagId,
     TicketId, UserId, WrapupCategoryId, WrapupTypeId,
 };
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 /// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 255;
@@ -410,23 +408,6 @@ words! {
     hotline_persistence::tables::queues::Distribution
     hotline_persistence::tables::custom_fields::Application
     hotline_persistence::tables::custom_fields::CustomFieldType
-}
-
-/// A time as the API writes it: UTC, milliseconds, `Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, format = DateTime, example = "2026-01-31T12:00:00.000Z")]
-pub struct Timestamp(pub DateTime<Utc>);
-
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
-    }
-}
-
-impl From<DateTime<Utc>> for Timestamp {
-    fn from(time: DateTime<Utc>) -> Self {
-        Self(time)
-    }
 }
 
 #[cfg(test)]

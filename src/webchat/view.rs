@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::api::messages::File;
 use crate::media::Links;
-use crate::web::values::Timestamp;
+use crate::web::Timestamp;
 
 /// A session, as its visitor sees it.
 #[derive(Debug, Serialize, ToSchema)]

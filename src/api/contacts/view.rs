@@ -5,7 +5,7 @@ use hotline_persistence::tables::contacts::{ContactRow, ContactTag, CustomFieldV
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::web::values::Timestamp;
+use crate::web::Timestamp;
 
 /// A person or a group the company talks to.
 #[derive(Debug, Serialize, ToSchema)]

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::JobId;
 use crate::media::Links;
-use crate::web::values::Timestamp;
+use crate::web::Timestamp;
 
 /// Something said in a ticket: by its contact, by the company, or among agents.
 #[derive(Debug, Serialize, ToSchema)]

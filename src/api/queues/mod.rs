@@ -14,10 +14,10 @@ pub use members::{add_user, list_users, list_wrapup_types, remove_user};
 
 use super::directory::changed;
 use crate::app::App;
-use crate::web::values::{Color, Name, Search, Text, Timestamp};
+use crate::web::values::{Color, Name, Search, Text};
 use crate::web::{
     Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, Patch, PathId, Query,
-    Shown,
+    Shown, Timestamp,
 };
 
 /// Where tickets wait for an agent.

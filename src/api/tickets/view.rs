@@ -11,7 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::api::named::{self, Named, NamedChannel};
-use crate::web::values::Timestamp;
+use crate::web::Timestamp;
 
 /// A conversation with one contact on one channel.
 #[derive(Debug, Serialize, ToSchema)]

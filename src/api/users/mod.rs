@@ -17,8 +17,8 @@ pub use write::{create, update};
 
 use super::named::Named;
 use crate::app::App;
-use crate::web::values::{Search, Timestamp};
-use crate::web::{Answer, ApiError, Caller, Done, Filter, Listed, Params, PathId, Query, Shown};
+use crate::web::values::Search;
+use crate::web::{Answer, ApiError, Caller, Done, Filter, Listed, Params, PathId, Query, Shown, Timestamp};
 
 /// A person, as a member of the company. In another company the same person is another user.
 #[derive(Debug, Serialize, ToSchema)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
-use crate::web::values::Timestamp;
+use crate::web::Timestamp;
 
 /// A visitor's stay in a webchat.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,7 +6,7 @@ use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{Direction, MessageStatus};
 use serde::{Deserialize, Serialize};
 
-use crate::web::values::Timestamp;
+use crate::web::Timestamp;
 use crate::webchat::view::{AgentView, MessageView, SessionView};
 
 /// What the server says.
