@@ -4,8 +4,11 @@
 
 use std::sync::Arc;
 
+use hotline_persistence::error::within;
+use hotline_persistence::select::{Listed, Page};
 use hotline_persistence::tables::messages::{self, MessageRow};
-use hotline_persistence::{ChannelId, CompanyId, MessageId, PgPool, SessionId};
+use hotline_persistence::tables::tickets::{self, LoadedTicket, TicketFilter};
+use hotline_persistence::{ChannelId, CompanyId, MessageId, PgConnection, PgPool, SessionId};
 
 use crate::Refusal;
 use crate::engine::Core;
@@ -47,6 +50,24 @@ impl<'a> Reads<'a> {
         let log = &self.core.store.log;
         log.reached(log.appended()).await?;
         Ok(&self.core.store.db)
+    }
+
+    /// A page of a company's tickets.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn tickets(
+        &self,
+        company: CompanyId,
+        filter: &TicketFilter,
+        page: Page,
+    ) -> Result<Listed<LoadedTicket>, Refusal> {
+        let db = self.shown(company).await?;
+        if tickets::is_steady(filter, page) {
+            let list = async |db: &mut PgConnection| tickets::list(db, company, filter, page).await;
+            return Ok(self.core.store.readers.read(list).await?);
+        }
+        Ok(within(tickets::list(db, company, filter, page)).await?)
     }
 
     /// One message, or none.

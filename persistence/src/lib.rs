@@ -23,6 +23,7 @@ pub mod password;
 pub mod persister;
 pub mod pool;
 pub mod postgres;
+pub mod readers;
 pub mod recovery;
 pub mod select;
 pub mod store;
@@ -37,5 +38,6 @@ pub use ids::{
     AdminId, ChannelId, CompanyId, ContactId, CustomFieldId, EventId, GlobalVariableId, MessageId, ProfileId, QueueId,
     QuickMessageId, SessionId, TagId, TicketId, TokenId, UserId, WrapupCategoryId, WrapupTypeId,
 };
-pub use sqlx::PgPool;
+pub use readers::Readers;
+pub use sqlx::{PgConnection, PgPool};
 pub use store::{Store, StoreOptions};

@@ -9,24 +9,34 @@ use sqlx::{ConnectOptions, PgConnection};
 
 use crate::Result;
 
-/// Connections for requests and the persister. More than the cores can use only queue inside PostgreSQL.
-pub const CONNECTIONS_MAX: u32 = 16;
+/// Connections for requests. More than the cores can use only queue inside PostgreSQL.
+pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
+
+/// Those anything may be asked through.
+pub const POOL_MAX: u32 = 12;
+
+/// Those of [`crate::Readers`]. Their statements are short: two for each of two cores keep PostgreSQL busy while a
+/// thread turns rows into JSON.
+pub const READERS_MAX: u32 = 4;
 
 /// How long a request waits for a connection before it is told the store is unavailable.
-const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
+pub(crate) const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Opens a pool. No connection is made yet, so it works while the database is down.
 pub fn connect(options: PgConnectOptions) -> PgPool {
     PgPoolOptions::new()
-        .max_connections(CONNECTIONS_MAX)
+        .max_connections(POOL_MAX)
         .acquire_timeout(ACQUIRE_TIME_MAX)
         .connect_lazy_with(named(options).options([PLAN_FOR_THE_VALUES]))
 }
 
 /// A list is planned for the values it is asked with. A plan for any value, which PostgreSQL takes up after five
 /// executions, cannot tell a fragment that finds one contact of a million from one that finds them all: the second then
-/// reads and sorts the whole company (seconds instead of milliseconds). Planning anew costs some 0.1 ms.
+/// reads and sorts the whole company (seconds instead of milliseconds). Planning anew costs 0.1 ms for each table joined.
 const PLAN_FOR_THE_VALUES: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
+
+/// A statement that has one good plan for all values is planned once for a connection.
+pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
 /// The advisory lock of a database's one writer: "hotline" in ASCII.
 const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
@@ -82,7 +92,7 @@ async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) ->
     Err(sqlx::Error::Protocol("another Hotline is the writer".to_owned()))
 }
 
-fn named(options: PgConnectOptions) -> PgConnectOptions {
+pub(crate) fn named(options: PgConnectOptions) -> PgConnectOptions {
     options.application_name("hotline").disable_statement_logging()
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::postgres::PgRow;
-use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
+use sqlx::{Encode, FromRow, PgExecutor, PgPool, Postgres, QueryBuilder, Type};
 
 use crate::error::within;
 use crate::{CompanyId, Result};
@@ -136,7 +136,7 @@ impl Select {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         self.cut(key, page);
-        self.rows(db, page).await
+        within(self.rows(db, page)).await
     }
 
     /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `then` closes it
@@ -144,7 +144,13 @@ impl Select {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn page_then<T>(mut self, db: &PgPool, key: &str, page: Page, then: &str) -> Result<Listed<T>>
+    pub async fn page_then<'e, T>(
+        mut self,
+        db: impl PgExecutor<'e>,
+        key: &str,
+        page: Page,
+        then: &str,
+    ) -> sqlx::Result<Listed<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -164,11 +170,11 @@ impl Select {
         self.query.push(" offset ").push_bind((page.number - 1).saturating_mul(page.size));
     }
 
-    async fn rows<T>(mut self, db: &PgPool, page: Page) -> Result<Listed<T>>
+    async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, page: Page) -> sqlx::Result<Listed<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let mut rows: Vec<T> = within(self.query.build_query_as().fetch_all(db)).await?;
+        let mut rows: Vec<T> = self.query.build_query_as().fetch_all(db).await?;
         let has_more = rows.len() as i64 > page.size;
         rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
         Ok(Listed { rows, has_more })

@@ -15,7 +15,7 @@ use crate::id_blocks::IdBlocks;
 use crate::journal::Recovered;
 use crate::persister::{self, FlushQueue, Mark, Writer};
 use crate::pool::WriterClaim;
-use crate::{ChangeLog, Durability, Error, Result, journal, pool, recovery};
+use crate::{ChangeLog, Durability, Error, Readers, Result, journal, pool, recovery};
 
 /// How the store is opened.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct StoreOptions {
 pub struct Store {
     /// Connections for plain resources and reads.
     pub db: PgPool,
+    /// Connections for the reads that have one plan.
+    pub readers: Readers,
     /// Where live changes go.
     pub log: ChangeLog,
     /// Ids of live rows.
@@ -64,6 +66,7 @@ impl Store {
     ) -> Result<Arc<Self>> {
         let db = pool::connect(options.database.clone());
         pool::migrate(&db).await?;
+        let readers = Readers::new(options.database.clone());
         let claim = Arc::new(WriterClaim::default());
         let writes = pool::connect_writer(options.database, claim.clone());
         let epoch = recovery::take_ownership(&writes).await?;
@@ -86,7 +89,8 @@ impl Store {
             on_failure(format!("the persister cannot go on: {error}"));
         });
         let refiller = tokio::spawn(keep_refilled(ids.clone(), db.clone()));
-        Ok(Arc::new(Self { db, log, ids, recovered, writes, persister: Mutex::new(Some(persister)), refiller }))
+        let persister = Mutex::new(Some(persister));
+        Ok(Arc::new(Self { db, readers, log, ids, recovered, writes, persister, refiller }))
     }
 
     /// Writes everything out and ends: the journal first, then the persister. Nothing may be appended any more.
@@ -108,6 +112,7 @@ impl Store {
         }
         self.ids.give_back(&self.writes).await?;
         self.writes.close().await;
+        self.readers.close();
         // What a request's thread has opened is closed with it.
         if tokio::time::timeout(POOL_CLOSE_TIME_MAX, self.db.close()).await.is_err() {
             tracing::debug!("some connections are left to the end of the process");

@@ -55,7 +55,7 @@ async fn answers(app: &App) -> bool {
         return false;
     }
     // While requests use every connection nobody is asked: they come first, and a queue is no outage.
-    if store.db.num_idle() == 0 && store.db.size() >= pool::CONNECTIONS_MAX {
+    if store.db.num_idle() == 0 && store.db.size() >= pool::POOL_MAX {
         return true;
     }
     let probe = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.db);
@@ -152,7 +152,7 @@ impl Sample {
         page.gauge("database_up", help, u64::from(self.database_is_up))?;
         page.gauge("database_connections", "Connections that are open for requests", u64::from(db.size()))?;
         page.gauge("database_connections_idle", "Those of them that are free", count(db.num_idle()))?;
-        page.gauge("database_connections_limit", "Most there may be", u64::from(pool::CONNECTIONS_MAX))
+        page.gauge("database_connections_limit", "Most there may be", u64::from(pool::POOL_MAX))
     }
 
     fn process(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -18,5 +18,6 @@ mod modes;
 mod outage;
 mod outbox;
 mod refused_rows;
+mod rows;
 
 use support::process;

@@ -1,5 +1,6 @@
-//! (c) The list of tickets without the service around it: Hotline's own statement over a pool like its own, into the
-//! same rows, and the same JSON of them. No token, no filter beyond status, no waiting for what was acknowledged before.
+//! (c) The list of tickets without the service around it: Hotline's own statement, planned once as Hotline has it, over
+//! the usual pool with as many connections as Hotline may have, into the same rows, and the same JSON of them. No token,
+//! no filter beyond status, no waiting for what was acknowledged before.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use hotline_persistence::select::Page;
 use hotline_persistence::tables::tickets::{self, TicketFilter, TicketStatus};
 use hotline_persistence::{CompanyId, PgPool, pool};
 use serde::{Deserialize, Serialize};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::Outcome;
 use crate::scenario::Server;
@@ -27,7 +29,9 @@ pub struct Tables {
 
 impl Tables {
     pub async fn open(options: PgConnectOptions, company: i64) -> Outcome<Self> {
-        let (db, company) = (pool::connect(options), CompanyId(company));
+        let usual = PgPoolOptions::new().max_connections(pool::CONNECTIONS_MAX);
+        let db = usual.connect_lazy_with(options.disable_statement_logging().options([pool::PLAN_ONCE]));
+        let company = CompanyId(company);
         let organization = Directory::load(&db, RELOAD_EVERY).await?.company(company).ok_or("no such company")?;
         Ok(Self { db, company, organization })
     }

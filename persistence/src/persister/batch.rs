@@ -6,7 +6,7 @@ use crate::change::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
-use crate::tables::ticket_events::EventRow;
+use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
 use crate::{Change, CompanyId, ContactId, SessionId, TicketId};
@@ -14,7 +14,10 @@ use crate::{Change, CompanyId, ContactId, SessionId, TicketId};
 /// The rows of one transaction, by table, in the order they must be written.
 #[derive(Default)]
 pub(crate) struct Batch<'a> {
+    /// Tickets that were there before, unless they are replayed.
     pub(super) tickets: Vec<&'a TicketRow>,
+    /// Those that were opened just now.
+    pub(super) opened: Vec<&'a TicketRow>,
     pub(super) events: Vec<&'a EventRow>,
     pub(super) messages: Vec<&'a MessageRow>,
     pub(super) progress: Vec<&'a ProgressRow>,
@@ -59,9 +62,14 @@ impl<'a> Batch<'a> {
                 }
             }
         }
+        let is_opened = |event: &&EventRow| event.kind == EventType::Opened;
+        for opened in batch.events.iter().copied().filter(is_opened) {
+            batch.opened.extend(tickets.remove(&opened.ticket_id));
+        }
         batch.tickets = tickets.into_values().collect();
         // In key order two writers never wait for each other in a circle, and the index is walked once.
         batch.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
+        batch.opened.sort_unstable_by_key(|row| (row.company_id, row.id));
         batch.delivered = delivered.into_values().collect();
         batch.seen = seen.into_values().collect();
         batch.read = read.into_values().collect();

@@ -61,7 +61,9 @@ impl Writer {
             return Ok(()); // An earlier try was committed although its answer was lost.
         }
         let rows = &mut Rows { db: &mut transaction, careful };
-        rows.write(&batch.tickets).await?;
+        // A ticket that is opened may take the place another one has left.
+        rows.write_as::<Known>(&batch.tickets).await?;
+        rows.write(&batch.opened).await?;
         rows.write(&batch.events).await?;
         rows.write(&batch.messages).await?;
         rows.write(&batch.progress).await?;
@@ -207,11 +209,13 @@ macro_rules! kind {
     };
 }
 
+struct Known;
 struct Delivered;
 struct Seen;
 struct Read;
 
 kind!(TicketRow, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert);
+kind!(Known, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert, tickets::update);
 kind!(EventRow, EventRow, "event", |row: &EventRow| Some(row.id.0), ticket_events::insert, ticket_events::copy);
 kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), messages::insert, messages::copy);
 kind!(ProgressRow, ProgressRow, "progress", |row: &ProgressRow| Some(row.message_id.0), messages::progress);

@@ -4,7 +4,7 @@ use actix_web::web::Data;
 use hotline_actors::tickets as live;
 use hotline_persistence::tables::messages::{self, MessageFilter};
 use hotline_persistence::tables::ticket_events;
-use hotline_persistence::tables::tickets::{self, TicketFilter};
+use hotline_persistence::tables::tickets::TicketFilter;
 use hotline_persistence::{ContactId, TicketId};
 
 use super::{Event, Ticket};
@@ -50,8 +50,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     let filter = query.filter.0;
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
-    let db = app.engine.reads().shown(caller.company).await?;
-    let rows = tickets::list(db, caller.company, &filter, query.page).await?;
+    let rows = app.engine.reads().tickets(caller.company, &filter, query.page).await?;
     Ok(Listed::of(query.page, rows, |row| Ticket::of(&caller.organization, &live::Ticket::loaded(row, false))))
 }
 

@@ -136,7 +136,9 @@ pub struct ContactFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(db: &PgPool, company: CompanyId, filter: &ContactFilter, page: Page) -> Result<Listed<ContactRow>> {
-    Select::new("with page as (select c.id from contacts c", "c.company_id", company)
+    // The company is the first value the list binds.
+    let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
+    let list = Select::new("with page as (select c.id from contacts c", "c.company_id", company)
         .contains("c.search", filter.search.as_deref())
         .equals("c.number", filter.number.as_deref())
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
@@ -149,9 +151,8 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &ContactFilter, page:
         )
         .between("c.created_at", filter.created)
         .between("c.updated_at", filter.updated)
-        // The company is the first value the list binds.
-        .page_then(db, "c.id", page, &format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1"))
-        .await
+        .page_then(db, "c.id", page, &shown);
+    within(list).await
 }
 
 /// One contact, or none.
