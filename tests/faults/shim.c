@@ -46,6 +46,7 @@ static struct written {
     int fd;
     off_t at;
     size_t bytes;
+    char *before; /* as many bytes: what stood there, zeros behind the file's end */
 } unsynced[UNSYNCED_MAX];
 static size_t unsynced_count;
 static pthread_mutex_t unsynced_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -107,17 +108,29 @@ static int fail(int64_t code) {
     return -1;
 }
 
-static void remember(int fd, off_t at, size_t bytes) {
+/* What stands where a write is about to go; free it. */
+static char *read_before(int fd, off_t at, size_t bytes) {
+    char *before = calloc(1, bytes);
+    if (!before) abort();
+    for (size_t done = 0; done < bytes;) {
+        ssize_t some = pread(fd, before + done, bytes - done, at + (off_t)done);
+        if (some < 0) abort();
+        if (some == 0) break;
+        done += (size_t)some;
+    }
+    return before;
+}
+
+static void remember(int fd, off_t at, size_t bytes, char *before) {
     pthread_mutex_lock(&unsynced_lock);
     if (unsynced_count == UNSYNCED_MAX) abort();
-    unsynced[unsynced_count++] = (struct written){fd, at, bytes};
+    unsynced[unsynced_count++] = (struct written){fd, at, bytes, before};
     pthread_mutex_unlock(&unsynced_lock);
 }
 
-/* What was written to this file is decided: it is synced, or it loses all or the second half of it, where the
- * preallocated journal held zeros before. Answers how many writes that were. */
+/* What was written to this file is decided: it is synced, or all or the second half of it is again what stood there
+ * before, zeros or what an earlier use of the file left. Answers how many writes that were. */
 static size_t settle(int fd, int loses, int keeps_half) {
-    static const char zeros[4096];
     size_t settled = 0, left = 0;
     pthread_mutex_lock(&unsynced_lock);
     for (size_t i = 0; i < unsynced_count; i++) {
@@ -128,11 +141,11 @@ static size_t settle(int fd, int loses, int keeps_half) {
         }
         settled++;
         for (size_t done = keeps_half ? write.bytes / 2 : 0; loses && done < write.bytes;) {
-            size_t some = write.bytes - done < sizeof zeros ? write.bytes - done : sizeof zeros;
-            ssize_t wrote = REAL(pwrite64)(fd, zeros, some, write.at + (off_t)done);
+            ssize_t wrote = REAL(pwrite64)(fd, write.before + done, write.bytes - done, write.at + (off_t)done);
             if (wrote <= 0) abort();
             done += (size_t)wrote;
         }
+        free(write.before);
     }
     unsynced_count = left;
     pthread_mutex_unlock(&unsynced_lock);
@@ -181,8 +194,13 @@ ssize_t write(int fd, const void *bytes, size_t count) {
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t at) {
     int ours = is_ours_open(fd);
     if (ours && knob(CHANGE_ERRNO)) return fail(knob(CHANGE_ERRNO));
+    char *before = ours ? read_before(fd, at, count) : NULL;
     ssize_t wrote = REAL(pwrite64)(fd, bytes, count, at);
-    if (ours && wrote > 0) remember(fd, at, (size_t)wrote);
+    if (ours && wrote > 0) {
+        remember(fd, at, (size_t)wrote, before);
+    } else {
+        free(before);
+    }
     return wrote;
 }
 

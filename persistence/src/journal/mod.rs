@@ -6,6 +6,7 @@
 //!
 //! The bytes on disk are described in [`record`].
 
+mod chores;
 mod error;
 mod reader;
 pub mod record;
@@ -27,9 +28,9 @@ pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
 pub use recover::{Recovered, TornTail, open};
 
-use record::crc_seed;
+use chores::do_chores;
 use state::{Begun, Chore, Entry, State, lock};
-use writer::{Failure, Writer, do_chores};
+use writer::{Failure, Writer};
 
 /// Position of a record in the log. The first record is 1.
 pub type Seq = u64;
@@ -46,7 +47,7 @@ pub struct Options {
     /// Size of a segment file in bytes; default 64 MiB. Large, so that making and deleting files is rare; small, so
     /// that space comes back soon after the database caught up. A record larger than this gets a segment of its own.
     pub segment_bytes: u64,
-    /// Size of all live segment files together in bytes; default 4 GiB, hours of changes without the database. Places
+    /// Size of all segment files together in bytes, spares included; default 4 GiB, hours of changes without the database. Places
     /// are refused before it is passed; only records much larger than usual, whose places were given before, may pass
     /// it by their own size. At least two segments.
     pub max_bytes: u64,
@@ -135,7 +136,7 @@ impl<T: Send + 'static> Journal<T> {
         let for_helper = Arc::clone(&state);
         let helper = spawn("journal-files", move || do_chores(&for_helper, &begun.chores))?;
         state.want_chore(Chore::Prepare);
-        let mut writer = Writer::new(Arc::clone(&state), begun.file, on_synced);
+        let mut writer = Writer::new(Arc::clone(&state), begun.file, begun.seed, on_synced);
         let for_writer = Arc::clone(&state);
         let writer = spawn("journal-writer", move || {
             let result = catch_unwind(AssertUnwindSafe(|| writer.run()))
@@ -173,8 +174,8 @@ impl<T: Send + 'static> Journal<T> {
         self.handle.state.appended.load(Ordering::Acquire)
     }
 
-    /// Deletes the segments that hold only records up to `watermark`, all of which are in the database. Returns at
-    /// once; a helper thread unlinks the files. The segment being written stays.
+    /// Gives up the segments that hold only records up to `watermark`, all of which are in the database. Returns at
+    /// once; a helper thread unlinks the files, or keeps a few to use them again. The segment being written stays.
     pub fn release(&self, watermark: Seq) {
         self.handle.state.release(watermark);
     }
@@ -189,7 +190,7 @@ impl<T: Send + 'static> Journal<T> {
             let sealed = segments.sealed.iter().map(|segment| (segment.first, segment.path.clone()));
             sealed.chain([(segments.current.first, segments.current.path.clone())]).collect()
         };
-        Records::new(sources, from, last, crc_seed(&state.id))
+        Records::new(sources, from, last, state.id)
     }
 
     /// How full it is and what it did.

@@ -1,22 +1,25 @@
 //! Reads records back, in order, while the writer may be writing further on.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::record::{FRAME_BYTES, Frame, HEADER_BYTES, record_at, whole_group};
+use super::record::{FRAME_BYTES, Frame, HEADER_BYTES, Header, Id, record_at, whole_group};
+use super::segment::SegmentPath;
 use super::{JournalError, Seq};
 
-/// A segment to read: its first sequence and where it is.
-pub(super) type Source = (Seq, PathBuf);
+/// A segment to read: its first sequence and where it is. Held until its records were read.
+pub(super) type Source = (Seq, SegmentPath);
 
 /// Records in the order of the log, each with its sequence. Ends after the first error.
 #[derive(Debug)]
 pub struct Records {
     segments: std::vec::IntoIter<Source>,
-    open: Option<(File, PathBuf)>,
+    open: Option<(File, SegmentPath)>,
     offset: u64,
+    id: Id,
+    /// What the open segment's checksums begin with.
     seed: u32,
     /// One group with its frame; kept between groups.
     group: Vec<u8>,
@@ -28,7 +31,7 @@ pub struct Records {
 
 impl Records {
     /// `segments` are in order and hold every record from `from` to `last`.
-    pub(super) fn new(mut segments: Vec<Source>, from: Seq, last: Seq, seed: u32) -> Result<Self, JournalError> {
+    pub(super) fn new(mut segments: Vec<Source>, from: Seq, last: Seq, id: Id) -> Result<Self, JournalError> {
         let from = from.max(1);
         if from <= last {
             match segments.first() {
@@ -45,7 +48,8 @@ impl Records {
             segments: segments.into_iter(),
             open: None,
             offset: 0,
-            seed,
+            id,
+            seed: 0,
             group: Vec::new(),
             at: 0,
             next,
@@ -109,9 +113,14 @@ impl Records {
     fn enter_segment(&mut self) -> Result<(), JournalError> {
         let begins = self.segments.as_slice().first().is_some_and(|(first, _)| *first == self.next);
         if let Some((_, path)) = begins.then(|| self.segments.next()).flatten() {
-            let file = File::open(&path).map_err(JournalError::io("open", &path))?;
+            let file = File::open(&*path).map_err(JournalError::io("open", &path))?;
+            let header = read_header(&file, &path)?;
+            if (header.id, header.first) != (self.id, self.next) {
+                return Err(JournalError::damaged(&path, 0, "the header is not this segment's"));
+            }
             self.open = Some((file, path));
-            self.offset = HEADER_BYTES as u64;
+            self.offset = header.bytes() as u64;
+            self.seed = header.seed();
         }
         Ok(())
     }
@@ -136,6 +145,13 @@ impl Iterator for Records {
         }
         step.transpose()
     }
+}
+
+fn read_header(file: &File, path: &Path) -> Result<Header, JournalError> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES);
+    // Version 1's may be all of its file.
+    file.take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(JournalError::io("read", path))?;
+    Header::decode(&bytes).map_err(|reason| JournalError::damaged(path, 0, reason))
 }
 
 fn read_at(file: &File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<(), JournalError> {

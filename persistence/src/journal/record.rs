@@ -1,16 +1,19 @@
 //! The bytes on disk. Integers are little-endian.
 //!
 //! ```text
-//! segment = header group* padding
-//! header  = "HOTLJRNL" version:u32 frame-max:u32 first-seq:u64 id:16-bytes crc:u32
+//! segment = header group* rest
+//! header  = "HOTLJRNL" version:u32 frame-max:u32 first-seq:u64 id:16-bytes stale-end:u64 crc:u32
 //!           ; crc32c of all header bytes before it
 //! group   = magic:u32 length:u32 crc:u32 count:u32 first-seq:u64 body
 //!           ; length = bytes of body, count = records in it (at least one)
-//!           ; crc = crc32c of id, length, count, first-seq and body, in this order
+//!           ; crc = crc32c of id, the header's first-seq, length, count, first-seq and body, in this order
 //! body    = record{count}
 //! record  = length:u32 bytes
-//! padding = 0x00*
+//! rest    = what earlier uses of the file left, up to stale-end, and 0x00* from there
 //! ```
+//!
+//! This is version 2. Version 1 has no `stale-end` (its rest is zeros) and no first-seq of the header in a group's crc;
+//! it is read, and never written.
 //!
 //! A file is named `<first-seq as 20 digits>.journal`. Sequences have no gap, inside a segment or between two.
 //!
@@ -22,6 +25,12 @@
 //! one group that is not whole, and nothing after it. An invalid group followed by a valid one, or bytes further away
 //! than one group is long (`frame-max`, the longest group the writer of this segment makes), can only be damage.
 //!
+//! **What a file's earlier use left is never a group.** A segment may be made of a released one, whose groups still
+//! stand behind those of the new use. Their checksums begin with another first-seq, and all their records come before
+//! this segment's first one. So they are told from a later group of this use, which would prove damage, in two ways. A
+//! torn group lies between them like one between zeros: what is not whole is cut, with all that is stale. Only whether
+//! anything was torn cannot always be said: a group of which not even the frame reached the disk left no trace.
+//!
 //! **Why the id is in the checksum.** A record may hold any bytes, also ones that look like a group. Nobody outside
 //! knows the id, so nobody can send a message that passes for a group when the tail is searched.
 
@@ -32,55 +41,116 @@ use super::{RECORD_BYTES_MAX, Seq};
 /// Random number of a journal: tells its files from those of another.
 pub(super) type Id = [u8; 16];
 
-pub(super) const HEADER_BYTES: usize = 44;
+/// Of the header that is written.
+pub(super) const HEADER_BYTES: usize = 52;
+/// Of the shortest header that is read, version 1's.
+pub(super) const HEADER_BYTES_MIN: usize = 44;
 pub(super) const FRAME_BYTES: usize = 24;
 /// Length field before each record.
 pub(super) const RECORD_PREFIX_BYTES: usize = 4;
 
 const HEADER_MAGIC: &[u8; 8] = b"HOTLJRNL";
-/// Raised when an older release could not read what this one writes.
-const VERSION: u32 = 1;
 const GROUP_MAGIC: [u8; 4] = [0xB7, 0x48, 0x4C, 0xE9];
+const CRC_BYTES: usize = 4;
+
+/// Forms of a segment. Raised when an older release could not read what this one writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// Every file is new.
+    V1,
+    /// A file may have been a segment before.
+    V2,
+}
+
+impl Version {
+    fn of(number: u32) -> Option<Self> {
+        [Self::V1, Self::V2].into_iter().find(|version| version.number() == number)
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+
+    fn header_bytes(self) -> usize {
+        match self {
+            Self::V1 => HEADER_BYTES_MIN,
+            Self::V2 => HEADER_BYTES,
+        }
+    }
+}
 
 /// What a segment says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    pub version: Version,
     pub frame_bytes_max: u32,
     pub first: Seq,
     pub id: Id,
+    /// Bytes of earlier uses may stand before this offset, and only there.
+    pub stale_end: u64,
 }
 
 impl Header {
-    pub fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(HEADER_MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.frame_bytes_max.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.first.to_le_bytes());
-        bytes[24..40].copy_from_slice(&self.id);
-        let crc = crc32c::crc32c(&bytes[..40]);
-        bytes[40..].copy_from_slice(&crc.to_le_bytes());
+    /// Of a segment in a file without an earlier use.
+    pub fn new(frame_bytes_max: u32, first: Seq, id: Id) -> Self {
+        Self { version: Version::V2, frame_bytes_max, first, id, stale_end: 0 }
+    }
+
+    /// Where the first group begins.
+    pub fn bytes(&self) -> usize {
+        self.version.header_bytes()
+    }
+
+    /// What the checksums of this segment's groups begin with.
+    pub fn seed(&self) -> u32 {
+        let of_id = crc32c::crc32c(&self.id);
+        match self.version {
+            Version::V1 => of_id,
+            Version::V2 => crc32c::crc32c_append(of_id, &self.first.to_le_bytes()),
+        }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES);
+        bytes.extend_from_slice(HEADER_MAGIC);
+        bytes.extend_from_slice(&self.version.number().to_le_bytes());
+        bytes.extend_from_slice(&self.frame_bytes_max.to_le_bytes());
+        bytes.extend_from_slice(&self.first.to_le_bytes());
+        bytes.extend_from_slice(&self.id);
+        if self.version == Version::V2 {
+            bytes.extend_from_slice(&self.stale_end.to_le_bytes());
+        }
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         bytes
     }
 
     /// The error is the reason, for the message that names the file.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() < HEADER_BYTES {
-            return Err(format!("the header is cut to {} bytes", bytes.len()));
+        let cut = || format!("the header is cut to {} bytes", bytes.len());
+        if bytes.len() < HEADER_BYTES_MIN {
+            return Err(cut());
         }
         if bytes[..8] != *HEADER_MAGIC {
             return Err("this is not a journal segment".to_owned());
         }
-        if crc32c::crc32c(&bytes[..40]) != u32_at(bytes, 40) {
-            return Err("the header's checksum does not match".to_owned());
+        let number = u32_at(bytes, 8);
+        let Some(version) = Version::of(number) else {
+            return Err(format!("format version {number} is not one this release reads (1 and 2)"));
+        };
+        let crc_at = version.header_bytes() - CRC_BYTES;
+        if bytes.len() < version.header_bytes() {
+            return Err(cut());
         }
-        let version = u32_at(bytes, 8);
-        if version != VERSION {
-            return Err(format!("format version {version} is not one this release reads ({VERSION})"));
+        if crc32c::crc32c(&bytes[..crc_at]) != u32_at(bytes, crc_at) {
+            return Err("the header's checksum does not match".to_owned());
         }
         let mut id = Id::default();
         id.copy_from_slice(&bytes[24..40]);
-        Ok(Self { frame_bytes_max: u32_at(bytes, 12), first: u64_at(bytes, 16), id })
+        let stale_end = if version == Version::V2 { u64_at(bytes, 40) } else { 0 };
+        Ok(Self { version, frame_bytes_max: u32_at(bytes, 12), first: u64_at(bytes, 16), id, stale_end })
     }
 }
 
@@ -88,11 +158,6 @@ impl Header {
 pub(super) fn frame_bytes_max(group_bytes_max: usize) -> u32 {
     let body = group_bytes_max.max(RECORD_PREFIX_BYTES + RECORD_BYTES_MAX);
     u32::try_from(FRAME_BYTES + body).unwrap_or(u32::MAX)
-}
-
-/// The checksum all groups of a journal begin with.
-pub(super) fn crc_seed(id: &Id) -> u32 {
-    crc32c::crc32c(id)
 }
 
 /// Encodes one group; the buffer is kept for the next.
@@ -163,6 +228,13 @@ impl Frame {
     /// Bytes of the whole group.
     pub fn bytes(&self) -> usize {
         FRAME_BYTES + self.length
+    }
+
+    /// Whether this may be a group of the same segment as the record `next`, and stand `distance` bytes behind where
+    /// that should begin: each record between them takes room. What an earlier use left may not.
+    pub fn may_follow(&self, next: Seq, distance: usize) -> bool {
+        let between = self.first.saturating_sub(next);
+        between > 0 && between <= (distance / RECORD_PREFIX_BYTES) as u64
     }
 }
 

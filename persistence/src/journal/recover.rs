@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::reader::Records;
-use super::record::{HEADER_BYTES, Header, Id, crc_seed, find_group_magic, whole_group};
+use super::record::{Frame, HEADER_BYTES_MIN, Header, Id, find_group_magic, whole_group};
 use super::segment::{self, DirLock, Listing};
 use super::state::{Sealed, State};
 use super::{Journal, JournalError, Options, Seq};
@@ -18,7 +18,7 @@ pub struct TornTail {
     pub file: PathBuf,
     /// Where the file ends now.
     pub offset: u64,
-    /// How many bytes that were not zeros were cut.
+    /// How many bytes were cut that had been written, or were to be.
     pub bytes: u64,
 }
 
@@ -96,7 +96,7 @@ impl Recovered {
     /// All records from `from` on.
     pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
         let sources = self.segments.iter().map(|segment| (segment.first, segment.path.clone())).collect();
-        Records::new(sources, from, self.last().unwrap_or(0), crc_seed(&self.id))
+        Records::new(sources, from, self.last().unwrap_or(0), self.id)
     }
 
     /// Begins to accept records, always in a new segment.
@@ -151,11 +151,13 @@ struct Checked {
     end: u64,
     file_bytes: u64,
     torn_bytes: u64,
+    stale_end: u64,
 }
 
 impl Checked {
     fn into_sealed(self) -> Sealed {
-        Sealed { path: self.path, first: self.first, last: self.next - 1, bytes: self.file_bytes }
+        let stale_end = self.stale_end.max(self.end);
+        Sealed { path: self.path.into(), first: self.first, last: self.next - 1, bytes: self.file_bytes, stale_end }
     }
 }
 
@@ -179,7 +181,7 @@ fn take_unfinished(found: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathB
 
 fn has_no_header(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
-    if file.metadata()?.len() < HEADER_BYTES as u64 {
+    if file.metadata()?.len() < HEADER_BYTES_MIN as u64 {
         return Ok(true);
     }
     let mut chunk = vec![0; 1 << 16];
@@ -219,8 +221,8 @@ fn check_segment(
     follower: Option<Seq>,
 ) -> Result<Checked, JournalError> {
     let header = check_header(path, first, bytes, id)?;
-    let seed = crc_seed(id);
-    let (mut at, mut last_group, mut next) = (HEADER_BYTES, HEADER_BYTES, first);
+    let seed = header.seed();
+    let (mut at, mut last_group, mut next) = (header.bytes(), header.bytes(), first);
     while let Some(group) = whole_group(&bytes[at..], seed) {
         if group.first != next {
             let reason = format!("a group begins with seq {} instead of {next}", group.first);
@@ -230,10 +232,10 @@ fn check_segment(
         last_group = at;
         at += group.bytes();
     }
-    let torn_bytes = used_bytes(&bytes[at..]);
+    let rest = Rest::of(bytes, at, next, &header);
     match follower {
-        None => check_tail(path, at, &bytes[at..at + torn_bytes], &header, next, seed)?,
-        Some(_) if torn_bytes > 0 => {
+        None => check_tail(path, &rest, &header, next, seed)?,
+        Some(_) if rest.is_written() => {
             return Err(JournalError::damaged(path, at as u64, "neither a whole group nor padding begins here"));
         }
         Some(follower) if follower != next => {
@@ -249,8 +251,43 @@ fn check_segment(
         last_group: last_group as u64,
         end: at as u64,
         file_bytes: bytes.len() as u64,
-        torn_bytes: torn_bytes as u64,
+        torn_bytes: rest.torn_bytes as u64,
+        stale_end: header.stale_end,
     })
+}
+
+/// What follows the last whole group of a segment.
+struct Rest<'a> {
+    bytes: &'a [u8],
+    /// Where it begins in the file.
+    at: usize,
+    /// How far earlier uses of the file may have written, in `bytes`.
+    stale: usize,
+    /// How far anybody has written: to `stale`, or the last byte that is not zero.
+    written: usize,
+    /// Bytes that are known to be of a group that was begun.
+    torn_bytes: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn of(segment: &'a [u8], at: usize, next: Seq, header: &Header) -> Self {
+        let bytes = &segment[at..];
+        let stale_end = usize::try_from(header.stale_end).unwrap_or(usize::MAX).min(segment.len());
+        let stale = stale_end.saturating_sub(at);
+        let written = stale + used_bytes(&bytes[stale..]);
+        let torn_bytes = match Frame::decode(bytes) {
+            _ if written > stale => written,
+            // No earlier use had this sequence.
+            Some(frame) if frame.first == next => frame.bytes().min(bytes.len()),
+            _ => 0,
+        };
+        Self { bytes, at, stale, written, torn_bytes }
+    }
+
+    /// Whether this use of the file has certainly written here.
+    fn is_written(&self) -> bool {
+        self.written > self.stale
+    }
 }
 
 fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header, JournalError> {
@@ -266,21 +303,25 @@ fn check_header(path: &Path, first: Seq, bytes: &[u8], id: &Id) -> Result<Header
     Ok(header)
 }
 
-/// Decides whether what follows the last whole group is a torn group or damage. `tail` ends with its last byte that
-/// is not zero.
-fn check_tail(path: &Path, at: usize, tail: &[u8], header: &Header, next: Seq, seed: u32) -> Result<(), JournalError> {
+/// Decides whether what follows the last whole group is a torn group, perhaps none, or damage.
+fn check_tail(path: &Path, rest: &Rest<'_>, header: &Header, next: Seq, seed: u32) -> Result<(), JournalError> {
+    let tail = &rest.bytes[..rest.written];
     let mut from = 1;
     while let Some(found) = tail.get(from..).and_then(find_group_magic) {
         let start = from + found;
-        if whole_group(&tail[start..], seed).is_some_and(|group| group.first > next) {
-            let reason = format!("no whole group with seq {next} here, but a later one at byte {}", at + start);
-            return Err(JournalError::damaged(path, at as u64, reason));
+        // What an earlier use left is passed over by its sequence, without a look at its checksum.
+        let found = &rest.bytes[start..];
+        let may_follow = Frame::decode(found).is_some_and(|frame| frame.may_follow(next, start));
+        if may_follow && whole_group(found, seed).is_some() {
+            let reason = format!("no whole group with seq {next} here, but a later one at byte {}", rest.at + start);
+            return Err(JournalError::damaged(path, rest.at as u64, reason));
         }
         from = start + 1;
     }
-    if tail.len() > header.frame_bytes_max as usize {
-        let reason = format!("bytes up to {} are written, further than one torn group reaches", at + tail.len());
-        return Err(JournalError::damaged(path, at as u64, reason));
+    if rest.is_written() && rest.written > header.frame_bytes_max as usize {
+        let end = rest.at + rest.written;
+        let reason = format!("bytes up to {end} are written, further than one torn group reaches");
+        return Err(JournalError::damaged(path, rest.at as u64, reason));
     }
     Ok(())
 }

@@ -1,28 +1,65 @@
 //! Files of the journal's directory: their names, how they are made so that a crash at any moment leaves either the
-//! old state or the new one, and how they are taken away.
+//! old state or the new one, and how they are used again or taken away.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::record::{Header, Id};
 use super::{JournalError, Seq};
 
-/// A segment prepared ahead: zeros only, without a header.
-pub(super) const SPARE_FILE: &str = "spare.tmp";
-/// A segment made when no spare was ready; not the spare's name, since both may be under way at once.
+/// A spare is named `spare-<number>.tmp`, without a number in older releases.
+const SPARE_PREFIX: &str = "spare";
+const SPARE_SUFFIX: &str = ".tmp";
+/// A segment made when no spare was ready; not a spare's name, since both may be under way at once.
 const INLINE_FILE: &str = "segment.tmp";
 const ID_FILE: &str = "id";
 const ID_NEW_FILE: &str = "id.tmp";
 const LOCK_FILE: &str = "lock";
 const SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
-/// Written at once while zeros are laid down: large enough for full speed, small enough to allocate without thought.
-const ZEROS_BYTES: usize = 1 << 20;
+/// Written and synced at once while zeros are laid down: large enough for full speed, small enough that a sync of the
+/// log, or of a database on the same disk, which comes in between does not wait for long.
+const ZEROS_BYTES: usize = 4 << 20;
 
 pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
     dir.join(format!("{first:020}{SUFFIX}"))
+}
+
+/// A file that is a segment, or is to become one and has a name that no open takes for one.
+#[derive(Debug)]
+pub(super) struct SegmentFile {
+    pub file: File,
+    pub path: PathBuf,
+    /// See [`Header::stale_end`].
+    pub stale_end: u64,
+}
+
+/// Where a segment is. Whoever is about to read it holds this, and a file that anybody holds is not used again.
+#[derive(Clone, Debug)]
+pub(super) struct SegmentPath(Arc<Path>);
+
+impl SegmentPath {
+    /// Whether somebody else holds it. Once the journal gives it to nobody any more, the answer only turns to no.
+    pub fn is_read(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
+
+impl From<PathBuf> for SegmentPath {
+    fn from(path: PathBuf) -> Self {
+        Self(path.into())
+    }
+}
+
+impl Deref for SegmentPath {
+    type Target = Path;
+    fn deref(&self) -> &Path {
+        &self.0
+    }
 }
 
 /// What the journal's directory holds.
@@ -41,7 +78,7 @@ pub(super) fn list(dir: &Path) -> Result<Listing, JournalError> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if let Some(first) = parse_name(name) {
             segments.push((first, path));
-        } else if [SPARE_FILE, INLINE_FILE, ID_NEW_FILE].contains(&name) {
+        } else if is_spare(name) || [INLINE_FILE, ID_NEW_FILE].contains(&name) {
             leftovers.push(path);
         } else if ![ID_FILE, LOCK_FILE].contains(&name) {
             tracing::warn!(file = %path.display(), "journal directory holds a file that is not the journal's");
@@ -118,32 +155,40 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Makes a file of zeros and syncs it. Zeros are really written: a sync into blocks that were only reserved has to
-/// record that they are in use now, which costs a second write each time.
-pub(super) fn create_zeroed(path: &Path, bytes: u64) -> io::Result<File> {
-    fail::fail_point!("journal_create_segment", |_| Err(io::ErrorKind::StorageFull.into()));
-    let made = write_zeros(path, bytes);
-    if made.is_err() {
-        // A half-made file on a full disk only makes it fuller; the next open would remove it anyway.
-        let _ = fs::remove_file(path);
-    }
-    made
+/// Makes a spare of zeros. They are really written: a sync into blocks that were only reserved has to record that they
+/// are in use now, which costs a second write each time.
+pub(super) fn create_spare(dir: &Path, number: u64, bytes: u64) -> io::Result<SegmentFile> {
+    create_zeroed(spare_path(dir, number), bytes)
+}
+
+/// Makes a spare of a segment nobody needs any more, so that no zeros have to be written.
+///
+/// IMPORTANT: that the segment lost its name is durable before anything is written into the file. Else a crash could
+/// leave a segment under its old name that holds something else.
+pub(super) fn recycle(dir: &Path, number: u64, segment: &Path, stale_end: u64) -> io::Result<SegmentFile> {
+    fail::fail_point!("journal_before_recycle", |_| Err(io::Error::other("injected")));
+    let file = OpenOptions::new().read(true).write(true).open(segment)?;
+    let path = spare_path(dir, number);
+    fs::rename(segment, &path)?;
+    fail::fail_point!("journal_recycle_renamed");
+    sync_dir(dir)?;
+    fail::fail_point!("journal_recycled");
+    Ok(SegmentFile { file, path, stale_end })
 }
 
 /// Makes a segment of its own without a spare.
-pub(super) fn create_inline(dir: &Path, bytes: u64, header: &Header) -> io::Result<(File, PathBuf)> {
-    let path = dir.join(INLINE_FILE);
-    let file = create_zeroed(&path, bytes)?;
-    let name = adopt(dir, &file, &path, header)?;
-    Ok((file, name))
+pub(super) fn create_inline(dir: &Path, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
+    adopt(dir, create_zeroed(dir.join(INLINE_FILE), bytes)?, header)
 }
 
-/// Turns a file of zeros into the segment that begins at the header's sequence.
+/// Turns a spare into the segment that begins at the header's sequence.
 ///
 /// IMPORTANT: the header is synced before the file gets its name, and the name is durable before any group is written.
-/// So a segment under its name always has a header, and one that is missing held nothing.
-pub(super) fn adopt(dir: &Path, file: &File, path: &Path, header: &Header) -> io::Result<PathBuf> {
-    file.write_all_at(&header.encode(), 0)?;
+/// So a segment under its name always has a header of its own, and one that is missing held nothing.
+pub(super) fn adopt(dir: &Path, spare: SegmentFile, header: &Header) -> io::Result<SegmentFile> {
+    let SegmentFile { file, path, stale_end } = spare;
+    file.write_all_at(&Header { stale_end, ..*header }.encode(), 0)?;
+    fail::fail_point!("journal_header_written");
     file.sync_data()?;
     fail::fail_point!("journal_adopt");
     let name = segment_path(dir, header.first);
@@ -151,18 +196,40 @@ pub(super) fn adopt(dir: &Path, file: &File, path: &Path, header: &Header) -> io
     fs::rename(path, &name)?;
     fail::fail_point!("journal_after_rename");
     sync_dir(dir)?;
-    Ok(name)
+    Ok(SegmentFile { file, path: name, stale_end })
 }
 
 /// Unlinks and makes it durable, so that segments vanish in order and a crash never leaves a hole.
 pub(super) fn remove(dir: &Path, path: &Path) -> io::Result<()> {
+    fail::fail_point!("journal_before_remove", |_| Err(io::Error::other("injected")));
     fs::remove_file(path)?;
+    fail::fail_point!("journal_removed");
     sync_dir(dir)
 }
 
 /// Whether waiting can help: the disk has no room now.
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+fn spare_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{SPARE_PREFIX}-{number}{SPARE_SUFFIX}"))
+}
+
+fn is_spare(name: &str) -> bool {
+    name.starts_with(SPARE_PREFIX) && name.ends_with(SPARE_SUFFIX)
+}
+
+fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
+    fail::fail_point!("journal_create_segment", |_| Err(io::ErrorKind::StorageFull.into()));
+    match write_zeros(&path, bytes) {
+        Ok(file) => Ok(SegmentFile { file, path, stale_end: 0 }),
+        Err(error) => {
+            // A half-made file on a full disk only makes it fuller; the next open would remove it anyway.
+            let _ = fs::remove_file(path);
+            Err(error)
+        }
+    }
 }
 
 fn write_zeros(path: &Path, bytes: u64) -> io::Result<File> {
@@ -172,6 +239,7 @@ fn write_zeros(path: &Path, bytes: u64) -> io::Result<File> {
     while left > 0 {
         let chunk = left.min(zeros.len() as u64) as usize;
         file.write_all(&zeros[..chunk])?;
+        file.sync_data()?;
         left -= chunk as u64;
     }
     file.sync_all()?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, frame_bytes_max};
-use super::segment::{self, DirLock};
+use super::segment::{self, DirLock, SegmentFile, SegmentPath};
 use super::{JournalError, Options, Refused, Seq};
 
 /// What a place that was given but not yet used counts against the journal's size: larger than nearly every record,
@@ -18,19 +18,34 @@ const PLACE_BYTES: u64 = 64 << 10;
 /// A segment nothing is written to any more.
 #[derive(Debug)]
 pub(super) struct Sealed {
-    pub path: PathBuf,
+    pub path: SegmentPath,
     pub first: Seq,
     pub last: Seq,
     pub bytes: u64,
+    /// Behind this are zeros: what [`Header::stale_end`] would be in the file's next use.
+    pub stale_end: u64,
 }
 
 /// The segment the writer writes to. `used` is where the next group begins.
 #[derive(Debug)]
 pub(super) struct Current {
-    pub path: PathBuf,
+    pub path: SegmentPath,
     pub first: Seq,
     pub bytes: u64,
     pub used: u64,
+    /// See [`Header::stale_end`].
+    pub stale_end: u64,
+}
+
+impl Current {
+    pub fn new(path: PathBuf, first: Seq, bytes: u64, stale_end: u64) -> Self {
+        Self { path: path.into(), first, bytes, used: HEADER_BYTES as u64, stale_end }
+    }
+
+    pub fn seal(self, last: Seq) -> Sealed {
+        let Self { path, first, bytes, used, stale_end } = self;
+        Sealed { path, first, last, bytes, stale_end: stale_end.max(used) }
+    }
 }
 
 #[derive(Debug)]
@@ -63,8 +78,10 @@ pub(super) struct Queue<T> {
 
 /// What the helper thread is asked to do.
 pub(super) enum Chore {
+    /// See to a spare, and to what is left of other chores.
     Prepare,
-    Remove(PathBuf),
+    /// Use the file of a released segment again, or unlink it.
+    Release(Sealed),
     Stop,
 }
 
@@ -87,7 +104,8 @@ pub(super) struct State<T> {
     pub queue: Mutex<Queue<T>>,
     pub wake: Condvar,
     pub segments: Mutex<Segments>,
-    pub spare: Mutex<Option<File>>,
+    /// The last is taken first: its pages are the likeliest to be in memory.
+    pub spares: Mutex<Vec<SegmentFile>>,
     chores: mpsc::Sender<Chore>,
     /// Places that are out (low half) and records queued or being written (high half), so that a place is taken with
     /// one atomic operation.
@@ -105,6 +123,8 @@ pub(super) struct State<T> {
 /// What the threads take over when they start.
 pub(super) struct Begun {
     pub file: File,
+    /// Of the first segment.
+    pub seed: u32,
     pub chores: mpsc::Receiver<Chore>,
 }
 
@@ -119,11 +139,11 @@ impl<T> State<T> {
         next: Seq,
         watermark: Seq,
     ) -> Result<(Self, Begun), JournalError> {
-        let header = Header { frame_bytes_max: frame_bytes_max(options.group_bytes_max), first: next, id };
+        let header = Header::new(frame_bytes_max(options.group_bytes_max), next, id);
         let bytes = options.segment_bytes;
-        let (file, path) =
+        let SegmentFile { file, path, stale_end } =
             segment::create_inline(&dir, bytes, &header).map_err(JournalError::io("create a segment in", &dir))?;
-        let current = Current { path, first: next, bytes, used: HEADER_BYTES as u64 };
+        let current = Current::new(path, next, bytes, stale_end);
         let (chores, chores_taken) = mpsc::channel();
         let state = Self {
             dir,
@@ -139,7 +159,7 @@ impl<T> State<T> {
             }),
             wake: Condvar::new(),
             segments: Mutex::new(Segments { sealed: sealed.into(), current, watermark }),
-            spare: Mutex::new(None),
+            spares: Mutex::new(Vec::new()),
             chores,
             counts: AtomicU64::new(0),
             queued_bytes: AtomicUsize::new(0),
@@ -151,7 +171,7 @@ impl<T> State<T> {
             records: AtomicU64::new(0),
         };
         state.release(watermark);
-        Ok((state, Begun { file, chores: chores_taken }))
+        Ok((state, Begun { file, seed: header.seed(), chores: chores_taken }))
     }
 
     /// Counts a place, or says why there is none.
@@ -233,7 +253,7 @@ impl<T> State<T> {
         let mut removed = false;
         while segments.sealed.front().is_some_and(|oldest| oldest.last <= segments.watermark) {
             if let Some(oldest) = segments.sealed.pop_front() {
-                self.want_chore(Chore::Remove(oldest.path));
+                self.want_chore(Chore::Release(oldest));
                 removed = true;
             }
         }
@@ -281,9 +301,10 @@ impl<T> State<T> {
         let _ = self.chores.send(chore);
     }
 
-    /// Room on the disk for one more segment within the limit.
-    pub fn may_prepare(&self) -> bool {
-        lock(&self.segments).live_bytes() + self.options.segment_bytes <= self.options.max_bytes
+    /// Whether the journal and so many spares are within the limit.
+    pub fn has_room_beside(&self, spares: usize) -> bool {
+        let spares = (spares as u64).saturating_mul(self.options.segment_bytes);
+        lock(&self.segments).live_bytes().saturating_add(spares) <= self.options.max_bytes
     }
 
     pub fn set_disk_full(&self, is_full: bool) {

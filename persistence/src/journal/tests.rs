@@ -13,6 +13,8 @@ mod damage;
 #[cfg(feature = "failpoints")]
 mod failures;
 mod mangled;
+mod recycled;
+mod version_1;
 
 const SMALL: Options = Options {
     segment_bytes: 512,
@@ -61,6 +63,11 @@ fn written(count: Seq) -> TempDir {
 
 fn segments(dir: &Path) -> Vec<PathBuf> {
     segment::list(dir).unwrap().segments.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The journal's files as segments to read.
+fn sources(dir: &Path) -> Vec<reader::Source> {
+    segment::list(dir).unwrap().segments.into_iter().map(|(first, path)| (first, path.into())).collect()
 }
 
 fn contents(recovered: &Recovered, from: Seq) -> Vec<(Seq, Vec<u8>)> {

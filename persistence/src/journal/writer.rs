@@ -1,19 +1,18 @@
 //! The one thread that writes: it gathers what is queued into a group, writes it at once, syncs once, and only then
-//! releases what waited. Beside it a helper thread does what takes long and is not urgent: it prepares the next
-//! segment and unlinks old ones.
+//! releases what waited.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, mpsc};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Seq;
-use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, crc_seed, frame_bytes_max};
-use super::segment;
-use super::state::{Chore, Current, Entry, Sealed, State, lock};
+use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, frame_bytes_max};
+use super::segment::{self, SegmentFile};
+use super::state::{Chore, Current, Entry, State, lock};
 
 /// How often a full disk is tried again: soon enough that nobody waits for it, seldom enough to cost nothing.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(200);
@@ -38,6 +37,7 @@ pub(super) struct Writer<T, F> {
     next: Seq,
     group: GroupBuffer,
     items: Vec<(Seq, T)>,
+    /// What the checksums of this segment's groups begin with.
     seed: u32,
     on_synced: F,
 }
@@ -49,9 +49,8 @@ enum Work {
 }
 
 impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
-    pub fn new(state: Arc<State<T>>, file: File, on_synced: F) -> Self {
+    pub fn new(state: Arc<State<T>>, file: File, seed: u32, on_synced: F) -> Self {
         let next = state.synced.load(Ordering::Acquire) + 1;
-        let seed = crc_seed(&state.id);
         let (backlog, group, items) = (VecDeque::new(), GroupBuffer::default(), Vec::new());
         Self { state, file, backlog, next, group, items, seed, on_synced }
     }
@@ -179,9 +178,8 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     /// Goes on in a new segment. A full disk is waited for: nothing was begun, so nothing is in doubt.
     fn begin_segment(&mut self, bytes: u64) -> Result<(), Failure> {
         let state = Arc::clone(&self.state);
-        let header =
-            Header { frame_bytes_max: frame_bytes_max(state.options.group_bytes_max), first: self.next, id: state.id };
-        let (file, path) = loop {
+        let header = Header::new(frame_bytes_max(state.options.group_bytes_max), self.next, state.id);
+        let SegmentFile { file, path, stale_end } = loop {
             match next_segment(&state, bytes, &header) {
                 Ok(made) => break made,
                 Err(error) if segment::is_full(&error) => self.wait_for_disk(&error)?,
@@ -190,17 +188,13 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         };
         state.set_disk_full(false);
         self.file = file;
-        let current = Current { path, first: self.next, bytes, used: HEADER_BYTES as u64 };
+        self.seed = header.seed();
+        let current = Current::new(path, self.next, bytes, stale_end);
         let mut segments = lock(&state.segments);
         let old = std::mem::replace(&mut segments.current, current);
         // An empty segment gave its name to the new one.
         if old.first < self.next {
-            segments.sealed.push_back(Sealed {
-                path: old.path,
-                first: old.first,
-                last: self.next - 1,
-                bytes: old.bytes,
-            });
+            segments.sealed.push_back(old.seal(self.next - 1));
         }
         state.remove_released(&mut segments);
         state.want_chore(Chore::Prepare);
@@ -230,40 +224,13 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 }
 
-/// The prepared segment when it fits, else one made now.
-fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<(File, std::path::PathBuf)> {
+/// A spare when it fits, else one made now.
+fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     if bytes == state.options.segment_bytes {
-        // IMPORTANT: held until the spare has its new name, or the helper would begin another one in the same file.
-        let mut spare = lock(&state.spare);
-        if let Some(file) = spare.take() {
-            let path = segment::adopt(&state.dir, &file, &state.dir.join(segment::SPARE_FILE), header)?;
-            return Ok((file, path));
+        let spare = lock(&state.spares).pop();
+        if let Some(spare) = spare {
+            return segment::adopt(&state.dir, spare, header);
         }
     }
     segment::create_inline(&state.dir, bytes, header)
-}
-
-/// The helper thread.
-pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
-    for chore in chores {
-        match chore {
-            Chore::Prepare => prepare_spare(state),
-            Chore::Remove(path) => {
-                if let Err(error) = segment::remove(&state.dir, &path) {
-                    tracing::error!(%error, file = %path.display(), "cannot remove a released journal segment");
-                }
-            }
-            Chore::Stop => return,
-        }
-    }
-}
-
-fn prepare_spare<T>(state: &State<T>) {
-    if lock(&state.spare).is_some() || !state.may_prepare() {
-        return;
-    }
-    match segment::create_zeroed(&state.dir.join(segment::SPARE_FILE), state.options.segment_bytes) {
-        Ok(file) => *lock(&state.spare) = Some(file),
-        Err(error) => tracing::warn!(%error, "cannot prepare the next journal segment ahead"),
-    }
 }

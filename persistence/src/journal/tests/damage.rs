@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::record::{FRAME_BYTES, HEADER_BYTES, RECORD_PREFIX_BYTES};
+use super::super::record::{FRAME_BYTES, HEADER_BYTES, HEADER_BYTES_MIN, RECORD_PREFIX_BYTES};
 use super::*;
 
 pub(super) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -24,7 +24,7 @@ fn group_bytes(seq: Seq) -> usize {
     FRAME_BYTES + RECORD_PREFIX_BYTES + record(seq).len()
 }
 
-fn assert_damaged(dir: &Path, file: &Path) -> u64 {
+pub(super) fn assert_damaged(dir: &Path, file: &Path) -> u64 {
     let error = open(dir, SMALL).expect_err("damage must be refused");
     let text = error.to_string();
     let JournalError::Damaged { file: named, offset, .. } = error else { panic!("{error}") };
@@ -105,6 +105,22 @@ fn a_flipped_byte_in_the_last_group_is_a_torn_tail() {
 }
 
 #[test]
+fn a_later_group_that_ends_with_zeros_proves_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    for record in [&[1; 10][..], &[2; 10], &[0; 10]] {
+        append_synced(&journal, &released, record);
+    }
+    journal.close().unwrap();
+    let file = segments(dir.path()).pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    let second = HEADER_BYTES + FRAME_BYTES + RECORD_PREFIX_BYTES + 10;
+    bytes[second + FRAME_BYTES + RECORD_PREFIX_BYTES] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    assert_eq!(assert_damaged(dir.path(), &file), second as u64);
+}
+
+#[test]
 fn bytes_further_than_a_torn_group_reaches_are_damage() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { segment_bytes: 20 << 20, max_bytes: 64 << 20, ..SMALL };
@@ -145,13 +161,14 @@ fn a_missing_id_is_refused() {
 
 #[test]
 fn a_segment_whose_creation_was_interrupted_is_removed() {
-    for bytes in [Vec::new(), vec![7; HEADER_BYTES - 1], vec![0; 512]] {
+    for bytes in [Vec::new(), vec![7; HEADER_BYTES_MIN - 1], vec![0; 512]] {
         let dir = written(20);
         let unfinished = segment::segment_path(dir.path(), 21);
         fs::write(&unfinished, bytes).unwrap();
-        fs::write(dir.path().join("spare.tmp"), b"half").unwrap();
+        let spares = ["spare.tmp", "spare-7.tmp"].map(|name| dir.path().join(name));
+        spares.iter().for_each(|spare| fs::write(spare, b"half").unwrap());
         let recovered = open(dir.path(), SMALL).unwrap();
         assert_eq!(contents(&recovered, 1), expected(1, 20));
-        assert!(!unfinished.exists() && !dir.path().join("spare.tmp").exists());
+        assert!(!unfinished.exists() && !spares.iter().any(|spare| spare.exists()));
     }
 }

@@ -87,22 +87,70 @@ fn a_process_killed_at_any_point_keeps_all_it_released() {
     if let Some(dir) = own_dir() {
         return append_until_killed(&dir);
     }
-    for point in
-        ["journal_before_write", "journal_before_sync", "journal_after_sync", "journal_after_rename", "journal_adopt"]
-    {
+    for point in [
+        "journal_before_write",
+        "journal_before_sync",
+        "journal_after_sync",
+        "journal_header_written",
+        "journal_adopt",
+        "journal_after_rename",
+        "journal_before_recycle",
+        "journal_recycle_renamed",
+        "journal_recycled",
+        "journal_before_remove",
+        "journal_removed",
+    ] {
         let dir = tempfile::tempdir().unwrap();
         for round in 1..6u64 {
             fs::write(dir.path().join("kill"), format!("{point} {}", round * 3)).unwrap();
             let journal = dir.path().join("journal");
             assert!(!in_own_process("a_process_killed_at_any_point_keeps_all_it_released", dir.path()));
-            let acknowledged: Seq = fs::read_to_string(dir.path().join("released")).unwrap().parse().unwrap();
+            let read = |name| -> Seq { fs::read_to_string(dir.path().join(name)).unwrap().parse().unwrap() };
+            let (acknowledged, watermark) = (read("released"), read("watermark"));
             let recovered = open(&journal, SMALL).unwrap();
-            let last = recovered.last().unwrap_or(0);
+            let (first, last) = (recovered.first().unwrap_or(1), recovered.last().unwrap_or(0));
             assert!(last >= acknowledged, "{point}: {last} of {acknowledged}");
-            assert!(contents(&recovered, 1) == expected(1, last), "{point}");
+            assert!(first <= watermark + 1, "{point}: {first} is above {watermark}");
+            assert!(contents(&recovered, first) == expected(first, last), "{point}");
         }
     }
 }
+
+/// A hole between two segments would look like damage.
+#[test]
+fn a_segment_that_cannot_be_taken_away_keeps_the_later_ones() {
+    let Some(dir) = own_dir() else {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(in_own_process("a_segment_that_cannot_be_taken_away_keeps_the_later_ones", dir.path()));
+        return;
+    };
+    let (journal, released) = start(&dir, &SMALL, 0);
+    for seq in 1..=60 {
+        append_synced(&journal, &released, &record(seq));
+    }
+    let all = segments(&dir);
+    assert!(all.len() > 5);
+    for point in ["journal_before_recycle", "journal_before_remove"] {
+        fail::cfg(point, "return").unwrap();
+    }
+    journal.release(60);
+    journal.close().unwrap();
+    drop(journal);
+    assert_eq!(segments(&dir), all);
+    for point in ["journal_before_recycle", "journal_before_remove"] {
+        fail::remove(point);
+    }
+    assert_eq!(contents(&open(&dir, SMALL).unwrap(), 1), expected(1, 60));
+    // Tried again with the next chore, and then the later ones follow.
+    fail::cfg("journal_before_recycle", "1*return->off").unwrap();
+    fail::cfg("journal_before_remove", "1*return->off").unwrap();
+    let (journal, _released) = start(&dir, &SMALL, 60);
+    journal.close().unwrap();
+    assert_eq!(segments(&dir).len(), 1);
+}
+
+/// How far behind the last synced record the database is, in records: several segments of them.
+const BEHIND: u64 = 50;
 
 /// Kills the process at the point and hit that the file `kill` names.
 fn append_until_killed(dir: &Path) {
@@ -117,16 +165,30 @@ fn append_until_killed(dir: &Path) {
         }
     })
     .unwrap();
-    let released = dir.join("released");
-    fs::write(&released, "0").unwrap();
-    let on_synced = move |items: &mut Vec<(Seq, u64)>| {
-        fs::write(&released, items.last().unwrap().0.to_string()).unwrap();
-    };
-    let journal = open(&dir.join("journal"), SMALL).unwrap().start(0, on_synced, |_| {}).unwrap();
+    note(dir, "released", 0);
+    let recovered = open(&dir.join("journal"), SMALL).unwrap();
+    let mut watermark = recovered.first().map_or(0, |first| first - 1);
+    note(dir, "watermark", watermark);
+    let noted = dir.to_owned();
+    let on_synced = move |items: &mut Vec<(Seq, u64)>| note(&noted, "released", items.last().unwrap().0);
+    let journal = recovered.start(watermark, on_synced, |_| {}).unwrap();
     loop {
         if let Ok(place) = journal.reserve() {
             let seq = journal.appended() + 1;
             place.append(record(seq), 0).unwrap();
         }
+        let flushed = journal.synced().saturating_sub(BEHIND);
+        if flushed >= watermark + BEHIND {
+            watermark = flushed;
+            note(dir, "watermark", watermark);
+            journal.release(watermark);
+        }
     }
+}
+
+/// Whole or not at all, since the process may be killed meanwhile.
+fn note(dir: &Path, name: &str, seq: Seq) {
+    let new = dir.join(format!("{name}.new"));
+    fs::write(&new, seq.to_string()).unwrap();
+    fs::rename(new, dir.join(name)).unwrap();
 }

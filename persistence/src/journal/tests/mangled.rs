@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 
 use super::super::reader::Records;
-use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, Id, crc_seed};
+use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, Id, Version};
 use super::damage::{restore, snapshot};
 use super::*;
 
@@ -43,16 +43,19 @@ enum Mangle {
         count: u32,
         first: Seq,
     },
-    /// Whole groups, rightly sealed, in a place that may not be theirs.
+    /// Whole groups, rightly sealed for a segment, in a place that may not be theirs.
     Group {
         at: Index,
+        segment: Seq,
         first: Seq,
         records: u64,
     },
     /// A whole header that says anything.
     Header {
+        is_version_1: bool,
         frame_bytes_max: u32,
         first: Seq,
+        stale_end: u64,
         is_ours: bool,
     },
     /// The bytes of another segment.
@@ -65,6 +68,10 @@ fn sizes() -> impl Strategy<Value = u32> {
 
 fn sequences() -> impl Strategy<Value = Seq> {
     prop_oneof![4 => 0..30u64, 1 => select(vec![u64::MAX, u64::MAX - 1, 1 << 63]), 1 => any::<u64>()]
+}
+
+fn ends() -> impl Strategy<Value = u64> {
+    prop_oneof![0..600u64, select(vec![u64::MAX, 1 << 32]), any::<u64>()]
 }
 
 fn mangle() -> impl Strategy<Value = Mangle> {
@@ -82,12 +89,21 @@ fn mangle() -> impl Strategy<Value = Mangle> {
             count,
             first
         }),
-        (any::<Index>(), sequences(), 1u64..4).prop_map(|(at, first, records)| Mangle::Group { at, first, records }),
-        (sizes(), sequences(), any::<bool>()).prop_map(|(frame_bytes_max, first, is_ours)| Mangle::Header {
-            frame_bytes_max,
+        (any::<Index>(), sequences(), sequences(), 1u64..4).prop_map(|(at, segment, first, records)| Mangle::Group {
+            at,
+            segment,
             first,
-            is_ours
+            records
         }),
+        (any::<bool>(), sizes(), sequences(), ends(), any::<bool>()).prop_map(
+            |(is_version_1, frame_bytes_max, first, stale_end, is_ours)| Mangle::Header {
+                is_version_1,
+                frame_bytes_max,
+                first,
+                stale_end,
+                is_ours
+            }
+        ),
         any::<Index>().prop_map(Mangle::Copy),
     ]
 }
@@ -122,16 +138,17 @@ impl Mangle {
                     [&GROUP_MAGIC[..], &length.to_le_bytes(), &[7; 4], &count.to_le_bytes(), &first.to_le_bytes()];
                 put(bytes, place(at, bytes), &frame.concat());
             }
-            Self::Group { at, first, records } => {
+            Self::Group { at, segment, first, records } => {
                 let mut group = GroupBuffer::default();
                 group.clear();
                 (0..*records).for_each(|number| group.push(&record(first.saturating_add(number))));
-                put(bytes, place(at, bytes), group.seal(*first, crc_seed(id)));
+                put(bytes, place(at, bytes), group.seal(*first, Header::new(0, *segment, *id).seed()));
             }
-            Self::Header { frame_bytes_max, first, is_ours } => {
+            Self::Header { is_version_1, frame_bytes_max, first, stale_end, is_ours } => {
+                let version = if *is_version_1 { Version::V1 } else { Version::V2 };
                 let id = if *is_ours { *id } else { Id::default() };
-                let header = Header { frame_bytes_max: *frame_bytes_max, first: *first, id };
-                put(bytes, 0, &header.encode());
+                let (frame_bytes_max, first, stale_end) = (*frame_bytes_max, *first, *stale_end);
+                put(bytes, 0, &Header { version, frame_bytes_max, first, id, stale_end }.encode());
             }
             Self::Copy(from) => bytes.clone_from(from.get(others)),
         }
@@ -146,6 +163,16 @@ fn put(bytes: &mut Vec<u8>, at: usize, new: &[u8]) {
 /// A journal's files, without those that are no part of the log.
 fn journal() -> (TempDir, Files, Id) {
     let dir = written(WRITTEN);
+    loaded(dir)
+}
+
+/// The same made of files that were used before.
+fn recycled_journal() -> (TempDir, Files, Id) {
+    let dir = recycled::written_again(WRITTEN);
+    loaded(dir)
+}
+
+fn loaded(dir: TempDir) -> (TempDir, Files, Id) {
     let mut files = snapshot(dir.path());
     files.retain(|path, _| path.extension().is_none_or(|extension| extension != "tmp"));
     let id = segment::read_id(dir.path()).unwrap().unwrap();
@@ -198,22 +225,23 @@ fn check_recovery(dir: &Path, files: &Files) {
 
 #[test]
 fn a_mangled_journal_recovers_a_prefix_or_names_the_damage() {
-    let (dir, files, id) = journal();
-    let segments = segments(dir.path());
-    let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
-    let before = memory_bytes_max();
-    runner()
-        .run(&vec((any::<Index>(), mangle()), 1..4), |mangles| {
-            let mut files = files.clone();
-            for (segment, mangle) in &mangles {
-                let bytes = files.get_mut(segment.get(&segments)).unwrap();
-                mangle.apply(bytes, &id, &others);
-            }
-            check_recovery(dir.path(), &files);
-            Ok(())
-        })
-        .unwrap();
-    assert_small(before);
+    for (dir, files, id) in [journal(), recycled_journal()] {
+        let segments = segments(dir.path());
+        let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
+        let before = memory_bytes_max();
+        runner()
+            .run(&vec((any::<Index>(), mangle()), 1..4), |mangles| {
+                let mut files = files.clone();
+                for (segment, mangle) in &mangles {
+                    let bytes = files.get_mut(segment.get(&segments)).unwrap();
+                    mangle.apply(bytes, &id, &others);
+                }
+                check_recovery(dir.path(), &files);
+                Ok(())
+            })
+            .unwrap();
+        assert_small(before);
+    }
 }
 
 #[test]
@@ -226,7 +254,7 @@ fn any_bytes_under_a_segments_name_recover_nothing_or_are_named_as_damage() {
         .run(&(bytes, sequences(), any::<bool>()), |(bytes, first, has_header)| {
             let first = first.max(1);
             let mut files = files.clone();
-            let header = Header { frame_bytes_max: 1 << 20, first, id }.encode();
+            let header = Header::new(1 << 20, first, id).encode();
             let bytes = if has_header { [&header[..], &bytes].concat() } else { bytes };
             files.insert(segment::segment_path(dir.path(), first), bytes);
             restore(dir.path(), &files);
@@ -242,10 +270,15 @@ fn any_bytes_under_a_segments_name_recover_nothing_or_are_named_as_damage() {
 
 #[test]
 fn a_reader_of_a_mangled_journal_yields_a_prefix_and_then_names_the_damage() {
-    let (dir, files, id) = journal();
+    for journal in [journal(), recycled_journal()] {
+        read_mangled(journal);
+    }
+}
+
+fn read_mangled((dir, files, id): (TempDir, Files, Id)) {
     let segments = segments(dir.path());
     let others: Vec<Vec<u8>> = segments.iter().map(|path| files[path].clone()).collect();
-    let sources = segment::list(dir.path()).unwrap().segments;
+    let sources = sources(dir.path());
     let before = memory_bytes_max();
     runner()
         .run(&(vec((any::<Index>(), mangle()), 1..4), 0..=WRITTEN + 1), |(mangles, from)| {
@@ -255,7 +288,7 @@ fn a_reader_of_a_mangled_journal_yields_a_prefix_and_then_names_the_damage() {
                 mangle.apply(files.get_mut(segment.get(&segments)).unwrap(), &id, &others);
             }
             restore(dir.path(), &files);
-            let mut records = Records::new(sources.clone(), from, WRITTEN, crc_seed(&id)).unwrap();
+            let mut records = Records::new(sources.clone(), from, WRITTEN, id).unwrap();
             let mut next = from.max(1);
             for read in records.by_ref() {
                 match read {
@@ -278,7 +311,7 @@ fn a_reader_of_a_mangled_journal_yields_a_prefix_and_then_names_the_damage() {
 #[test]
 fn a_group_that_promises_more_than_its_file_holds_costs_no_memory() {
     let (dir, files, id) = journal();
-    let sources = segment::list(dir.path()).unwrap().segments;
+    let sources = sources(dir.path());
     let path = &segments(dir.path())[0];
     let before = memory_bytes_max();
     for length in [1 << 20, u32::MAX >> 1, u32::MAX - FRAME_BYTES as u32, u32::MAX] {
@@ -286,7 +319,7 @@ fn a_group_that_promises_more_than_its_file_holds_costs_no_memory() {
         files.get_mut(path).unwrap()[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&length.to_le_bytes());
         check_recovery(dir.path(), &files);
         restore(dir.path(), &files);
-        let read: Vec<_> = Records::new(sources.clone(), 1, WRITTEN, crc_seed(&id)).unwrap().collect();
+        let read: Vec<_> = Records::new(sources.clone(), 1, WRITTEN, id).unwrap().collect();
         assert!(matches!(&read[..], [Err(JournalError::Damaged { offset, .. })] if *offset == HEADER_BYTES as u64));
     }
     assert_small(before);

@@ -1,0 +1,370 @@
+//! Segments in files that were segments before: what the earlier use left is never read, never passes for damage, and
+//! never hides it.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use super::super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, whole_group};
+use super::damage::{assert_damaged, restore, snapshot};
+use super::*;
+
+const SEGMENT: usize = 512;
+/// What a disk writes whole; a real one has no smaller ones than a segment of these tests.
+const SECTOR: usize = 64;
+const GROUP_BYTES_MAX: u32 = 1 << 20;
+
+/// What an earlier use left in a file: groups of records before `first`, from wherever the file is looked at.
+fn stale(id: &record::Id, first: Seq) -> Vec<u8> {
+    let earlier = first.saturating_sub(30);
+    let header = Header::new(GROUP_BYTES_MAX, earlier, *id);
+    let mut bytes = header.encode();
+    for seq in (earlier..first).cycle() {
+        bytes.extend(group(&header, seq, &[record(seq)]));
+        if bytes.len() >= SEGMENT {
+            break;
+        }
+    }
+    bytes.truncate(SEGMENT);
+    bytes
+}
+
+fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
+    let mut group = GroupBuffer::default();
+    group.clear();
+    records.iter().for_each(|record| group.push(record));
+    group.seal(first, header.seed()).to_vec()
+}
+
+/// Where the groups of a segment end.
+fn end_of_groups(bytes: &[u8]) -> usize {
+    let header = Header::decode(bytes).unwrap();
+    let mut at = header.bytes();
+    while let Some(group) = whole_group(&bytes[at..], header.seed()) {
+        at += group.bytes();
+    }
+    at
+}
+
+/// As [`written`], in files that were used before.
+pub(super) fn written_again(count: Seq) -> TempDir {
+    let dir = written(count);
+    let id = segment::read_id(dir.path()).unwrap().unwrap();
+    for (first, path) in segment::list(dir.path()).unwrap().segments {
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), SEGMENT);
+        let header = Header { stale_end: SEGMENT as u64, ..Header::decode(&bytes).unwrap() };
+        let end = end_of_groups(&bytes);
+        let all = [&header.encode()[..], &bytes[HEADER_BYTES..end], &stale(&id, first)[end..]].concat();
+        fs::write(path, all).unwrap();
+    }
+    dir
+}
+
+fn last_group_bytes(count: Seq) -> usize {
+    FRAME_BYTES + RECORD_PREFIX_BYTES + record(count).len()
+}
+
+/// The last segment of [`written_again`], where its last group begins and ends, and what stood there before.
+fn last_of(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<usize>, Vec<u8>) {
+    let (first, path) = segment::list(dir).unwrap().segments.pop().unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let end = end_of_groups(&bytes);
+    let stale = stale(&segment::read_id(dir).unwrap().unwrap(), first);
+    (path, bytes, end - last_group_bytes(count)..end, stale)
+}
+
+/// Names and sizes; what vanishes meanwhile is left out.
+fn files_in(dir: &Path) -> Vec<(String, u64)> {
+    let size = |entry: &fs::DirEntry| entry.metadata().map(|metadata| metadata.len());
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+    entries.filter_map(|entry| Some((entry.file_name().into_string().unwrap(), size(&entry).ok()?))).collect()
+}
+
+fn spares_in(dir: &Path) -> usize {
+    files_in(dir).iter().filter(|(name, _)| name.ends_with(".tmp")).count()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn released_segments_become_the_next_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    let mut inodes = BTreeSet::new();
+    let mut begun = 0;
+    for seq in 1..=400 {
+        append_synced(&journal, &released, &record(seq));
+        let current = segments(dir.path()).pop().unwrap();
+        begun += usize::from(inodes.insert((fs::metadata(&current).unwrap().ino(), current)));
+        if journal.stats().segments > 1 {
+            journal.release(seq - 1);
+            wait_until("the helper has done its chores", || {
+                segments(dir.path()).len() == 1 && spares_in(dir.path()) == 2
+            });
+        }
+    }
+    let distinct: BTreeSet<u64> = inodes.iter().map(|(inode, _)| *inode).collect();
+    assert!(begun > 30, "{begun} segments");
+    assert!(distinct.len() <= 4, "{} files for {begun} segments", distinct.len());
+    let (first, path) = segment::list(dir.path()).unwrap().segments.pop().unwrap();
+    assert!(Header::decode(&fs::read(path).unwrap()).unwrap().stale_end > HEADER_BYTES as u64);
+    journal.close().unwrap();
+    drop(journal);
+    let recovered = open(dir.path(), SMALL).unwrap();
+    assert_eq!((recovered.first(), recovered.cut()), (Some(first), None));
+    assert_eq!(contents(&recovered, first), expected(first, 400));
+    assert_eq!(spares_in(dir.path()), 0);
+}
+
+#[test]
+fn a_journal_that_shrinks_gives_the_disk_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    for seq in 1..=100 {
+        append_synced(&journal, &released, &record(seq));
+    }
+    assert!(segments(dir.path()).len() > 8);
+    journal.release(100);
+    journal.close().unwrap();
+    assert_eq!((segments(dir.path()).len(), spares_in(dir.path())), (1, 2));
+}
+
+#[test]
+fn spares_count_against_the_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 3 * 512, ..SMALL };
+    let (journal, released) = start(dir.path(), &options, 0);
+    let on_disk =
+        || files_in(dir.path()).iter().map(|(name, bytes)| if name == "id" { 0 } else { *bytes }).sum::<u64>();
+    for round in 0..10 {
+        while let Ok(place) = journal.reserve() {
+            place.append(vec![7; 20], 0).unwrap();
+        }
+        let last = journal.appended();
+        while released.recv().unwrap().0 < last {}
+        journal.release(last);
+        wait_until_accepted(&journal);
+        wait_until("what is released is given back", || on_disk() <= options.max_bytes);
+        if round == 5 {
+            // Takes the room of the spares.
+            let large = append_synced(&journal, &released, &[7; 1100]);
+            wait_until("the spares make room", || spares_in(dir.path()) == 0);
+            journal.release(large);
+            wait_until_accepted(&journal);
+        }
+    }
+    journal.close().unwrap();
+    assert!(on_disk() <= options.max_bytes);
+}
+
+#[test]
+fn a_segment_that_is_read_is_not_used_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    for seq in 1..=60 {
+        append_synced(&journal, &released, &record(seq));
+    }
+    let mut reader = journal.read_from(1).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap(), (1, record(1)));
+    let read_first = segments(dir.path())[0].clone();
+    let here = fs::read(&read_first).unwrap();
+    let held = fs::File::open(&read_first).unwrap();
+    let second = segments(dir.path())[1].clone();
+    journal.release(60);
+    wait_until("the first ones are gone", || !read_first.exists() && !second.exists());
+    for seq in 61..=200 {
+        append_synced(&journal, &released, &record(seq));
+        journal.release(seq);
+    }
+    journal.close().unwrap();
+    let mut now = Vec::new();
+    std::io::Read::read_to_end(&mut &held, &mut now).unwrap();
+    assert!(now == here, "a file that was being read was written into");
+    // What was open is read to its end; the next one has lost its name.
+    let mut next = 2;
+    let end = loop {
+        match reader.next().unwrap() {
+            Ok(read) => assert_eq!(read, (next, record(next))),
+            Err(error) => break error,
+        }
+        next += 1;
+    };
+    assert!(matches!(end, JournalError::Io { action: "open", .. }), "{end}");
+    assert!(next > 2);
+}
+
+#[test]
+fn what_an_earlier_use_left_is_no_record_and_no_damage() {
+    let dir = written_again(20);
+    let recovered = open(dir.path(), SMALL).unwrap();
+    assert_eq!((recovered.last(), recovered.cut()), (Some(20), None));
+    assert_eq!(contents(&recovered, 1), expected(1, 20));
+    let last = segments(dir.path()).pop().unwrap();
+    let bytes = fs::read(&last).unwrap();
+    assert_eq!(bytes.len(), end_of_groups(&bytes), "what is stale is cut with the tail");
+}
+
+#[test]
+fn a_group_cut_at_any_byte_recovers_the_prefix() {
+    let dir = written_again(20);
+    let files = snapshot(dir.path());
+    let (last, bytes, group, stale) = last_of(dir.path(), 20);
+    for cut in group.clone() {
+        restore(dir.path(), &files);
+        fs::write(&last, [&bytes[..cut], &stale[cut..]].concat()).unwrap();
+        let recovered = open(dir.path(), SMALL).unwrap();
+        assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
+        // The frame tells; without it nothing does.
+        match recovered.cut() {
+            Some(torn) => assert_eq!((&torn.file, torn.offset), (&last, group.start as u64)),
+            None => assert!(cut < group.start + FRAME_BYTES, "cut at {cut}"),
+        }
+        drop(recovered);
+        let (journal, released) = start(dir.path(), &SMALL, 0);
+        assert_eq!(append_synced(&journal, &released, &record(20)), 20);
+        journal.close().unwrap();
+        drop(journal);
+        assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 20));
+    }
+}
+
+/// Before a sync returns the sectors of a group may reach the disk in any order.
+#[test]
+fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, released) = start(dir.path(), &SMALL, 0);
+    append_synced(&journal, &released, &record(1));
+    journal.close().unwrap();
+    drop(journal);
+    let id = segment::read_id(dir.path()).unwrap().unwrap();
+    let (first, path) = segment::list(dir.path()).unwrap().segments.pop().unwrap();
+    let header = Header { stale_end: SEGMENT as u64, ..Header::new(GROUP_BYTES_MAX, first, id) };
+    let head = [header.encode(), group(&header, 1, &[record(1)])].concat();
+    let torn = group(&header, 2, &(2..=9).map(record).collect::<Vec<_>>());
+    let end = head.len() + torn.len();
+    assert!(end < SEGMENT);
+    // Records of the same length as these, and groups in the same places: the likeliest to pass for them.
+    let earlier = Header::new(GROUP_BYTES_MAX, 0, id);
+    let alike = group(&earlier, 0, &(2..=9).map(record).collect::<Vec<_>>());
+    for stale in [stale(&id, first), [&head[..], &alike, &stale(&id, first)[end..]].concat()] {
+        let before = [&head[..], &stale[head.len()..]].concat();
+        let after = [&head[..], &torn, &stale[end..]].concat();
+        let sectors: Vec<usize> = (head.len() / SECTOR..end.div_ceil(SECTOR)).collect();
+        for written in 0..1u32 << sectors.len() {
+            let mut bytes = before.clone();
+            for (number, sector) in sectors.iter().enumerate().filter(|(number, _)| written >> number & 1 == 1) {
+                let place = sector * SECTOR..(sector + 1) * SECTOR;
+                bytes[place.clone()].copy_from_slice(&after[place]);
+                assert!(number < 32);
+            }
+            // All that matters may be there although some sectors are not: they held the same.
+            let last = if bytes[..end] == after[..end] { 9 } else { 1 };
+            fs::write(&path, bytes).unwrap();
+            let recovered = open(dir.path(), SMALL).unwrap();
+            assert_eq!(contents(&recovered, 1), expected(1, last), "sectors {written:b}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_byte_of_a_record_is_refused_and_one_of_an_earlier_use_is_nothing() {
+    let dir = written_again(20);
+    let files = snapshot(dir.path());
+    let all = segments(dir.path());
+    assert!(all.len() > 2);
+    let (last, _, last_group, _) = last_of(dir.path(), 20);
+    for file in &all {
+        let whole = &files[file];
+        let end = end_of_groups(whole);
+        for offset in 0..whole.len() {
+            restore(dir.path(), &files);
+            let mut bytes = whole.clone();
+            bytes[offset] ^= 0x10;
+            fs::write(file, &bytes).unwrap();
+            if offset >= end {
+                assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 20), "{offset}");
+            } else if *file == last && last_group.contains(&offset) {
+                assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 19), "{offset}");
+            } else {
+                assert!(assert_damaged(dir.path(), file) <= offset as u64);
+                assert!(fs::read(file).unwrap() == bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
+    let dir = written_again(20);
+    let files = snapshot(dir.path());
+    let all = segments(dir.path());
+    for file in [&all[0], all.last().unwrap()] {
+        let mut bytes = files[file].clone();
+        let header = Header::decode(&bytes).unwrap();
+        let end = end_of_groups(&bytes);
+        // The earlier use ended a little behind this one's groups.
+        let stale_end = end + 3;
+        let header = Header { stale_end: stale_end as u64, frame_bytes_max: 40, ..header };
+        bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
+        bytes[stale_end..].fill(0);
+        restore(dir.path(), &files);
+        fs::write(file, &bytes).unwrap();
+        assert_eq!(contents(&open(dir.path(), SMALL).unwrap(), 1), expected(1, 20));
+        *bytes.last_mut().unwrap() = 1;
+        restore(dir.path(), &files);
+        fs::write(file, &bytes).unwrap();
+        assert_eq!(assert_damaged(dir.path(), file), end as u64);
+    }
+}
+
+/// The group that follows proves that the lost one was synced, wherever stale ones stand beside it.
+#[test]
+fn a_lost_group_before_a_later_one_is_damage() {
+    let dir = written_again(20);
+    let (last, whole, group, stale) = last_of(dir.path(), 20);
+    let before = group.start - last_group_bytes(19);
+    for lost in [&stale[before..group.start], &vec![0; group.start - before]] {
+        let mut bytes = whole.clone();
+        bytes[before..group.start].copy_from_slice(lost);
+        fs::write(&last, &bytes).unwrap();
+        assert_eq!(assert_damaged(dir.path(), &last), before as u64);
+        assert!(fs::read(&last).unwrap() == bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn releasing_while_appending_keeps_every_record_that_is_not_released(
+        runs in prop::collection::vec((512u64..2048, prop::collection::vec((0usize..700, 0u64..40), 1..80)), 1..5),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut all: Vec<(Seq, Vec<u8>)> = Vec::new();
+        let mut watermark = 0;
+        for (segment_bytes, steps) in runs {
+            let options = Options { segment_bytes, ..SMALL };
+            let (journal, released) = start(dir.path(), &options, watermark);
+            for (size, behind) in steps {
+                let bytes: Vec<u8> = (0..size).map(|at| (at + all.len()) as u8).collect();
+                all.push((append_synced(&journal, &released, &bytes), bytes));
+                watermark = watermark.max((all.len() as u64).saturating_sub(behind));
+                journal.release(watermark);
+            }
+            journal.close().unwrap();
+            drop(journal);
+            prop_assert!(spares_in(dir.path()) <= 2);
+            let recovered = open(dir.path(), options).unwrap();
+            let first = recovered.first().unwrap_or(all.len() as u64 + 1);
+            prop_assert!(first <= watermark + 1);
+            prop_assert!(contents(&recovered, first) == all[first as usize - 1..]);
+            prop_assert_eq!(recovered.cut(), None);
+        }
+    }
+}
