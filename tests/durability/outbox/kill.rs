@@ -21,7 +21,7 @@ const AT_ONCE: usize = 50;
 const KILLED_AT: [usize; 3] = [1, 2_500, 6_000];
 
 /// What a kill may double: calls under way at once, and messages the disk is to know of next.
-const DOUBLED_MAX: usize = 64 + 64;
+const DOUBLED_MAX: usize = 64 + 256;
 
 /// Longest the whole outbox may take, on a machine that does other things as well.
 const DRAIN_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(240);

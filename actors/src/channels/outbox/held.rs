@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 
 use super::Outgoing;
 
-/// Messages read from the tables at a time. By so many of the largest, some 16 MiB, memory may be exceeded.
-const READ_MAX: usize = 250;
+/// Messages read from the tables at a time. By so many of the largest, some 32 MiB, memory may be exceeded.
+const READ_MAX: usize = 500;
 
 /// What waits for one channel's provider.
 pub(crate) struct Outbox {

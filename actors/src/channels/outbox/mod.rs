@@ -57,9 +57,10 @@ pub struct SendingOptions {
     /// takes most of a second.
     pub in_flight_max: usize,
     /// Messages of one channel that the provider has, and that the disk is to know of next. Together with the calls
-    /// under way they are what a kill may double. Default 64.
+    /// under way they are what a kill may double. Default 256: a disk that takes 10 ms for a sync holds up nobody below
+    /// 20,000 messages a second, and at the usual pace there is hardly ever more than one.
     pub unnoted_max: usize,
-    /// Messages of one channel in memory; the others wait in the tables. Default 1,000.
+    /// Messages of one channel in memory; the others wait in the tables. Default 2,000.
     pub held_max: usize,
     /// Bytes of their texts. Default 4 MiB.
     pub held_bytes_max: usize,
@@ -78,8 +79,8 @@ impl Default for SendingOptions {
             recipient_interval: Duration::from_secs(6),
             recipient_burst: 45,
             in_flight_max: 64,
-            unnoted_max: 64,
-            held_max: 1000,
+            unnoted_max: 256,
+            held_max: 2000,
             held_bytes_max: 4 << 20,
             retry_pause_min: Duration::from_secs(1),
             retry_pause_max: Duration::from_secs(60),
