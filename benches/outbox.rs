@@ -4,11 +4,12 @@
 //! `cargo bench --bench outbox`; `HOTLINE_BENCH_MESSAGES` makes a round smaller.
 //!
 //! A round fills the outboxes while the channels are disconnected, connects them, and ends when the provider, a server
-//! on a thread of its own that takes everything, has the last message. Meanwhile each hand-over is journaled by its
-//! ticket's actor and the persister writes it to PostgreSQL; messages beyond those that fit into memory are read from
-//! the tables. The bare loop posts as many bodies of the same shape to the same server with as many calls in flight,
-//! and does nothing with the answers but read them. Both take turns. Pacing is off. The journal lies in the temporary
-//! directory, so `TMPDIR` chooses the disk.
+//! on a thread of its own that takes everything, has the last message. Meanwhile each hand-over is journaled and the
+//! persister writes it to PostgreSQL; messages beyond those that fit into memory are read from the tables. The bare loop
+//! posts as many bodies of the same shape to the same server with as many calls in flight, and does nothing with the
+//! answers but read them. Both take turns, and both have one thread for their HTTP client: here the main thread, there
+//! the couriers' own, as in the service. Pacing is off. The journal lies in the temporary directory, so `TMPDIR` chooses
+//! the disk.
 //!
 //! Aim: at least 0.6 of the bare loop.
 

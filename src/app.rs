@@ -209,7 +209,9 @@ impl Service {
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
         let graph = Graph::new(&settings.provider)?;
-        engine.start_sending(Arc::new(Providers::new(graph.clone(), Arc::new(media.clone())))).await?;
+        // What is sent goes over connections of its own: they belong to the thread that opened them.
+        let sending = Graph::new(&settings.provider)?;
+        engine.start_sending(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         let hooks = Hooks::new(Downloads::new(engine.clone(), graph.clone(), media.clone()));
         let app = Data::new(App {
             engine,

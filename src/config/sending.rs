@@ -37,7 +37,8 @@ pub struct SendingArgs {
     #[arg(long, env = "HOTLINE_RECIPIENT_BURST", default_value_t = 45, value_name = "MESSAGES",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub recipient_burst: u32,
-    /// Sends of one channel that are under way at once: so many may arrive twice if the service is killed
+    /// Calls of one channel that are under way at once: those, and 256 that are just being noted, may arrive twice if
+    /// the service is killed
     #[arg(long, env = "HOTLINE_SENDS_IN_FLIGHT_MAX", default_value_t = 64, value_name = "MESSAGES",
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub sends_in_flight_max: u32,

@@ -20,6 +20,7 @@
 
 mod call;
 mod downloads;
+mod figures;
 mod guard;
 mod intake;
 mod numbers;
@@ -38,6 +39,7 @@ use serde_json::{Value, json};
 
 use self::call::Call;
 pub use self::downloads::Downloads;
+pub use self::figures::HookFigures;
 use self::guard::{CALL_BYTES_MAX, Guard};
 use self::intake::{Tally, take};
 use crate::app::App;
@@ -52,6 +54,8 @@ const CHALLENGE_BYTES_MAX: usize = 1024;
 /// What the calls share.
 pub struct Hooks {
     guard: Guard,
+    /// What was told.
+    pub figures: HookFigures,
     /// Files that are fetched from the providers.
     pub downloads: Downloads,
 }
@@ -59,7 +63,7 @@ pub struct Hooks {
 impl Hooks {
     /// With files fetched so.
     pub fn new(downloads: Downloads) -> Self {
-        Self { guard: Guard::default(), downloads }
+        Self { guard: Guard::default(), figures: HookFigures::default(), downloads }
     }
 }
 
@@ -99,8 +103,17 @@ pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse
 
 /// `POST /hooks/{publicKey}`: the provider tells what happened.
 pub async fn receive(request: HttpRequest, app: Data<App>, payload: web::Payload) -> Answer<HttpResponse> {
-    let address = caller(&request, &app);
-    let channel = channel(&request, &app, address)?;
+    let outcome = carry_out(&request, &app, payload).await;
+    match &outcome {
+        Ok(tally) => app.hooks.figures.told(tally),
+        Err(_) => app.hooks.figures.refused(),
+    }
+    outcome.map(answer)
+}
+
+async fn carry_out(request: &HttpRequest, app: &Data<App>, payload: web::Payload) -> Answer<Tally> {
+    let address = caller(request, app);
+    let channel = channel(request, app, address)?;
     let key = (channel.company_id, channel.id);
     app.hooks.guard.check(address, Some(key))?;
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
@@ -122,8 +135,7 @@ pub async fn receive(request: HttpRequest, app: Data<App>, payload: web::Payload
         drop(bytes);
         take(&carrying_out, &channel, call).await
     });
-    let tally = carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?;
-    Ok(answer(tally))
+    Ok(carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }
 
 fn answer(tally: Tally) -> HttpResponse {

@@ -74,6 +74,8 @@ impl Collector for Sample {
         self.requests(&mut page)?;
         self.actors(&mut page)?;
         self.sockets(&mut page)?;
+        self.sending(&mut page)?;
+        self.hooks(&mut page)?;
         if let Some(stats) = self.app.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
@@ -129,6 +131,33 @@ impl Sample {
         page.gauge("sessions_watching", "Visitor sessions that have one", count(self.app.engine.watching()))?;
         page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
         page.counter("socket_cuts_total", "Sockets cut off because they read too slowly", sockets.cut())
+    }
+
+    fn sending(&self, page: &mut Page<'_>) -> fmt::Result {
+        let sending = self.app.engine.sending_figures();
+        let mut lines = page.gauges("outbox_messages", "Messages in memory on their way to providers")?;
+        for (state, messages) in
+            [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.noting)]
+        {
+            lines.value([("state", state)], count(messages))?;
+        }
+        let mut lines = page.gauges("outbox_channels", "Channels whose messages wait for more than their turn")?;
+        for (state, channels) in [("behind", sending.channels_behind), ("held", sending.channels_held)] {
+            lines.value([("state", state)], count(channels))?;
+        }
+        let mut lines = page.counters("outbox_attempts_total", "Attempts to hand a message over, by how they ended")?;
+        for attempted in &sending.attempts {
+            lines.value([("end", attempted.end)], attempted.count)?;
+        }
+        page.counter("outbox_given_up_total", "Messages that were too old to be tried again", sending.given_up)
+    }
+
+    fn hooks(&self, page: &mut Page<'_>) -> fmt::Result {
+        let mut lines = page.counters("hook_notices_total", "What providers have told, by what became of it")?;
+        for (end, notices) in self.app.hooks.figures.notices() {
+            lines.value([("end", end)], notices)?;
+        }
+        Ok(())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! Calls of the Graph API: the address, the token, the answer, the error.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_actors::channels::Account;
@@ -7,7 +8,8 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::multipart::Form;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ProviderOptions;
@@ -32,8 +34,8 @@ const TEMPLATE_PAGES_MAX: usize = 24;
 #[derive(Clone)]
 pub struct Graph {
     client: Client,
-    url: String,
-    version: String,
+    url: Arc<str>,
+    version: Arc<str>,
 }
 
 /// Why a call did not bring what was asked for.
@@ -89,15 +91,20 @@ impl Graph {
             // A token is shown to the address that was named, and to no other.
             .redirect(Policy::none())
             .build()?;
-        let url = options.url.trim_end_matches('/').to_owned();
-        Ok(Self { client, url, version: options.version.clone() })
+        let url = options.url.trim_end_matches('/').into();
+        Ok(Self { client, url, version: options.version.as_str().into() })
     }
 
     /// Posts JSON to an edge of the account. None: it succeeded, and the answer cannot be read.
     ///
     /// # Errors
     /// Why it did not succeed.
-    pub async fn post(&self, account: &Account, edge: &str, body: &Value) -> Result<Option<Value>, GraphError> {
+    pub async fn post<A: DeserializeOwned>(
+        &self,
+        account: &Account,
+        edge: &str,
+        body: &impl Serialize,
+    ) -> Result<Option<A>, GraphError> {
         let url = self.address(account, &format!("{}/{edge}", account.id));
         read(self.request(Method::POST, account, &url).json(body)).await
     }
@@ -177,7 +184,7 @@ fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-async fn read(request: RequestBuilder) -> Result<Option<Value>, GraphError> {
+async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>, GraphError> {
     let response = request.send().await.map_err(unreachable)?;
     if !response.status().is_success() {
         return Err(refused(response).await);

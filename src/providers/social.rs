@@ -6,6 +6,7 @@ use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageType;
 use reqwest::multipart::Form;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::graph::Graph;
@@ -22,7 +23,8 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
     let content = match message.kind {
         MessageType::Text => json!({"text": body.unwrap_or_default()}),
         MessageType::Media => {
-            let uploaded = upload(graph, uploads, delivery).await?;
+            // Apart, so that a text does not carry the room a file needs.
+            let uploaded = Box::pin(upload(graph, uploads, delivery)).await?;
             let payload = json!({"attachment_id": uploaded.id});
             json!({"attachment": {"type": kind_of(&uploaded.mime_type), "payload": payload}})
         }
@@ -35,11 +37,12 @@ pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) 
             return Err(unsupported("this type of message does not exist on the channel"));
         }
     };
-    let answer = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
+    let answer: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
     if message.kind == MessageType::Media {
         // A file has no caption here: what was written with it follows, and is not tried again for itself.
         if let Some(body) = body {
-            let _ = graph.post(&delivery.account, "messages", &envelope(delivery, json!({"text": body}))).await;
+            let caption = envelope(delivery, json!({"text": body}));
+            let _: Result<Option<IgnoredAny>, _> = graph.post(&delivery.account, "messages", &caption).await;
         }
         uploads.forget(message);
     }

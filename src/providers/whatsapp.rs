@@ -4,7 +4,9 @@
 use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::messages::{MessageRow, MessageType};
 use reqwest::multipart::Form;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::graph::Graph;
 use super::media::{Uploaded, Uploads};
@@ -15,59 +17,105 @@ const PRODUCT: &str = "whatsapp";
 pub(super) async fn send(graph: &Graph, uploads: &Uploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
     let Delivery { account, to, message } = delivery;
     let uploaded = match message.kind {
-        MessageType::Media => Some(upload(graph, uploads, delivery).await?),
+        // Apart, so that a text does not carry the room a file needs.
+        MessageType::Media => Some(Box::pin(upload(graph, uploads, delivery)).await?),
         _ => None,
     };
-    let content = content(message, uploaded.as_ref())?;
-    let answer = graph.post(account, "messages", &envelope(to, message, content)).await?;
+    let envelope = Envelope::of(to, message, Content::of(message, uploaded.as_ref())?);
+    let answer: Option<Taken> = graph.post(account, "messages", &envelope).await?;
     if let Some(uploaded) = uploaded {
         // A sound has no caption: what was written with it follows, and is not tried again for itself.
         if let Some(body) = message.body.as_deref().filter(|_| !has_caption(kind_of(&uploaded.mime_type))) {
-            let _ = graph.post(account, "messages", &envelope(to, message, text(body))).await;
+            let caption = Envelope::of(to, message, Content::Text { text: Text { body } });
+            let _: Result<Option<IgnoredAny>, _> = graph.post(account, "messages", &caption).await;
         }
         uploads.forget(message);
     }
-    let id = answer.and_then(|answer| answer["messages"][0]["id"].as_str().map(str::to_owned));
-    Ok(Accepted { provider_message_id: id })
+    let named = answer.and_then(|answer| answer.messages.into_iter().next());
+    Ok(Accepted { provider_message_id: named.map(|message| message.id) })
 }
 
 /// What every message has. The API knows no idempotency key; what it is given under `biz_opaque_callback_data` comes
 /// back with each of the message's statuses, which finds the message should its id have been lost.
-fn envelope(to: &str, message: &MessageRow, content: Value) -> Value {
-    let mut body = json!({
-        "messaging_product": PRODUCT,
-        "recipient_type": "individual",
-        "to": to,
-        "biz_opaque_callback_data": message.id.to_string(),
-    });
-    if let (Value::Object(body), Value::Object(content)) = (&mut body, content) {
-        body.extend(content);
-    }
-    body
+#[derive(Serialize)]
+struct Envelope<'a> {
+    messaging_product: &'static str,
+    recipient_type: &'static str,
+    to: &'a str,
+    biz_opaque_callback_data: String,
+    #[serde(flatten)]
+    content: Content<'a>,
 }
 
-fn content(message: &MessageRow, uploaded: Option<&Uploaded>) -> Result<Value, SendFailure> {
-    match (message.kind, uploaded) {
-        (MessageType::Text, _) => Ok(text(message.body.as_deref().unwrap_or_default())),
-        (MessageType::Template, _) => Ok(json!({"type": "template", "template": message.template})),
-        (MessageType::Interactive, _) => Ok(json!({"type": "interactive", "interactive": message.interactive})),
-        (MessageType::Media, Some(uploaded)) => {
-            let kind = kind_of(&uploaded.mime_type);
-            let mut media = json!({"id": uploaded.id});
-            if let Some(caption) = message.body.as_deref().filter(|_| has_caption(kind)) {
-                media["caption"] = caption.into();
-            }
-            if kind == "document" {
-                media["filename"] = (*uploaded.file_name).into();
-            }
-            Ok(json!({"type": kind, kind: media}))
+impl<'a> Envelope<'a> {
+    fn of(to: &'a str, message: &MessageRow, content: Content<'a>) -> Self {
+        Self {
+            messaging_product: PRODUCT,
+            recipient_type: "individual",
+            to,
+            biz_opaque_callback_data: message.id.to_string(),
+            content,
         }
-        (MessageType::Media | MessageType::Note, _) => Err(unsupported("a note is never sent")),
     }
 }
 
-fn text(body: &str) -> Value {
-    json!({"type": "text", "text": {"body": body}})
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Content<'a> {
+    Text { text: Text<'a> },
+    Template { template: Option<&'a Value> },
+    Interactive { interactive: Option<&'a Value> },
+    Image { image: File<'a> },
+    Video { video: File<'a> },
+    Audio { audio: File<'a> },
+    Document { document: File<'a> },
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    body: &'a str,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caption: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filename: Option<&'a str>,
+}
+
+/// The answer to a message that was taken.
+#[derive(Deserialize)]
+struct Taken {
+    messages: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+impl<'a> Content<'a> {
+    fn of(message: &'a MessageRow, uploaded: Option<&'a Uploaded>) -> Result<Self, SendFailure> {
+        let body = message.body.as_deref();
+        match (message.kind, uploaded) {
+            (MessageType::Text, _) => Ok(Self::Text { text: Text { body: body.unwrap_or_default() } }),
+            (MessageType::Template, _) => Ok(Self::Template { template: message.template.as_ref() }),
+            (MessageType::Interactive, _) => Ok(Self::Interactive { interactive: message.interactive.as_ref() }),
+            (MessageType::Media, Some(Uploaded { id, file_name, mime_type })) => {
+                let kind = kind_of(mime_type);
+                let file = File { id, caption: body.filter(|_| has_caption(kind)), filename: None };
+                Ok(match kind {
+                    "image" => Self::Image { image: file },
+                    "video" => Self::Video { video: file },
+                    "audio" => Self::Audio { audio: file },
+                    _ => Self::Document { document: File { filename: Some(file_name), ..file } },
+                })
+            }
+            (MessageType::Media | MessageType::Note, _) => Err(unsupported("a note is never sent")),
+        }
+    }
 }
 
 /// As what a file is sent. What is no picture, film or sound the API takes goes as a document.

@@ -11,7 +11,7 @@ pub(crate) use early::{EARLY_MAX, Early};
 pub(crate) use inbox::{Inbox, Known, SEEN_MAX, Turn};
 pub(crate) use inboxes::{Inboxes, named};
 pub(crate) use outbox::Outboxes;
-pub use outbox::SendingOptions;
+pub use outbox::{Attempted, SendingFigures, SendingOptions};
 pub use provider::{Accepted, Account, Delivery, Provider, SendFailure};
 pub use sender::ChannelSender;
 pub(crate) use sender::OpenAnd;

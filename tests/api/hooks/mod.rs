@@ -2,6 +2,7 @@
 
 mod contacts;
 mod door;
+mod figures;
 mod files;
 mod fuzz;
 mod kinds;

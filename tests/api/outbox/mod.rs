@@ -2,6 +2,7 @@
 
 mod after_send;
 mod failures;
+mod figures;
 mod hang;
 mod order;
 mod pace;
@@ -44,7 +45,15 @@ impl Office {
     }
 
     async fn open_with(sending: SendingOptions, provider: ProviderOptions) -> Self {
-        let options = TestOptions::default();
+        Self::open_as(TestOptions::default(), sending, provider).await
+    }
+
+    /// With figures.
+    async fn open_watched(sending: SendingOptions, provider: ProviderOptions) -> Self {
+        Self::open_as(TestOptions { metrics: true, ..TestOptions::default() }, sending, provider).await
+    }
+
+    async fn open_as(options: TestOptions, sending: SendingOptions, provider: ProviderOptions) -> Self {
         let engine = EngineOptions { sending, ..options.engine.clone() };
         let app = TestApp::start_with(TestOptions { engine, provider, ..options }).await;
         Self { app, provider: Provider::start().await }
@@ -98,6 +107,22 @@ impl Office {
     async fn becomes(&self, job: &str, status: &str) -> Value {
         eventually(&format!("{job} is {status}"), || async { self.job(job).await["status"] == status }).await;
         self.message(job).await
+    }
+
+    /// Waits until no message waits any more, and each that was sent has the provider's id.
+    async fn becomes_all_sent(&self) {
+        eventually("nothing waits", || async {
+            self.app.api.get("/messages?status=queued").await.data(200) == &json!([])
+        })
+        .await;
+        let others: i64 = sqlx::query_scalar(
+            "select count(*) from messages where company_id = $1 and (status <> 'sent' or provider_message_id is null)",
+        )
+        .bind(self.app.company.id)
+        .fetch_one(&self.app.database.db)
+        .await
+        .expect("count");
+        assert_eq!(others, 0);
     }
 
     async fn close(self) {

@@ -202,6 +202,24 @@ impl Provider {
         }
     }
 
+    /// When an account was given its message with this number, counted from 0, once it has taken it.
+    pub async fn takes(&self, account: &str, number: usize) -> Instant {
+        let mut calls = self.state.calls.subscribe();
+        let given = || {
+            self.account(account, |account| {
+                account.calls.iter().filter(|call| call.accepted.is_some()).nth(number).map(|call| call.at)
+            })
+        };
+        let deadline = tokio::time::Instant::now() + super::PATIENCE;
+        loop {
+            if let Some(at) = given() {
+                return at;
+            }
+            let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
+            assert!(tokio::time::Instant::now() < deadline, "message {number} of {account} in time");
+        }
+    }
+
     fn account<T>(&self, id: &str, look: impl FnOnce(&mut Account) -> T) -> T {
         look(self.state.accounts().entry(id.to_owned()).or_default())
     }

@@ -1,10 +1,12 @@
-//! One attempt to hand one message over, and what is told of its end.
+//! One attempt to hand one message over, and how the log is told of its end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::contacts;
-use hotline_persistence::tables::messages::{MessageError, Milestone};
+use hotline_persistence::tables::messages::{MessageError, Milestone, ProgressRow};
 
 use super::{Outboxes, Outgoing};
 use crate::Refusal;
@@ -23,15 +25,39 @@ const DEFECTS_MAX: u32 = 5;
 /// How an attempt ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The ticket knows what has become of the message.
-    Done,
-    /// The ticket cannot be told. The message must not be sent again in this run.
-    Untold,
+    /// The provider has the message, or never takes it.
+    Decided(Decision),
     /// It is as it was.
     Later(SendFailure),
 }
 
-/// Hands a message over and tells its ticket.
+/// What has become of a message, since when, and what the provider calls it.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    milestone: Milestone,
+    at: DateTime<Utc>,
+    provider_message_id: Option<String>,
+}
+
+impl Decision {
+    fn now(milestone: Milestone, provider_message_id: Option<String>) -> Outcome {
+        Outcome::Decided(Self { milestone, at: now(), provider_message_id })
+    }
+
+    /// That a message is tried no more after this failure.
+    pub(super) fn given_up(failure: SendFailure) -> Self {
+        let message = match failure {
+            SendFailure::Retry { reason, .. } | SendFailure::TokenRefused { reason } => reason,
+            SendFailure::ChannelPaced { .. } => "the channel sends faster than its provider allows".to_owned(),
+            SendFailure::RecipientPaced { .. } => "the recipient receives more than the provider allows".to_owned(),
+            SendFailure::Failed(error) => error.message,
+        };
+        let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
+        Self { milestone: Milestone::Failed(error), at: now(), provider_message_id: None }
+    }
+}
+
+/// Hands a message over.
 pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<Account>, what: Outgoing) -> Outcome {
     // Effects never precede durability.
     if let Err(error) = core.store.log.synced(what.seq).await {
@@ -42,40 +68,30 @@ pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<
         Ok(None) => {
             let message = "the contact cannot be reached on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
-            return tell(&core, &what, Milestone::Failed(error), None).await;
+            return Decision::now(Milestone::Failed(error), None);
         }
-        Err(error) => return Outcome::Later(SendFailure::Retry { reason: error.to_string(), after: None }),
+        Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
     };
     let delivery = Delivery { account, to, message: what.message.clone() };
     match outboxes.provider.send(delivery).await {
         Ok(accepted) => {
             fail::fail_point!("message_taken", |_| std::process::abort());
-            tell(&core, &what, Milestone::Sent, accepted.provider_message_id).await
+            outboxes.attempts.taken();
+            Decision::now(Milestone::Sent, accepted.provider_message_id)
         }
-        Err(SendFailure::Failed(error)) => tell(&core, &what, Milestone::Failed(error), None).await,
-        Err(failure) => Outcome::Later(failure),
+        Err(failure) => {
+            outboxes.attempts.not_taken(&failure);
+            match failure {
+                SendFailure::Failed(error) => Decision::now(Milestone::Failed(error), None),
+                failure => Outcome::Later(failure),
+            }
+        }
     }
 }
 
-/// Gives a message up.
-pub(super) async fn give_up(core: Arc<Core>, what: Outgoing, failure: SendFailure) -> Outcome {
-    let message = match failure {
-        SendFailure::Retry { reason, .. } | SendFailure::TokenRefused { reason } => reason,
-        SendFailure::ChannelPaced { .. } => "the channel sends faster than its provider allows".to_owned(),
-        SendFailure::RecipientPaced { .. } => "the recipient receives more than the provider allows".to_owned(),
-        SendFailure::Failed(error) => error.message,
-    };
-    let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
-    tell(&core, &what, Milestone::Failed(error), None).await
-}
-
 /// How the provider addresses the recipient.
-async fn address(
-    core: &Core,
-    outboxes: &Outboxes,
-    what: &Outgoing,
-) -> Result<Option<String>, hotline_persistence::Error> {
-    let message = &what.message;
+async fn address(core: &Arc<Core>, outboxes: &Outboxes, what: &Outgoing) -> Result<Option<String>, String> {
+    let (message, contact) = (&what.message, what.contact());
     let channel = (message.company_id, message.channel_id);
     let has_phone = core
         .directory
@@ -84,31 +100,56 @@ async fn address(
     if let Some(number) = what.number.as_ref().filter(|_| has_phone == Some(true)) {
         return Ok(Some(number.clone()));
     }
-    let key = (channel, what.contact());
+    let key = (channel, contact);
     if let Some(address) = outboxes.addresses.get(&key) {
         return Ok(Some(address));
     }
-    let address = contacts::address_of(&core.store.db, channel.0, channel.1, what.contact()).await?;
+    let asked = core.clone();
+    let look = async move { contacts::address_of(&asked.store.db, channel.0, channel.1, contact).await };
+    let found = core.background.spawn(look).await.map_err(|error| error.to_string())?;
+    let address = found.map_err(|error| error.to_string())?;
     if let Some(address) = &address {
         outboxes.addresses.insert(key, address.clone());
     }
     Ok(address)
 }
 
+/// Has the log told what has become of a message; answers a place in the log that is not before that, once it is
+/// durable. None: it cannot be told, and the message must not be sent again in this run.
+pub(super) async fn tell(core: Arc<Core>, outboxes: Arc<Outboxes>, what: Outgoing, decision: Decision) -> Option<Seq> {
+    let message = &what.message;
+    let Decision { milestone, at, provider_message_id } = decision;
+    if message.after_send.is_none() {
+        let row = ProgressRow {
+            company_id: message.company_id,
+            ticket_id: message.ticket_id,
+            message_id: message.id,
+            milestone,
+            at,
+            provider_message_id,
+        };
+        return outboxes.receipts.note(&core, message.channel_id, row).await;
+    }
+    // What follows is for its ticket to decide.
+    let progress = Progress { message: what.id(), milestone, at, provider_message_id };
+    let background = core.background.clone();
+    background.spawn(tell_ticket(core, what, progress)).await.ok().flatten()
+}
+
 /// Tells the ticket, for as long as it takes: what was sent once must not be sent again.
-async fn tell(core: &Arc<Core>, what: &Outgoing, milestone: Milestone, provider_message_id: Option<String>) -> Outcome {
+async fn tell_ticket(core: Arc<Core>, what: Outgoing, progress: Progress) -> Option<Seq> {
+    let company = what.message.company_id;
     let engine = Engine::of(core.clone());
-    let progress = Progress { message: what.id(), milestone, at: now(), provider_message_id };
     let (mut pause, mut defects) = (TELL_PAUSE_MIN, 0);
     loop {
-        match engine.ask(what.message.company_id, what.ticket(), progress.clone()).await {
+        match engine.ask(company, what.ticket(), progress.clone()).await {
             // With its contact, the message has gone: nobody needs to know.
-            Ok(()) | Err(Refusal::NotFound) => return Outcome::Done,
+            Ok(()) | Err(Refusal::NotFound) => return Some(core.store.log.last_of(company)),
             Err(refusal @ Refusal::Defect(_)) => {
                 defects += 1;
                 if defects >= DEFECTS_MAX {
-                    tracing::error!(%refusal, message.id = %what.id(), company.id = %what.message.company_id, "a ticket cannot be told what has become of a message");
-                    return Outcome::Untold;
+                    tracing::error!(%refusal, message.id = %what.id(), company.id = %company, "a ticket cannot be told what has become of a message");
+                    return None;
                 }
             }
             Err(refusal) => tracing::debug!(%refusal, message.id = %what.id(), "a ticket is told later"),

@@ -8,14 +8,16 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelStatus};
 use hotline_persistence::tables::messages;
 use hotline_persistence::{ContactId, MessageId};
 use tokio::time::Instant;
 
-use super::attempt::{Outcome, give_up, send};
+use super::attempt::{Decision, Outcome, send, tell};
 use super::backoff::Backoff;
-use super::held::Outbox;
+use super::handed::Handed;
+use super::held::{Outbox, Reading};
 use super::lanes::Lanes;
 use super::pace::{Pace, Paced, Recipients};
 use super::{Channel, Outboxes, Outgoing, SendingOptions};
@@ -47,7 +49,9 @@ pub(super) async fn run(core: Arc<Core>, outboxes: Arc<Outboxes>, outbox: Arc<Ou
         speaks_as: None,
         refused: None,
         under_way: FuturesUnordered::new(),
-        attempts: 0,
+        calls: 0,
+        unnoted: 0,
+        handed: Handed::default(),
         untold: HashSet::new(),
         core,
         outboxes,
@@ -80,8 +84,11 @@ struct Courier {
     refused: Option<DateTime<Utc>>,
     under_way: FuturesUnordered<BoxFuture<'static, Event>>,
     /// How many of those are attempts.
-    attempts: usize,
-    /// Sent or failed, and their tickets cannot be told.
+    calls: usize,
+    /// How many tell of one that has ended.
+    unnoted: usize,
+    handed: Handed,
+    /// Sent or failed, and the log cannot be told.
     untold: HashSet<MessageId>,
 }
 
@@ -115,6 +122,11 @@ enum Event {
         version: DateTime<Utc>,
         outcome: Outcome,
     },
+    /// It is durable what became of a message, not after this place in the log; none: it cannot be made so.
+    Noted {
+        what: Outgoing,
+        seq: Option<Seq>,
+    },
     /// Read from the tables, of as many as were asked for; none: they could not be read.
     Read {
         read: Option<Vec<Outgoing>>,
@@ -131,7 +143,7 @@ impl Courier {
         let outbox = self.outbox.clone();
         loop {
             let is_stopping = *stopping.borrow_and_update();
-            if is_stopping && self.attempts == 0 {
+            if is_stopping && self.calls + self.unnoted == 0 {
                 return;
             }
             // Seen before the channel is looked up: what changes after that is seen as a change.
@@ -143,8 +155,15 @@ impl Courier {
             let wake_at = if is_stopping { None } else { self.begin_attempts() };
             self.begin_reading();
             let is_held = self.speaks_as.is_none();
+            outbox.show(self.calls, self.unnoted, is_held);
             tokio::select! {
-                Some(event) = self.under_way.next(), if !self.under_way.is_empty() => self.settle(event),
+                Some(event) = self.under_way.next(), if !self.under_way.is_empty() => {
+                    self.settle(event);
+                    // What ended with it is settled with it: the way around is longer than the settling.
+                    while let Some(Some(event)) = self.under_way.next().now_or_never() {
+                        self.settle(event);
+                    }
+                }
                 () = outbox.arrival() => {}
                 () = tokio::time::sleep_until(wake_at.unwrap_or_else(Instant::now)), if wake_at.is_some() => {}
                 Ok(()) = directory.changed(), if is_held => {}
@@ -189,7 +208,9 @@ impl Courier {
         if self.paused_until.is_some_and(|until| until > now) {
             return self.paused_until;
         }
-        while self.attempts < self.options.in_flight_max {
+        let (calls_max, doubled_max) =
+            (self.options.in_flight_max, self.options.in_flight_max + self.options.unnoted_max);
+        while self.calls < calls_max && self.calls + self.unnoted < doubled_max {
             let speaker = self.speaks_as.as_ref()?;
             if !self.lanes.has_next(now) {
                 return self.lanes.next_at();
@@ -203,7 +224,7 @@ impl Courier {
             self.recipients.used(self.paces.recipient, what.contact(), now);
             let (version, account) = (speaker.version, speaker.account.clone());
             let (core, outboxes) = (self.core.clone(), self.outboxes.clone());
-            self.attempts += 1;
+            self.calls += 1;
             self.under_way.push(
                 async move {
                     let outcome = send(core, outboxes, account, what.clone()).await;
@@ -218,18 +239,24 @@ impl Courier {
     fn settle(&mut self, event: Event) {
         match event {
             Event::Attempted { what, version, outcome } => {
-                self.attempts -= 1;
+                self.calls -= 1;
                 match outcome {
-                    Outcome::Done => {
+                    Outcome::Decided(decision) => {
                         self.failures = 0;
-                        self.finish(&what);
-                    }
-                    Outcome::Untold => {
-                        self.untold.insert(what.id());
-                        self.finish(&what);
+                        self.tell(what, decision);
                     }
                     Outcome::Later(failure) => self.put_off(what, version, failure),
                 }
+            }
+            Event::Noted { what, seq } => {
+                self.unnoted -= 1;
+                match seq {
+                    Some(seq) => self.handed.note(seq, what.id()),
+                    None => {
+                        self.untold.insert(what.id());
+                    }
+                }
+                self.finish(&what);
             }
             Event::Read { read, asked } => {
                 self.outbox.end_reading(read.as_deref(), asked);
@@ -239,6 +266,19 @@ impl Courier {
             }
             Event::Marked => {}
         }
+    }
+
+    /// The log is told what has become of a message. Until that is durable it stays the first of its lane.
+    fn tell(&mut self, what: Outgoing, decision: Decision) {
+        let (core, outboxes) = (self.core.clone(), self.outboxes.clone());
+        self.unnoted += 1;
+        self.under_way.push(
+            async move {
+                let seq = tell(core, outboxes, what.clone(), decision).await;
+                Event::Noted { what, seq }
+            }
+            .boxed(),
+        );
     }
 
     fn finish(&mut self, what: &Outgoing) {
@@ -258,7 +298,8 @@ impl Courier {
         }
         let left = self.time_left(&what);
         if left.is_zero() {
-            self.give_up(what, version, failure);
+            self.outboxes.attempts.gave_up();
+            self.tell(what, Decision::given_up(failure));
             return;
         }
         let (pause, after) = match failure {
@@ -290,18 +331,6 @@ impl Courier {
         self.options.give_up_after.saturating_sub(age)
     }
 
-    fn give_up(&mut self, what: Outgoing, version: DateTime<Utc>, failure: SendFailure) {
-        let core = self.core.clone();
-        self.attempts += 1;
-        self.under_way.push(
-            async move {
-                let outcome = give_up(core, what.clone(), failure).await;
-                Event::Attempted { what, version, outcome }
-            }
-            .boxed(),
-        );
-    }
-
     /// Nothing is sent with this version of the channel any more, and everybody can see why.
     fn hold(&mut self, version: DateTime<Utc>, reason: String) {
         let Some(speaker) = self.speaks_as.take_if(|speaker| speaker.version == version) else { return };
@@ -310,14 +339,20 @@ impl Courier {
         tracing::warn!(channel.id = %channel.1, company.id = %channel.0, "a provider refuses a channel's token; what it is to send is held");
         self.under_way.push(
             async move {
-                let token = &speaker.account.access_token;
-                while let Err(error) =
-                    channels::refuse_token(&core.store.db, channel.0, channel.1, token, &reason).await
-                {
-                    tracing::debug!(%error, "a channel's error is noted later");
-                    tokio::time::sleep(RETRY_PAUSE).await;
+                let background = core.background.clone();
+                let marking = async move {
+                    let token = &speaker.account.access_token;
+                    while let Err(error) =
+                        channels::refuse_token(&core.store.db, channel.0, channel.1, token, &reason).await
+                    {
+                        tracing::debug!(%error, "a channel's error is noted later");
+                        tokio::time::sleep(RETRY_PAUSE).await;
+                    }
+                    Engine::of(core).refresh(channel.0).await;
+                };
+                if let Err(error) = background.spawn(marking).await {
+                    tracing::error!(%error, channel.id = %channel.1, company.id = %channel.0, "a channel's error is not noted");
                 }
-                Engine::of(core).refresh(channel.0).await;
                 Event::Marked
             }
             .boxed(),
@@ -326,29 +361,35 @@ impl Courier {
 
     /// Reads from the tables what memory has no more, or not yet.
     fn begin_reading(&mut self) {
-        let Some(asked) = self.outbox.begin_reading() else { return };
+        let Some(reading) = self.outbox.begin_reading() else { return };
+        // Before the tables are looked at: what they learn later they may as well know already.
+        let flushed = self.core.store.log.flushed();
         let mut held = self.lanes.ids();
+        held.extend(self.handed.unknown(flushed));
         held.extend(&self.untold);
+        let reading = Reading { seq: reading.seq.max(self.handed.forgotten_to()), ..reading };
         let (core, channel) = (self.core.clone(), self.channel);
         self.under_way.push(
             async move {
-                let read = read(&core, channel, &held, asked).await;
+                let background = core.background.clone();
+                let read = background.spawn(async move { read(&core, channel, &held, reading).await }).await;
+                let read = read.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
                 if let Err(refusal) = &read {
                     tracing::debug!(%refusal, "an outbox is read later");
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
-                Event::Read { read: read.ok(), asked }
+                Event::Read { read: read.ok(), asked: reading.count }
             }
             .boxed(),
         );
     }
 }
 
-async fn read(core: &Arc<Core>, channel: Channel, held: &[MessageId], asked: usize) -> Result<Vec<Outgoing>, Refusal> {
-    // Once the tables know what was done before, they say of nothing that it waits that does not, but for what is held.
-    let engine = Engine::of(core.clone());
-    let db = engine.reads().tables(channel.0).await?;
-    let limit = i64::try_from(asked).unwrap_or(i64::MAX);
-    let read = messages::outbox(db, channel.0, channel.1, held, limit).await?;
+/// The first messages that wait, but for those that are held: whatever is in memory, and what was handed over and the
+/// tables may not know of. They need not be up to date for that, they only have to hold what was left to them.
+async fn read(core: &Core, channel: Channel, held: &[MessageId], reading: Reading) -> Result<Vec<Outgoing>, Refusal> {
+    core.store.log.reached(reading.seq).await?;
+    let limit = i64::try_from(reading.count).unwrap_or(i64::MAX);
+    let read = messages::outbox(&core.store.db, channel.0, channel.1, held, limit).await?;
     Ok(read.into_iter().map(Outgoing::from).collect())
 }

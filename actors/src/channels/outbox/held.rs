@@ -1,14 +1,16 @@
 //! One channel's outbox: what its tickets put in, and how much of it is in memory.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hotline_persistence::journal::Seq;
 use tokio::sync::Notify;
 
 use super::Outgoing;
 
-/// Messages read from the tables at a time. By so many of the largest, some 16 MiB, memory may be exceeded.
-const READ_MAX: usize = 250;
+/// Messages read from the tables at a time. By so many of the largest, some 32 MiB, memory may be exceeded.
+const READ_MAX: usize = 500;
 
 /// What waits for one channel's provider.
 pub(crate) struct Outbox {
@@ -16,6 +18,39 @@ pub(crate) struct Outbox {
     arrived: Notify,
     count_max: usize,
     bytes_max: usize,
+    signs: Signs,
+}
+
+/// What the courier shows of its work.
+#[derive(Default)]
+struct Signs {
+    calls: AtomicUsize,
+    unnoted: AtomicUsize,
+    is_held: AtomicBool,
+}
+
+/// One outbox at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// Messages in memory.
+    pub(super) count: usize,
+    /// Those of them the provider is being given.
+    pub(super) calls: usize,
+    /// Those it has, and the disk is to know of.
+    pub(super) unnoted: usize,
+    /// The tables hold more.
+    pub(super) is_behind: bool,
+    /// Nothing is given to the provider: the channel is not connected, or its token is refused.
+    pub(super) is_held: bool,
+}
+
+/// What is to be read from the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// How many messages at most.
+    pub(super) count: usize,
+    /// Once the tables know everything up to here.
+    pub(super) seq: Seq,
 }
 
 #[derive(Default)]
@@ -27,13 +62,16 @@ struct State {
     bytes: usize,
     /// The tables hold some that memory does not. Those that come now are behind them, and stay there as well.
     is_behind: bool,
+    /// The newest of them.
+    left_to: Seq,
     is_reading: bool,
 }
 
 impl Outbox {
     pub(super) fn new(count_max: usize, bytes_max: usize, is_behind: bool) -> Self {
         let state = State { is_behind, ..State::default() };
-        Self { state: Mutex::new(state), arrived: Notify::new(), count_max: count_max.max(1), bytes_max }
+        let signs = Signs::default();
+        Self { state: Mutex::new(state), arrived: Notify::new(), count_max: count_max.max(1), bytes_max, signs }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -47,9 +85,10 @@ impl Outbox {
         let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
         if state.is_behind || state.is_reading || is_full {
             state.is_behind = true;
+            state.left_to = state.left_to.max(outgoing.seq);
         } else {
             state.count += 1;
-            state.bytes += outgoing.bytes();
+            state.bytes += outgoing.bytes;
             state.arrived.push_back(outgoing);
         }
         drop(state);
@@ -70,11 +109,11 @@ impl Outbox {
     pub(super) fn finished(&self, outgoing: &Outgoing) {
         let mut state = self.lock();
         state.count = state.count.saturating_sub(1);
-        state.bytes = state.bytes.saturating_sub(outgoing.bytes());
+        state.bytes = state.bytes.saturating_sub(outgoing.bytes);
     }
 
-    /// How many messages are to be read from the tables now, if any are: once memory is half empty.
-    pub(super) fn begin_reading(&self) -> Option<usize> {
+    /// What is to be read from the tables now, if anything is: once memory is half empty.
+    pub(super) fn begin_reading(&self) -> Option<Reading> {
         let mut state = self.lock();
         let has_room = state.count <= self.count_max / 2 && state.bytes <= self.bytes_max / 2;
         if !state.is_behind || state.is_reading || !has_room || !state.arrived.is_empty() {
@@ -82,7 +121,7 @@ impl Outbox {
         }
         state.is_reading = true;
         state.is_behind = false;
-        Some((self.count_max - state.count).min(READ_MAX))
+        Some(Reading { count: (self.count_max - state.count).min(READ_MAX), seq: state.left_to })
     }
 
     /// These were read of as many as were asked for; none: they could not be read.
@@ -94,14 +133,33 @@ impl Outbox {
             Some(read) => {
                 state.is_behind |= read.len() >= asked;
                 state.count += read.len();
-                state.bytes += read.iter().map(Outgoing::bytes).sum::<usize>();
+                state.bytes += read.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
             }
         }
     }
 
-    /// Nothing is in memory any more; the tables have it all.
-    pub(super) fn begin_anew(&self) {
-        *self.lock() = State { is_behind: true, ..State::default() };
+    /// Nothing is in memory any more; the tables have it all, once they know what is in the log up to `seq`.
+    pub(super) fn begin_anew(&self, seq: Seq) {
+        *self.lock() = State { is_behind: true, left_to: seq, ..State::default() };
+        self.show(0, 0, false);
+    }
+
+    /// The courier shows how far it is.
+    pub(super) fn show(&self, calls: usize, unnoted: usize, is_held: bool) {
+        self.signs.calls.store(calls, Ordering::Relaxed);
+        self.signs.unnoted.store(unnoted, Ordering::Relaxed);
+        self.signs.is_held.store(is_held, Ordering::Relaxed);
+    }
+
+    pub(super) fn shown(&self) -> Shown {
+        let state = self.lock();
+        Shown {
+            count: state.count,
+            calls: self.signs.calls.load(Ordering::Relaxed),
+            unnoted: self.signs.unnoted.load(Ordering::Relaxed),
+            is_behind: state.is_behind || state.is_reading,
+            is_held: self.signs.is_held.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -109,6 +167,10 @@ impl Outbox {
 mod tests {
     use super::super::tests::outgoing;
     use super::*;
+
+    fn count(reading: Option<Reading>) -> Option<usize> {
+        reading.map(|reading| reading.count)
+    }
 
     fn ids(outgoing: impl IntoIterator<Item = Outgoing>) -> Vec<i64> {
         outgoing.into_iter().map(|outgoing| outgoing.id().0).collect()
@@ -120,16 +182,16 @@ mod tests {
         (1..=6).for_each(|id| outbox.put(outgoing(id, 1)));
         let taken = outbox.take();
         assert_eq!(ids(taken.clone()), [1, 2, 3, 4]);
-        assert_eq!(outbox.begin_reading(), None, "memory is full");
+        assert_eq!(count(outbox.begin_reading()), None, "memory is full");
         taken.iter().take(2).for_each(|done| outbox.finished(done));
         outbox.put(outgoing(7, 1));
         assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
-        assert_eq!(outbox.begin_reading(), Some(2));
-        assert_eq!(outbox.begin_reading(), None, "one at a time");
+        assert_eq!(count(outbox.begin_reading()), Some(2));
+        assert_eq!(count(outbox.begin_reading()), None, "one at a time");
         outbox.put(outgoing(8, 1));
         outbox.end_reading(Some(&[outgoing(5, 1), outgoing(6, 1)]), 2);
         taken.iter().skip(2).for_each(|done| outbox.finished(done));
-        assert_eq!(outbox.begin_reading(), Some(2), "7 and 8 are still there");
+        assert_eq!(count(outbox.begin_reading()), Some(2), "7 and 8 are still there");
         outbox.end_reading(Some(&[outgoing(7, 1)]), 2);
         // Less than was asked for, and nothing came meanwhile: memory has them all.
         outbox.put(outgoing(9, 1));
@@ -138,20 +200,33 @@ mod tests {
 
     #[test]
     fn a_failed_reading_is_repeated_and_bytes_count_as_well() {
-        let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes(), true);
+        let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes, true);
         outbox.put(outgoing(1, 1));
         assert!(outbox.take().is_empty(), "the tables come first");
-        assert_eq!(outbox.begin_reading(), Some(100));
+        assert_eq!(count(outbox.begin_reading()), Some(100));
         outbox.end_reading(None, 100);
-        assert_eq!(outbox.begin_reading(), Some(100));
+        assert_eq!(count(outbox.begin_reading()), Some(100));
         let read = [outgoing(1, 1), outgoing(2, 1)];
         outbox.end_reading(Some(&read), 100);
         outbox.put(outgoing(3, 1));
         assert!(outbox.take().is_empty(), "two fill the memory");
-        assert_eq!(outbox.begin_reading(), None);
+        assert_eq!(count(outbox.begin_reading()), None);
         outbox.finished(&read[0]);
-        assert_eq!(outbox.begin_reading(), Some(99));
-        outbox.begin_anew();
-        assert_eq!(outbox.begin_reading(), Some(100));
+        assert_eq!(count(outbox.begin_reading()), Some(99));
+        outbox.begin_anew(7);
+        assert_eq!(outbox.begin_reading(), Some(Reading { count: 100, seq: 7 }));
+    }
+
+    #[test]
+    fn the_tables_are_read_once_they_have_what_was_left_to_them() {
+        let outbox = Outbox::new(2, usize::MAX, false);
+        let put = |id: i64, seq: Seq| outbox.put(Outgoing { seq, ..outgoing(id, 1) });
+        put(1, 11);
+        assert_eq!(outbox.begin_reading(), None, "memory has it all");
+        (2..=4).for_each(|id| put(id, 10 + id as Seq));
+        let taken = outbox.take();
+        assert_eq!(outbox.shown(), Shown { count: 2, calls: 0, unnoted: 0, is_behind: true, is_held: false });
+        taken.iter().for_each(|done| outbox.finished(done));
+        assert_eq!(outbox.begin_reading(), Some(Reading { count: 2, seq: 14 }));
     }
 }

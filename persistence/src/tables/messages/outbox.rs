@@ -46,7 +46,9 @@ pub async fn outbox(
         sqlx::query_as(
             "select m.*, c.number from messages m
              join contacts c on c.company_id = m.company_id and c.id = m.contact_id
-             where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued' and m.id <> all($3)
+             where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
+               -- Hashed, which an array that is no constant is not.
+               and m.id not in (select unnest($3::bigint[]))
              order by m.id limit $4",
         )
         .bind(company)

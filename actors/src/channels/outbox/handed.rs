@@ -1,0 +1,55 @@
+//! What was handed over lately: the tables, which are some moments behind the log, may still call it `queued`.
+
+use hotline_persistence::MessageId;
+use hotline_persistence::journal::Seq;
+
+/// Messages that are remembered. A channel hands over that many in the time the tables are behind only while the
+/// database is not well, and then nothing is read.
+const RECENT_MAX: usize = 10_000;
+
+/// Messages whose end is durable, each with a place in the log that is not before it.
+#[derive(Debug, Default)]
+pub(super) struct Handed {
+    recent: Vec<(Seq, MessageId)>,
+    /// Those up to here are not remembered: the tables must know of them before they are read.
+    forgotten_to: Seq,
+}
+
+impl Handed {
+    pub(super) fn note(&mut self, seq: Seq, message: MessageId) {
+        if self.recent.len() >= RECENT_MAX {
+            self.forgotten_to = self.recent.drain(..).fold(self.forgotten_to, |newest, (seq, _)| newest.max(seq));
+        }
+        self.recent.push((seq, message));
+    }
+
+    /// What the tables may call `queued` though it is not, when they know everything up to `flushed`.
+    pub(super) fn unknown(&mut self, flushed: Seq) -> impl Iterator<Item = MessageId> {
+        self.recent.retain(|(seq, _)| *seq > flushed);
+        self.recent.iter().map(|(_, message)| *message)
+    }
+
+    /// How much the tables have to know at least.
+    pub(super) fn forgotten_to(&self) -> Seq {
+        self.forgotten_to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_tables_know_is_forgotten_and_what_does_not_fit_is_waited_for() {
+        let mut handed = Handed::default();
+        for (seq, message) in [(3, 1), (5, 2), (4, 3)] {
+            handed.note(seq, MessageId(message));
+        }
+        assert_eq!(handed.unknown(3).collect::<Vec<_>>(), [MessageId(2), MessageId(3)]);
+        assert_eq!(handed.unknown(4).collect::<Vec<_>>(), [MessageId(2)]);
+        assert_eq!((handed.unknown(5).count(), handed.forgotten_to()), (0, 0));
+        (0..=RECENT_MAX as Seq).for_each(|seq| handed.note(seq + 10, MessageId(7)));
+        assert_eq!(handed.unknown(0).count(), 1);
+        assert_eq!(handed.forgotten_to(), RECENT_MAX as Seq + 9, "the last of those that made room");
+    }
+}

@@ -1,0 +1,100 @@
+//! What is on its way to providers, as `/metrics` shows it.
+
+use hotline::providers::ProviderOptions;
+
+use super::{Office, fast, number};
+use crate::steps::sql;
+use crate::support::eventually;
+use crate::support::figures::Figures;
+use crate::support::provider::Answer;
+
+async fn figures(office: &Office) -> Figures {
+    Figures::of(office.app.service.metrics.as_ref().expect("figures are served").address).await
+}
+
+fn messages(state: &str) -> String {
+    format!("hotline_outbox_messages{{state=\"{state}\"}}")
+}
+
+fn channels(state: &str) -> String {
+    format!("hotline_outbox_channels{{state=\"{state}\"}}")
+}
+
+fn attempts(end: &str) -> String {
+    format!("hotline_outbox_attempts_total{{end=\"{end}\"}}")
+}
+
+#[actix_web::test]
+async fn what_waits_and_how_attempts_ended_is_shown() {
+    let sending = hotline_actors::channels::SendingOptions { held_max: 4, ..fast() };
+    let office = Office::open_watched(sending, ProviderOptions::default()).await;
+    let channel = office.phone("1401").await;
+    let seen = figures(&office).await;
+    for state in ["waiting", "calling", "noting"] {
+        assert_eq!(seen.value(&messages(state)), 0.0, "{state}");
+    }
+    for end in ["taken", "failed", "retried", "channel_paced", "recipient_paced", "token_refused"] {
+        assert_eq!(seen.value(&attempts(end)), 0.0, "{end}");
+    }
+
+    // One message is refused for good, one for now, one recipient and one channel are too fast; then all is well.
+    let answers = [
+        Answer::refuse(400, 131_026, "Message undeliverable"),
+        Answer::status(503),
+        Answer::recipient_paced(),
+        Answer::channel_paced(),
+    ];
+    office.provider.next("1401", answers);
+    for recipient in 0..3 {
+        office.text(channel, &number(recipient), "hello").await;
+    }
+    office.provider.accepts("1401", 2).await;
+    eventually("all is noted", || async {
+        let seen = figures(&office).await;
+        seen.value(&attempts("taken")) == 2.0 && seen.value(&messages("noting")) == 0.0
+    })
+    .await;
+    let seen = figures(&office).await;
+    for end in ["failed", "retried", "channel_paced", "recipient_paced"] {
+        assert_eq!(seen.value(&attempts(end)), 1.0, "{end}");
+    }
+
+    // A provider that hangs has one message of each recipient; memory holds four, the tables the others.
+    office.provider.always("1401", Answer::Hang);
+    for message in 0..8 {
+        office.text(channel, &number(message % 2), &format!("{message}")).await;
+    }
+    eventually("two hang", || async { figures(&office).await.value(&messages("calling")) == 2.0 }).await;
+    let seen = figures(&office).await;
+    assert_eq!(seen.value(&messages("waiting")), 2.0);
+    assert_eq!((seen.value(&channels("behind")), seen.value(&channels("held"))), (1.0, 0.0));
+
+    // Its token is refused: the channel is held.
+    office.provider.always("1401", Answer::token_refused());
+    office.provider.release();
+    eventually("the channel is held", || async { figures(&office).await.value(&channels("held")) == 1.0 }).await;
+    let seen = figures(&office).await;
+    assert!(seen.value(&attempts("token_refused")) >= 1.0);
+    assert_eq!(seen.value(&messages("waiting")), 4.0);
+
+    // And goes on.
+    office.provider.always("1401", Answer::Accept);
+    let renew = "update channels set status = 'connected', updated_at = clock_timestamp() where id = $1";
+    sql(&office.app, renew, channel.0).await;
+    office.provider.accepts("1401", 10).await;
+    eventually("nothing waits", || async {
+        let seen = figures(&office).await;
+        ["waiting", "calling", "noting"].iter().all(|state| seen.value(&messages(state)) == 0.0)
+            && seen.value(&channels("behind")) == 0.0
+            && seen.value(&channels("held")) == 0.0
+    })
+    .await;
+    let seen = figures(&office).await;
+    assert_eq!(seen.value(&attempts("taken")), 10.0);
+    assert_eq!(seen.value("hotline_outbox_given_up_total"), 0.0);
+    // No channel, no number and no company is a label.
+    for label in ["1401", "channel=", "company"] {
+        assert!(seen.with("outbox").iter().all(|(sample, _)| !sample.contains(label)), "{label}");
+    }
+    office.close().await;
+}
