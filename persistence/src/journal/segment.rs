@@ -21,9 +21,12 @@ const ID_NEW_FILE: &str = "id.tmp";
 const LOCK_FILE: &str = "lock";
 const SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
-/// Written and synced at once while zeros are laid down: large enough for full speed, small enough that a sync of the
-/// log, or of a database on the same disk, which comes in between does not wait for long.
-const ZEROS_BYTES: usize = 4 << 20;
+/// Written at once while zeros are laid down. The kernel keeps what was written at once in one piece of its cache, and
+/// each later sync goes through all of the pieces it touches: with 4 MiB at once it takes half as much time again.
+const ZEROS_BYTES: usize = 64 << 10;
+/// Synced at once meanwhile, so that a sync of the log, or of a database on the same disk, does not wait for a whole
+/// segment. A multiple of what is written at once.
+const ZEROS_SYNC_BYTES: u64 = 4 << 20;
 
 pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
     dir.join(format!("{first:020}{SUFFIX}"))
@@ -235,12 +238,14 @@ fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
 fn write_zeros(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
     let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(bytes).unwrap_or(ZEROS_BYTES))];
-    let mut left = bytes;
-    while left > 0 {
-        let chunk = left.min(zeros.len() as u64) as usize;
+    let mut written = 0;
+    while written < bytes {
+        let chunk = (bytes - written).min(zeros.len() as u64) as usize;
         file.write_all(&zeros[..chunk])?;
-        file.sync_data()?;
-        left -= chunk as u64;
+        written += chunk as u64;
+        if written.is_multiple_of(ZEROS_SYNC_BYTES) {
+            file.sync_data()?;
+        }
     }
     file.sync_all()?;
     Ok(file)
