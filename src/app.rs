@@ -273,6 +273,7 @@ impl Service {
     /// When the database does not take the last changes; the journal keeps them for the next start.
     pub async fn stop(self) -> Result<(), ServiceError> {
         self.app.stopping.send_replace(true);
+        self.app.engine.begin_stopping();
         self.server.stop(true).await;
         let _ = self.serving.await;
         if let Some(metrics) = self.metrics {

@@ -118,6 +118,7 @@ pub(crate) struct Core {
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     pub(crate) background: Handle,
     swept: AtomicBool,
+    stopping: AtomicBool,
 }
 
 impl Engine {
@@ -144,6 +145,7 @@ impl Engine {
             visitor_tokens: VisitorTokens::new(),
             background: Handle::current(),
             swept: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
         }))
     }
 
@@ -173,6 +175,11 @@ impl Engine {
     pub fn live_here(&self) {
         self.core.homes.join();
         Gate::open();
+    }
+
+    /// Tells that no request is taken any more: an actor that is gone from now on went with its thread.
+    pub fn begin_stopping(&self) {
+        self.core.stopping.store(true, Ordering::Release);
     }
 
     /// Stops the actors' own threads. What is in the log is kept; call it when nothing is asked any more.
@@ -222,10 +229,10 @@ impl Engine {
         let what = what.into();
         for _ in 0..ATTEMPTS_MAX {
             let outcome = match self.core.tickets.post(&(company, id), || what.clone()) {
-                Some(answered) => answer(answered).await,
+                Some(answered) => self.answer(answered).await,
                 None => {
                     let hot = self.hot_ticket(company, id).await?;
-                    deliver(&self.core.tickets, &hot, what.clone()).await
+                    self.deliver(&self.core.tickets, &hot, what.clone()).await
                 }
             };
             match outcome {
@@ -247,7 +254,7 @@ impl Engine {
             return Ok(shown);
         }
         if let Some(hot) = self.core.tickets.get(&key) {
-            match deliver(&self.core.tickets, &hot, Look).await {
+            match self.deliver(&self.core.tickets, &hot, Look).await {
                 Err(Refusal::Gone) => {}
                 outcome => return outcome,
             }
@@ -310,43 +317,46 @@ impl Engine {
     {
         for _ in 0..ATTEMPTS_MAX {
             let hot = self.hot_session(company, id).await?;
-            match deliver(&self.core.sessions, &hot, message.clone()).await {
+            match self.deliver(&self.core.sessions, &hot, message.clone()).await {
                 Err(Refusal::Gone) => {}
                 outcome => return outcome,
             }
         }
         Err(restless())
     }
-}
 
-/// Sends a command to an actor and waits for its answer.
-async fn deliver<K, A, M, R>(registry: &Registry<K, A>, hot: &Hot<A>, command: M) -> Result<R, Refusal>
-where
-    K: Hash + Eq + Clone,
-    A: Findable + Handler<Counted<M>>,
-    A::Context: ToEnvelope<A, Counted<M>>,
-    M: Message<Result = Result<R, Refusal>> + std::marker::Send + 'static,
-    R: std::marker::Send + 'static,
-{
-    let (command, answered) = registry.counted(command);
-    match hot.addr.try_send(command) {
-        Ok(()) => {}
-        Err(SendError::Full(command)) => {
-            hot.addr.send(command).await.map_err(|error| Refusal::Defect(error.to_string()))?
+    /// Sends a command to an actor and waits for its answer.
+    async fn deliver<K, A, M, R>(&self, registry: &Registry<K, A>, hot: &Hot<A>, command: M) -> Result<R, Refusal>
+    where
+        K: Hash + Eq + Clone,
+        A: Findable + Handler<Counted<M>>,
+        A::Context: ToEnvelope<A, Counted<M>>,
+        M: Message<Result = Result<R, Refusal>> + std::marker::Send + 'static,
+        R: std::marker::Send + 'static,
+    {
+        let (command, answered) = registry.counted(command);
+        match hot.addr.try_send(command) {
+            Ok(()) => {}
+            Err(SendError::Full(command)) => hot.addr.send(command).await.map_err(|_| self.ended())?,
+            Err(SendError::Closed(_)) => return Err(self.ended()),
         }
-        Err(SendError::Closed(_)) => return Err(ended()),
+        self.answer(answered).await
     }
-    answer(answered).await
-}
 
-/// What a command that lies in a mailbox is answered.
-async fn answer<R>(answered: Receiver<Outcome<R>>) -> Result<R, Refusal> {
-    answered.await.map_err(|_| ended())?
-}
+    /// What a command that lies in a mailbox is answered.
+    async fn answer<R>(&self, answered: Receiver<Outcome<R>>) -> Result<R, Refusal> {
+        answered.await.map_err(|_| self.ended())?
+    }
 
-/// Commands catch their own panics; what ends an actor besides is a defect as well, or the end of the process.
-fn ended() -> Refusal {
-    Refusal::Defect("the actor has ended".to_owned())
+    /// Why a command was not answered. On the way down a thread that has served its last request takes its actors with
+    /// it, and what lay in their mailboxes; who asks again finds what was begun. Else it is a defect: commands catch
+    /// their own panics.
+    fn ended(&self) -> Refusal {
+        if self.core.stopping.load(Ordering::Acquire) {
+            return Refusal::Unavailable("the service is stopping".to_owned());
+        }
+        Refusal::Defect("the actor has ended".to_owned())
+    }
 }
 
 fn restless() -> Refusal {

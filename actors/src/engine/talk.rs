@@ -7,7 +7,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
 
-use super::{ATTEMPTS_MAX, Engine, deliver, restless};
+use super::{ATTEMPTS_MAX, Engine, restless};
 use crate::Refusal;
 use crate::channels::{ChannelSender, OpenAnd};
 use crate::clock::now;
@@ -191,7 +191,7 @@ impl Engine {
             let desk = self.desk(&organization, &open).await;
             let greeting = self.greeting(&organization, &open).await;
             let what = OpenAnd { open: open.clone(), desk, greeting, version, then: then.clone() };
-            match deliver(&self.core.senders, &sender, what).await {
+            match self.deliver(&self.core.senders, &sender, what).await {
                 Err(Refusal::ContactLeaving(_)) => self.core.contacts.leaving.left(contact).await?,
                 outcome => return outcome,
             }
