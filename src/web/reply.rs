@@ -80,15 +80,21 @@ struct Meta {
     has_more: bool,
 }
 
-fn write(value: &impl Serialize) -> Answer<Vec<u8>> {
-    serde_json::to_vec(value).map_err(ApiError::internal)
+/// Bytes a resource takes as JSON, about: a body that grows is copied each time.
+const RESOURCE_BYTES: usize = 768;
+
+/// The JSON of `resources` resources.
+fn write(value: &impl Serialize, resources: usize) -> Answer<Vec<u8>> {
+    let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
+    serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
+    Ok(body)
 }
 
 impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T, STATUS> {
     const STATUS: u16 = STATUS;
 
     fn body(&self) -> Answer<Vec<u8>> {
-        write(&Data { data: &self.0 })
+        write(&Data { data: &self.0 }, 1)
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
@@ -102,7 +108,7 @@ impl<T: Serialize + ToSchema + 'static> Reply for Listed<T> {
 
     fn body(&self) -> Answer<Vec<u8>> {
         let meta = Meta { page: self.page.number, per_page: self.page.size, has_more: self.has_more };
-        write(&Rows { data: &self.rows, meta })
+        write(&Rows { data: &self.rows, meta }, self.rows.len())
     }
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
