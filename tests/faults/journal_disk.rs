@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::json;
 
@@ -30,27 +31,36 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     let row = Row::begin(
         7,
         "no room for another journal segment under load (ENOSPC)",
-        "changes are refused with `503` and `Retry-After`, reads go on; once there is room, changes are taken again",
+        "while the tables follow, released segments are used again and no room is needed; behind a frozen PostgreSQL \
+         changes are refused with `503` and `Retry-After`, and hot conversations are read; once it follows, changes are \
+         taken again, on the full disk still",
     );
     let mut rig = start().await;
     let mix = Mix::begin(&rig).await;
     mix.progress(CHANGES_MIN).await;
     rig.shim().set(Knob::GrowErrno, Errno::ENOSPC as i64);
+    let full_before = mix.acknowledged();
+    mix.progress(CHANGES_MIN).await;
+    rig.signal_postgres(Signal::SIGSTOP);
     eventually("the journal meets the full disk", || async { !rig.part("journal").await }).await;
+    let full = mix.acknowledged() - full_before;
     let (api, ticket) = (rig.api(), mix.some_ticket());
     let refused = api.post(&format!("/tickets/{ticket}/close"), json!({})).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after"));
+    api.get(&format!("/tickets/{ticket}")).await.data(200);
+    assert_eq!(Reply::of(api.anonymous(Method::GET, "/health/live")).await.status, 200);
+    rig.signal_postgres(Signal::SIGCONT);
+    let began = Instant::now();
+    eventually("the journal has room again", || async { rig.part("journal").await }).await;
+    let back = began.elapsed();
+    mix.progress(CHANGES_MIN).await;
     for list in ["/tickets", "/messages", "/contacts"] {
         let began = Instant::now();
         api.get(list).await.data(200);
         assert!(began.elapsed() < Duration::from_secs(5), "{list} took {:?}", began.elapsed());
     }
-    assert_eq!(Reply::of(api.anonymous(Method::GET, "/health/live")).await.status, 200);
     rig.shim().set(Knob::GrowErrno, 0);
-    let began = Instant::now();
-    eventually("the journal has room again", || async { rig.part("journal").await }).await;
-    let back = began.elapsed();
     mix.progress(CHANGES_MIN).await;
     let told = mix.unavailable();
     let record = mix.end(&rig).await;
@@ -58,7 +68,9 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
     row.end(
         &verdict,
-        &format!("lists answered meanwhile, {told} told to come back; changes were taken {back:.1?} after"),
+        &format!(
+            "{full} changes acknowledged on the full disk, {told} told to come back; taken again {back:.1?} after"
+        ),
     );
 }
 
