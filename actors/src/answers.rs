@@ -1,7 +1,7 @@
 //! How an actor's answer finds its way back to who asked, once what it tells is durable.
 //!
 //! The journal releases many answers at a time, on a thread of its own, and waking another thread is a system call.
-//! So each thread that serves requests has a [`Gate`]: answers are laid before it, the first of them wakes the thread,
+//! So each thread that serves requests has a `Gate`: answers are laid before it, the first of them wakes the thread,
 //! and the thread hands out all of them.
 
 use std::cell::OnceCell;
