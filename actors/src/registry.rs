@@ -18,7 +18,7 @@ use crate::map::IdMap;
 /// An actor that is found by a key.
 pub trait Findable: Actor {
     /// What others may read of it without asking.
-    type Open: Default + Send + Sync + 'static;
+    type Shared: Default + Send + Sync + 'static;
 }
 
 /// Actors of one kind.
@@ -85,7 +85,7 @@ pub struct Hot<A: Findable> {
     /// Where it takes its messages.
     pub addr: Addr<A>,
     /// What others may know of it without asking.
-    pub life: Arc<Life<A::Open>>,
+    pub life: Arc<Life<A::Shared>>,
 }
 
 impl<A: Findable> Clone for Hot<A> {
@@ -102,12 +102,12 @@ pub struct Life<O = ()> {
     used_s: AtomicU32,
     last_seq: AtomicU64,
     /// What others may read of it without asking.
-    pub open: O,
+    pub shared: O,
 }
 
 impl<O: Default> Default for Life<O> {
     fn default() -> Self {
-        Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0), open: O::default() }
+        Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0), shared: O::default() }
     }
 }
 
@@ -204,12 +204,12 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
     }
 
     /// Removes the actor with these signs of life, and not its successor.
-    pub fn remove(&self, key: &K, life: &Arc<Life<A::Open>>) {
+    pub fn remove(&self, key: &K, life: &Arc<Life<A::Shared>>) {
         self.actors.remove_if(key, |_, cell| cell.get().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
     }
 
     /// Every hot actor that `wanted` picks by its signs of life.
-    pub fn select(&self, wanted: impl Fn(&Life<A::Open>) -> bool) -> Vec<Hot<A>> {
+    pub fn select(&self, wanted: impl Fn(&Life<A::Shared>) -> bool) -> Vec<Hot<A>> {
         let hot = |cell: &Arc<OnceCell<Hot<A>>>| cell.get().filter(|hot| wanted(&hot.life)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     impl Findable for Stuck {
-        type Open = ();
+        type Shared = ();
     }
 
     #[derive(Message)]

@@ -32,7 +32,7 @@ impl Actor for ChannelSender {
 }
 
 impl Findable for ChannelSender {
-    type Open = ();
+    type Shared = ();
 }
 
 /// Opens a ticket and carries out a first command on it, in one entry of the journal: a message never lacks its

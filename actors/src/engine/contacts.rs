@@ -93,7 +93,7 @@ impl Engine {
             for ticket in kept.hot.of((company, contact.id)) {
                 if let Some(hot) = tickets.get(&(company, ticket)) {
                     // Whoever asks the ticket next stands behind this in its mailbox.
-                    hot.life.open.outdate();
+                    hot.life.shared.outdate();
                     hot.addr.do_send(ContactIs(contact.clone()));
                 }
             }

@@ -44,7 +44,7 @@ impl Actor for TicketActor {
 }
 
 impl Findable for TicketActor {
-    type Open = Shown;
+    type Shared = Shown;
 }
 
 /// Changes that become durable together with a command's, made from its reply: the caller's own record of it.
@@ -126,7 +126,7 @@ impl Handler<Counted<Look>> for TicketActor {
         let log = &self.core.store.log;
         if log.durable() >= self.life.last_seq() {
             // Until it changes, nobody else has to ask.
-            self.life.open.show(&self.ticket);
+            self.life.shared.show(&self.ticket);
         }
         answer.give_after(log, self.life.last_seq(), Ok(self.ticket.clone()));
     }
@@ -149,7 +149,7 @@ impl Handler<ContactIs> for TicketActor {
         if self.ticket.contact.id == contact.id {
             Arc::make_mut(&mut self.ticket).contact = contact;
         }
-        self.life.open.updated();
+        self.life.shared.updated();
     }
 }
 
@@ -234,7 +234,7 @@ impl TicketActor {
         let named = channels::named(&changes);
         let outgoing = self.core.outgoing(&changes, &ticket);
         // Before anyone can hear of the change: who hears of it and looks must not be shown what was before.
-        self.life.open.hide();
+        self.life.shared.hide();
         let (seq, durable) = place.append(changes)?;
         let has_moved = holder(&self.ticket) != holder(&ticket);
         self.ticket = Arc::new(ticket);
@@ -251,7 +251,7 @@ impl TicketActor {
     /// Leaves the registry; whoever still comes is sent to the successor.
     fn retire(&mut self) {
         self.retired = true;
-        self.life.open.hide();
+        self.life.shared.hide();
         self.core.tickets.remove(&self.key(), &self.life);
         if self.ticket.is_closed() {
             self.conversations.cooled(self.ticket.contact.id, self.ticket.row.id);

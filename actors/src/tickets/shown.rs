@@ -55,7 +55,7 @@ impl Shown {
 impl Life<Shown> {
     /// The ticket, if it is shown. A look is a use, as a question is.
     pub(crate) fn look(&self) -> Option<Arc<Ticket>> {
-        let shown = self.open.lock().ticket.clone()?;
+        let shown = self.shared.lock().ticket.clone()?;
         self.used();
         Some(shown)
     }
@@ -70,21 +70,21 @@ mod tests {
     fn nothing_is_shown_while_an_update_is_on_its_way() {
         let (life, ticket) = (Life::<Shown>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         assert_eq!(life.look(), None);
-        life.open.show(&ticket);
+        life.shared.show(&ticket);
         assert_eq!(life.look(), Some(ticket.clone()));
-        life.open.outdate();
+        life.shared.outdate();
         assert_eq!(life.look(), None);
         // A question that was in the mailbox before the update must not bring back what was.
-        life.open.show(&ticket);
+        life.shared.show(&ticket);
         assert_eq!(life.look(), None);
-        life.open.outdate();
-        life.open.updated();
-        life.open.show(&ticket);
+        life.shared.outdate();
+        life.shared.updated();
+        life.shared.show(&ticket);
         assert_eq!(life.look(), None, "the second is still on its way");
-        life.open.updated();
-        life.open.show(&ticket);
+        life.shared.updated();
+        life.shared.show(&ticket);
         assert_eq!(life.look(), Some(ticket.clone()));
-        life.open.hide();
+        life.shared.hide();
         assert_eq!(life.look(), None);
     }
 }

@@ -48,7 +48,7 @@ impl Actor for VisitorSession {
 }
 
 impl Findable for VisitorSession {
-    type Open = ();
+    type Shared = ();
 }
 
 /// The tokens of hot sessions, by hash: whoever shows one needs no database.
