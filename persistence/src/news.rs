@@ -21,6 +21,8 @@ impl News {
     pub async fn listen(db: &PgPool) -> Result<Self> {
         let mut listener = PgListener::connect_with(db).await?;
         listener.ignore_pool_close_event(true);
+        // Who lost news begins anew, so a connection in the lost one's place would be thrown away.
+        listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;
         Ok(Self { listener })
     }
