@@ -16,6 +16,7 @@ pub mod conversations;
 pub mod directory;
 mod distribution;
 pub mod engine;
+mod lately;
 mod map;
 pub mod reads;
 pub mod refusal;

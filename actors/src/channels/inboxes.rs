@@ -2,31 +2,32 @@
 //! needs no database while a conversation is hot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::messages::Passed;
 use hotline_persistence::{Change, ChannelId, CompanyId};
-use moka::sync::Cache;
 use tokio::sync::OnceCell;
 
 use super::inbox::Inbox;
+use crate::lately::Lately;
 
-/// Messages found by their provider's id without the database: those statuses and replies come for soon. Some 250
+/// Messages found by their provider's id without the database: those statuses and replies come for soon. Some 150
 /// bytes each.
-const PASSED_MAX: u64 = 100_000;
+const PASSED_MAX: usize = 100_000;
 
 type Channel = (CompanyId, ChannelId);
 
 /// Every channel's.
 pub(crate) struct Inboxes {
     loaded: DashMap<Channel, Arc<OnceCell<Arc<Inbox>>>>,
-    passed: Cache<(Channel, String), Passed>,
+    passed: Lately<(Channel, String), Passed>,
 }
 
 impl Default for Inboxes {
     fn default() -> Self {
-        Self { loaded: DashMap::new(), passed: Cache::builder().max_capacity(PASSED_MAX).build() }
+        Self { loaded: DashMap::new(), passed: Lately::new(PASSED_MAX, Duration::MAX) }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use hotline_persistence::TicketId;
+use smallvec::SmallVec;
 
 use super::Key;
 use crate::map::IdMap;
 
-/// The tickets of each contact that have an actor.
+/// The tickets of each contact that have an actor; mostly it is one.
 #[derive(Default)]
-pub(crate) struct HotTickets(IdMap<Key, Vec<TicketId>>);
+pub(crate) struct HotTickets(IdMap<Key, SmallVec<[TicketId; 2]>>);
 
 /// An actor's place in the list, for as long as it lives.
 pub(crate) struct Listing {
@@ -27,7 +28,7 @@ impl HotTickets {
 
     /// The tickets of a contact.
     pub(crate) fn of(&self, key: Key) -> Vec<TicketId> {
-        self.0.get(&key).map(|tickets| tickets.clone()).unwrap_or_default()
+        self.0.get(&key).map(|tickets| tickets.to_vec()).unwrap_or_default()
     }
 
     /// Whether a contact has any.

@@ -21,18 +21,18 @@ use std::time::Duration;
 use dashmap::DashMap;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
-use moka::sync::Cache;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use hot::HotTickets;
 pub(crate) use hot::Listing;
 use leaving::Leaving;
 
+use crate::lately::Lately;
 use crate::tickets::Heard;
 pub(crate) use leaving::Mark;
 
-/// Contacts remembered at most: some 300 bytes each.
-const CONTACTS_MAX: u64 = 100_000;
+/// Contacts remembered at most: some 250 bytes each.
+const CONTACTS_MAX: usize = 100_000;
 
 /// How long a contact is remembered: as long as an outage should be survived, and a change that was made beside this
 /// process may take to be seen.
@@ -46,14 +46,14 @@ pub(crate) type Key = (CompanyId, ContactId);
 
 /// Contacts lately talked to.
 pub struct Contacts {
-    by_id: Cache<Key, Arc<ContactRef>>,
+    by_id: Lately<Key, Arc<ContactRef>>,
     /// Only a hint: what `by_id` says of the contact counts.
-    by_number: Cache<(CompanyId, String), ContactId>,
+    by_number: Lately<(CompanyId, String), ContactId>,
     /// The same for the id a channel's provider has for a contact.
-    by_address: Cache<(CompanyId, ChannelId, String), ContactId>,
-    reachable: Cache<(CompanyId, ChannelId, ContactId), ()>,
+    by_address: Lately<(CompanyId, ChannelId, String), ContactId>,
+    reachable: Lately<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
-    heard: Cache<(CompanyId, ChannelId, ContactId), Heard>,
+    heard: Lately<(CompanyId, ChannelId, ContactId), Heard>,
     versions: Vec<AtomicU64>,
     turns: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors keep a contact.
@@ -65,11 +65,11 @@ pub struct Contacts {
 impl Default for Contacts {
     fn default() -> Self {
         Self {
-            by_id: cache(),
-            by_number: cache(),
-            by_address: cache(),
-            reachable: cache(),
-            heard: cache(),
+            by_id: lately(),
+            by_number: lately(),
+            by_address: lately(),
+            reachable: lately(),
+            heard: lately(),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
             turns: DashMap::new(),
             hot: Arc::default(),
@@ -78,8 +78,8 @@ impl Default for Contacts {
     }
 }
 
-fn cache<K: Hash + Eq + Send + Sync + 'static, V: Clone + Send + Sync + 'static>() -> Cache<K, V> {
-    Cache::builder().max_capacity(CONTACTS_MAX).time_to_live(CONTACT_AGE_MAX).build()
+fn lately<K: Hash + Eq + Clone, V: Clone>() -> Lately<K, V> {
+    Lately::new(CONTACTS_MAX, CONTACT_AGE_MAX)
 }
 
 impl Contacts {
@@ -93,7 +93,16 @@ impl Contacts {
 
     /// Forgets a contact.
     pub(crate) fn forget(&self, company: CompanyId, id: ContactId) {
-        self.by_id.invalidate(&(company, id));
+        self.by_id.remove(&(company, id));
+    }
+
+    /// Forgets what was learned too long ago.
+    pub(crate) fn sweep(&self) {
+        self.by_id.sweep();
+        self.by_number.sweep();
+        self.by_address.sweep();
+        self.reachable.sweep();
+        self.heard.sweep();
     }
 
     /// A contact by id, if it is remembered.
@@ -121,8 +130,7 @@ impl Contacts {
     /// Remembers when a contact wrote on a channel, or that they never did.
     pub fn remember_heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId, heard: Heard) {
         // Calls of a provider may come out of order, and a look-up may end after a call that came meanwhile.
-        let later = |known: Option<moka::Entry<_, Heard>>| known.map_or(heard, |known| known.into_value().max(heard));
-        self.heard.entry((company, channel, contact)).and_upsert_with(later);
+        self.heard.merge(&(company, channel, contact), heard, |known, learned| *known.max(learned));
     }
 
     /// When a contact last wrote on a channel, as far as that is remembered.
@@ -172,6 +180,6 @@ impl Contacts {
 
     /// Whether it is remembered that a channel without phone reaches a contact.
     pub fn is_reachable(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> bool {
-        self.reachable.contains_key(&(company, channel, contact))
+        self.reachable.get(&(company, channel, contact)).is_some()
     }
 }

@@ -30,7 +30,6 @@ use dashmap::DashMap;
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::messages::{self, Addressed, Direction, MessageRow, MessageStatus};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, TicketId};
-use moka::sync::Cache;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 
@@ -41,6 +40,7 @@ use self::receipts::Receipts;
 use super::Provider;
 use crate::Refusal;
 use crate::engine::{Core, Engine};
+use crate::lately::Lately;
 use crate::tickets::Ticket;
 
 /// How messages are handed over to providers. What a channel's own settings say of pace comes first.
@@ -97,7 +97,7 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 const DEFECT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Addresses of contacts without a number that are kept at hand.
-const ADDRESSES_MAX: u64 = 100_000;
+const ADDRESSES_MAX: usize = 100_000;
 
 /// Threads for all couriers and their calls. A call takes some 20 µs of one, and the default pace of a channel is 80 a
 /// second: one is enough for hundreds of channels.
@@ -155,7 +155,7 @@ type Channel = (CompanyId, ChannelId);
 pub(crate) struct Outboxes {
     provider: Arc<dyn Provider>,
     channels: DashMap<Channel, Arc<Outbox>>,
-    addresses: Cache<(Channel, ContactId), String>,
+    addresses: Lately<(Channel, ContactId), String>,
     receipts: Arc<Receipts>,
     attempts: Attempts,
     threads: Threads,
@@ -258,7 +258,7 @@ impl Engine {
         let outboxes = Arc::new(Outboxes {
             provider,
             channels: DashMap::new(),
-            addresses: Cache::builder().max_capacity(ADDRESSES_MAX).build(),
+            addresses: Lately::new(ADDRESSES_MAX, Duration::MAX),
             receipts: Arc::default(),
             attempts: Attempts::default(),
             threads,
