@@ -36,6 +36,8 @@ struct Inner {
     tokens: IdMap<KeyHash, Arc<Token>>,
     /// Channels by their public keys, which name them where no company token is held.
     public_keys: DashMap<String, (CompanyId, ChannelId)>,
+    /// How many organizations were loaded: each is another version.
+    versions: AtomicU64,
     /// Raised with every change.
     changed: watch::Sender<()>,
     loads: DashMap<CompanyId, Arc<Loads>>,
@@ -49,6 +51,7 @@ impl Default for Inner {
             companies: IdMap::default(),
             tokens: IdMap::default(),
             public_keys: DashMap::new(),
+            versions: AtomicU64::new(0),
             changed: watch::Sender::new(()),
             loads: DashMap::new(),
             reload_every: RELOAD_EVERY,
@@ -301,7 +304,8 @@ impl Directory {
         }
     }
 
-    fn put(&self, organization: Organization) {
+    fn put(&self, mut organization: Organization) {
+        organization.version = self.inner.versions.fetch_add(1, Ordering::Relaxed) + 1;
         let id = organization.company.id;
         let mut hashes = Vec::with_capacity(organization.tokens.len());
         for token in &organization.tokens {

@@ -23,8 +23,28 @@ pub trait Findable: Actor {
 
 /// Actors of one kind.
 pub struct Registry<K, A: Findable> {
-    actors: IdMap<K, Arc<OnceCell<Hot<A>>>>,
+    actors: IdMap<K, Place<A>>,
     waiting: Waiting,
+}
+
+/// What is under a key.
+enum Place<A: Findable> {
+    /// Whoever asks waits for one load.
+    Starting(Arc<OnceCell<Hot<A>>>),
+    Hot(Hot<A>),
+}
+
+impl<A: Findable> Place<A> {
+    fn hot(&self) -> Option<&Hot<A>> {
+        match self {
+            Self::Starting(cell) => cell.get(),
+            Self::Hot(hot) => Some(hot),
+        }
+    }
+
+    fn is_starting(&self, with: &Arc<OnceCell<Hot<A>>>) -> bool {
+        matches!(self, Self::Starting(cell) if Arc::ptr_eq(cell, with))
+    }
 }
 
 /// How many are hot, and how busy they are.
@@ -146,14 +166,19 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
         self.with(key, Hot::clone)
     }
 
-    /// What `look` makes of the actor, if it is hot. It must not wait: nobody else finds the actors near this one
-    /// meanwhile, nor starts them.
-    pub fn with<R>(&self, key: &K, look: impl FnOnce(&Hot<A>) -> R) -> Option<R> {
+    /// What `look` makes of the actor's signs of life, if it is hot. It must not wait: nobody else finds the actors near
+    /// this one meanwhile, nor starts them.
+    pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&Life<A::Shared>) -> Option<R>) -> Option<R> {
+        look(&self.actors.get(key)?.hot()?.life)
+    }
+
+    /// What `with` makes of the actor, if it is hot and alive. It must not wait either.
+    fn with<R>(&self, key: &K, with: impl FnOnce(&Hot<A>) -> R) -> Option<R> {
         let dead = {
-            let cell = self.actors.get(key)?;
-            let hot = cell.get()?;
+            let place = self.actors.get(key)?;
+            let hot = place.hot()?;
             if hot.addr.connected() {
-                return Some(look(hot));
+                return Some(with(hot));
             }
             hot.life.clone()
         };
@@ -186,32 +211,52 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
         if let Some(hot) = self.get(key) {
             return Ok(hot);
         }
-        let cell = self.actors.entry(key.clone()).or_default().clone();
+        let cell = match &*self.actors.entry(key.clone()).or_insert_with(|| Place::Starting(Arc::default())) {
+            Place::Hot(hot) => return Ok(hot.clone()),
+            Place::Starting(cell) => cell.clone(),
+        };
         let loaded = cell.get_or_try_init(load).await.cloned();
-        if loaded.is_err() {
+        match &loaded {
+            // The cell has served; it is larger than what it holds.
+            Ok(hot) => {
+                if let Some(mut place) = self.actors.get_mut(key).filter(|place| place.is_starting(&cell)) {
+                    *place = Place::Hot(hot.clone());
+                }
+            }
             // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
             // one waits for this cell it stays, or two actors could start under one key.
-            self.actors.remove_if(key, |_, kept| {
-                Arc::ptr_eq(kept, &cell) && !kept.initialized() && Arc::strong_count(kept) == 2
-            });
+            Err(_) => {
+                self.actors.remove_if(key, |_, place| {
+                    place.is_starting(&cell) && !cell.initialized() && Arc::strong_count(&cell) == 2
+                });
+            }
         }
         loaded
     }
 
     /// Puts a new actor under a key nobody has had.
     pub fn insert(&self, key: K, hot: Hot<A>) {
-        self.actors.insert(key, Arc::new(OnceCell::new_with(Some(hot))));
+        self.actors.insert(key, Place::Hot(hot));
     }
 
     /// Removes the actor with these signs of life, and not its successor.
     pub fn remove(&self, key: &K, life: &Arc<Life<A::Shared>>) {
-        self.actors.remove_if(key, |_, cell| cell.get().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
+        self.actors.remove_if(key, |_, place| place.hot().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
     }
 
     /// Every hot actor that `wanted` picks by its signs of life.
     pub fn select(&self, wanted: impl Fn(&Life<A::Shared>) -> bool) -> Vec<Hot<A>> {
-        let hot = |cell: &Arc<OnceCell<Hot<A>>>| cell.get().filter(|hot| wanted(&hot.life)).cloned();
+        let hot = |place: &Place<A>| place.hot().filter(|hot| wanted(&hot.life)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
+    }
+
+    /// Calls `each` with every hot actor's signs of life. It must not wait, as in [`Registry::look`].
+    pub(crate) fn each(&self, each: impl Fn(&Life<A::Shared>)) {
+        for place in self.actors.iter() {
+            if let Some(hot) = place.hot() {
+                each(&hot.life);
+            }
+        }
     }
 
     /// The command as it is sent to one of these actors, and its answer.
@@ -307,5 +352,40 @@ mod tests {
         assert!(arbiter.join().is_ok());
         drop(send().await);
         assert_eq!(waiting(), 0);
+    }
+
+    fn hot() -> Hot<Stuck> {
+        let (_, told) = std::sync::mpsc::channel();
+        Hot { addr: Stuck(told).start(), life: Arc::default() }
+    }
+
+    #[actix::test]
+    async fn however_many_ask_one_load_runs_and_a_failed_one_leaves_nothing() {
+        let registry = Registry::<u8, Stuck>::default();
+        let (loads, go) = (AtomicU32::new(0), tokio::sync::Notify::new());
+        let load = || async {
+            loads.fetch_add(1, Ordering::Relaxed);
+            go.notified().await;
+            Ok(hot())
+        };
+        let ask = || registry.get_or_start(&7, load);
+        let let_go = async {
+            assert!(registry.look(&7, |_| Some(())).is_none(), "nobody sees it before it is there");
+            go.notify_one();
+        };
+        let (first, second, ()) = tokio::join!(ask(), ask(), let_go);
+        let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
+        assert!(Arc::ptr_eq(&first.life, &second.life) && loads.load(Ordering::Relaxed) == 1);
+        assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Place::Hot(_))));
+        // A successor is not removed for the one before it.
+        registry.remove(&7, &hot().life);
+        assert_eq!(registry.len(), 1);
+        registry.remove(&7, &first.life);
+        assert!(registry.is_empty());
+
+        let refused = || async { Err(Refusal::NotFound) };
+        let (first, second) = tokio::join!(registry.get_or_start(&8, refused), registry.get_or_start(&8, refused));
+        assert!(first.is_err() && second.is_err());
+        assert!(registry.is_empty());
     }
 }

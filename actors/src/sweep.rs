@@ -1,7 +1,7 @@
-//! What happens now and then: idle actors make room, forgotten visitor sessions end, uses of tokens are written.
+//! What happens now and then: idle actors and old knowledge make room, forgotten visitor sessions end, uses of tokens are written.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use hotline_persistence::tables::webchat_sessions;
@@ -14,13 +14,25 @@ use crate::webchat::End;
 /// Sessions ended in one sweep; more wait for the next.
 const SESSIONS_MAX: i64 = 1000;
 
+/// Seconds without a look after which a ticket's answer is forgotten: who polls asks more often.
+const REST_AFTER_S: u64 = 30;
+
+/// How often what is too old to be remembered makes room: it is looked through whole, and nobody is told it meanwhile.
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+
 /// Sweeps every `period`, for as long as the engine lives.
 pub(crate) async fn run(core: Arc<Core>, period: Duration) {
     let mut clock = tokio::time::interval(period);
     clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut forgot = Instant::now();
     loop {
         clock.tick().await;
+        rest(&core);
         retire_idle(&core);
+        if forgot.elapsed() >= FORGET_EVERY {
+            forgot = Instant::now();
+            core.contacts.sweep();
+        }
         if let Err(error) = core.directory.write_uses(&core.store.db).await {
             tracing::debug!(%error, "the uses of tokens are not written now");
         }
@@ -28,6 +40,15 @@ pub(crate) async fn run(core: Arc<Core>, period: Duration) {
             tracing::debug!(%refusal, "idle sessions are not swept now");
         }
     }
+}
+
+/// Has tickets forget how they are answered when nobody asks.
+fn rest(core: &Core) {
+    core.tickets.each(|life| {
+        if life.idle_s() >= REST_AFTER_S {
+            life.shared.rest();
+        }
+    });
 }
 
 /// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room.

@@ -41,7 +41,7 @@ impl Channel {
             kind: row.kind,
             status: row.status,
             number: row.number,
-            queue: named::queue(organization, row.queue_id),
+            queue: named::queue(organization, row.queue_id).map(Named::from),
             last_error: row.last_error,
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),

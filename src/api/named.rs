@@ -24,37 +24,50 @@ impl<I> From<table::Named<I>> for Named<I> {
 /// Ids a body may link a record to at once.
 pub const LINKS_MAX: usize = 1000;
 
+/// A record of the directory as others refer to it: written as [`Named`] is.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct NamedRef<'a, I> {
+    id: I,
+    name: &'a str,
+}
+
+impl<I> From<NamedRef<'_, I>> for Named<I> {
+    fn from(named: NamedRef<'_, I>) -> Self {
+        Self { id: named.id, name: named.name.to_owned() }
+    }
+}
+
 /// A channel, by id, name and type.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
-pub struct NamedChannel {
+pub struct NamedChannel<'a> {
     pub id: ChannelId,
     #[schema(example = "Website")]
-    pub name: String,
+    pub name: &'a str,
     #[serde(rename = "type")]
     pub kind: ChannelType,
 }
 
 /// A queue; none when it is gone.
-pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<Named<QueueId>> {
+pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<NamedRef<'_, QueueId>> {
     let queue = organization.queues.get(&id?)?;
-    Some(Named { id: queue.row.id, name: queue.row.name.clone() })
+    Some(NamedRef { id: queue.row.id, name: &queue.row.name })
 }
 
 /// A user; none when they have left.
-pub fn user(organization: &Organization, id: Option<UserId>) -> Option<Named<UserId>> {
+pub fn user(organization: &Organization, id: Option<UserId>) -> Option<NamedRef<'_, UserId>> {
     let id = id?;
-    Some(Named { id, name: organization.users.get(&id)?.name.clone() })
+    Some(NamedRef { id, name: &organization.users.get(&id)?.name })
 }
 
 /// A wrap-up type; none when it is gone.
-pub fn wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Option<Named<WrapupTypeId>> {
+pub fn wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Option<NamedRef<'_, WrapupTypeId>> {
     let id = id?;
-    Some(Named { id, name: organization.wrapup_types.get(&id)?.name.clone() })
+    Some(NamedRef { id, name: &organization.wrapup_types.get(&id)?.name })
 }
 
 /// A channel.
-pub fn channel(organization: &Organization, id: ChannelId) -> Option<NamedChannel> {
+pub fn channel(organization: &Organization, id: ChannelId) -> Option<NamedChannel<'_>> {
     let channel = organization.channels.get(&id)?;
-    Some(NamedChannel { id, name: channel.name.clone(), kind: channel.kind })
+    Some(NamedChannel { id, name: &channel.name, kind: channel.kind })
 }

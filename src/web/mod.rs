@@ -23,5 +23,5 @@ pub use fields::{Fields, Input, Patch};
 pub use form::BodyWithFiles;
 pub use idempotency::Once;
 pub use params::{Filter, Params, PathId, Query};
-pub use reply::{Accepted, Created, Done, Listed, Reply, Shown};
+pub use reply::{Accepted, Created, Done, Kept, Listed, Reply, Shown};
 pub use timestamp::Timestamp;

@@ -1,5 +1,7 @@
 //! What handlers answer: `data` around every success, and what the API document says of it.
 
+use std::marker::PhantomData;
+
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::ContentType;
@@ -41,6 +43,27 @@ impl<T, const STATUS: u16> Resource<T, STATUS> {
     /// With this resource.
     pub fn of(resource: impl Into<T>) -> Self {
         Self(resource.into())
+    }
+}
+
+/// `200` with a resource that is written already.
+pub struct Kept<T> {
+    body: Vec<u8>,
+    resource: PhantomData<T>,
+}
+
+impl<T: Serialize> Kept<T> {
+    /// With the body [`Kept::write`] has made.
+    pub fn of(body: Vec<u8>) -> Self {
+        Self { body, resource: PhantomData }
+    }
+
+    /// The body of a resource.
+    ///
+    /// # Errors
+    /// As [`Reply::body`].
+    pub fn write(resource: &T) -> Answer<Vec<u8>> {
+        write(&Data { data: resource }, 1)
     }
 }
 
@@ -103,6 +126,18 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
     }
 }
 
+impl<T: Serialize + ToSchema + 'static> Reply for Kept<T> {
+    const STATUS: u16 = 200;
+
+    fn body(&self) -> Answer<Vec<u8>> {
+        Ok(self.body.clone())
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        Resource::<T, 200>::schema(schemas)
+    }
+}
+
 impl<T: Serialize + ToSchema + 'static> Reply for Listed<T> {
     const STATUS: u16 = 200;
 
@@ -159,3 +194,12 @@ macro_rules! responder {
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
 responder!([T: Serialize + ToSchema + 'static] Listed<T>);
 responder!([] Done);
+
+/// As it is, without another copy.
+impl<T: Serialize + ToSchema + 'static> Responder for Kept<T> {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        respond(<Self as Reply>::STATUS, self.body)
+    }
+}

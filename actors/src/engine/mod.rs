@@ -35,7 +35,7 @@ use crate::conversations::Conversations;
 use crate::directory::Directory;
 use crate::distribution::Desks;
 use crate::reads::Reads;
-use crate::registry::{Counted, Findable, Hot, Population, Registry};
+use crate::registry::{Counted, Findable, Hot, Life, Population, Registry};
 use crate::tickets::{Command, Do, Look, Rider, Ticket, TicketActor};
 use crate::webchat::{NewSession, VisitorSession, VisitorTokens, Watchers};
 use crate::{Refusal, sweep};
@@ -250,7 +250,7 @@ impl Engine {
     /// [`Refusal::NotFound`] when the company has no such ticket.
     pub async fn ticket(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
         let key = (company, id);
-        if let Some(shown) = self.core.tickets.with(&key, |hot| hot.life.look()).flatten() {
+        if let Some(shown) = self.core.tickets.look(&key, Life::look) {
             return Ok(shown);
         }
         if let Some(hot) = self.core.tickets.get(&key) {

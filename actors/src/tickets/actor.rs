@@ -43,6 +43,13 @@ impl Actor for TicketActor {
     }
 }
 
+/// However it ends, also of a panic: nobody may be shown what it can no longer change.
+impl Drop for TicketActor {
+    fn drop(&mut self) {
+        self.life.shared.hide();
+    }
+}
+
 impl Findable for TicketActor {
     type Shared = Shown;
 }
@@ -147,7 +154,7 @@ impl Handler<ContactIs> for TicketActor {
 
     fn handle(&mut self, ContactIs(contact): ContactIs, _: &mut Self::Context) {
         if self.ticket.contact.id == contact.id {
-            Arc::make_mut(&mut self.ticket).contact = contact;
+            self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
         }
         self.life.shared.updated();
     }

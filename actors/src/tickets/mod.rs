@@ -5,6 +5,7 @@ pub mod command;
 pub mod commands;
 mod shown;
 pub mod state;
+mod written;
 
 pub(crate) use actor::{ContactGone, ContactIs, Look};
 pub use actor::{Do, Retire, Rider, TicketActor};
@@ -14,3 +15,4 @@ pub use commands::{
     Reopen, Send, SetMedia, SetWrapup, Show, Transfer,
 };
 pub use state::{Follows, Heard, LastMessage, Reached, Ticket};
+pub use written::Written;

@@ -37,6 +37,13 @@ impl Shown {
         self.lock().ticket = None;
     }
 
+    /// Nobody has looked for a while: what they were answered makes room.
+    pub(crate) fn rest(&self) {
+        if let Some(ticket) = &self.lock().ticket {
+            ticket.written.forget();
+        }
+    }
+
     /// Shows nothing until the actor has taken an update that is about to be sent to it.
     pub(crate) fn outdate(&self) {
         let mut view = self.lock();

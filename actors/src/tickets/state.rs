@@ -9,7 +9,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::tickets::{Following, LoadedTicket, TicketRow, TicketStatus};
 
-use super::{AfterSend, Author};
+use super::{AfterSend, Author, Written};
 
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +26,11 @@ pub struct Ticket {
     /// it. Whoever sends looks it up when it is not known here.
     pub heard: Heard,
     /// What follows messages that are not yet handed over. Most tickets have none.
-    pub following: Arc<BTreeMap<MessageId, Follows>>,
+    pub following: Option<Arc<BTreeMap<MessageId, Follows>>>,
     /// How far its messages are known to have come; what is not known here is known in the tables.
     pub reached: Reached,
+    /// What those who look at it are answered.
+    pub written: Written,
 }
 
 /// When a contact last wrote on a channel, as far as that is known. What is known better is greater.
@@ -114,19 +116,23 @@ impl Ticket {
             last_message,
             reachable,
             heard: Heard::Unknown,
-            following: Arc::default(),
+            following: None,
             reached: Reached::default(),
+            written: Written::default(),
         }
     }
 
     /// Keeps what follows a message until that is handed over.
     pub(crate) fn follow(&mut self, message: MessageId, follows: Follows) {
-        Arc::make_mut(&mut self.following).insert(message, follows);
+        Arc::make_mut(self.following.get_or_insert_default()).insert(message, follows);
     }
 
     /// What follows a message that is handed over now, once.
     pub(crate) fn followed(&mut self, message: MessageId) -> Option<Follows> {
         // Looked for first: a message that nothing follows must not copy the others'.
-        self.following.contains_key(&message).then(|| Arc::make_mut(&mut self.following).remove(&message))?
+        let following = self.following.as_mut().filter(|following| following.contains_key(&message))?;
+        let follows = Arc::make_mut(following).remove(&message);
+        self.following.take_if(|following| following.is_empty());
+        follows
     }
 }

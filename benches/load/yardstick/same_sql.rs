@@ -67,7 +67,7 @@ async fn list(tables: Data<Tables>, asked: Query<Asked>) -> Result<HttpResponse,
     let filter = TicketFilter { status: Some(status), ..TicketFilter::default() };
     let page = Page { number: 1, size: asked.per_page, descending: false };
     let listed = tickets::list(&tables.db, tables.company, &filter, page).await.map_err(ErrorInternalServerError)?;
-    let show = |row| Ticket::of(&tables.organization, &live::Ticket::loaded(row, false));
+    let show = |row| Ticket::of(&tables.organization, live::Ticket::loaded(row, false).into());
     let meta = Meta { page: page.number, per_page: page.size, has_more: listed.has_more };
     Ok(HttpResponse::Ok().json(Listed { data: listed.rows.into_iter().map(show).collect(), meta }))
 }

@@ -16,6 +16,8 @@ use crate::{ChannelId, CompanyId, QueueId, Result, UserId, WrapupTypeId};
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Organization {
+    /// Another one each time it is loaded; not stored.
+    pub version: u64,
     pub company: CompanyRow,
     pub tokens: Vec<TokenRow>,
     pub channels: HashMap<ChannelId, ChannelRow>,
@@ -77,6 +79,7 @@ pub async fn load(db: &PgPool, id: CompanyId) -> Result<Option<Organization>> {
     );
 
     let mut organization = Organization {
+        version: 0,
         company,
         tokens,
         channels: channels.into_iter().map(|row| (row.id, row)).collect(),

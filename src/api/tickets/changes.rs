@@ -18,7 +18,7 @@ where
     C: Command<Reply = live::Ticket>,
 {
     let organization = caller.organization;
-    let show = move |ticket: &live::Ticket| Shown::of(Ticket::of(&organization, ticket));
+    let show = move |ticket: &live::Ticket| Shown::of(Ticket::of(&organization, ticket.clone().into()));
     once.live(show, |rider| app.engine.ask(caller.company, id, Do { command, rider })).await
 }
 

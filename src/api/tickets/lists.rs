@@ -51,7 +51,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
     let rows = app.engine.reads().tickets(caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| Ticket::of(&caller.organization, &live::Ticket::loaded(row, false))))
+    Ok(Listed::of(query.page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false).into())))
 }
 
 /// What a filter names must be the company's.

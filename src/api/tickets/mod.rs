@@ -16,7 +16,7 @@ pub use view::{Event, Ticket};
 
 use super::contacts::check_channel;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, PathId, Shown};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Kept, Once, PathId};
 
 /// The body of `POST /tickets`.
 pub struct NewTicket {
@@ -51,12 +51,13 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once:
         author: Author::API,
     };
     let organization = caller.organization;
-    let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket));
+    let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
     once.live(show, |rider| app.engine.open(open, rider)).await
 }
 
 /// `GET /tickets/{ticketId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<Shown<Ticket>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<Kept<Ticket>> {
     let ticket = app.engine.ticket(caller.company, id.0).await?;
-    Ok(Shown::of(Ticket::of(&caller.organization, &ticket)))
+    let write = || Kept::write(&Ticket::of(&caller.organization, ticket.clone()));
+    ticket.written.body(caller.organization.version, write).map(Kept::of)
 }

@@ -1,76 +1,111 @@
 //! How a ticket and its events are shown.
 
+use std::sync::Arc;
+
 use hotline_actors::Organization;
 use hotline_actors::tickets;
 use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{Source, TicketStatus};
 use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, UserId, WrapupTypeId};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::api::named::{self, Named, NamedChannel};
+use crate::api::named::{self, Named, NamedChannel, NamedRef};
 use crate::web::Timestamp;
+
+/// A conversation with one contact on one channel. It is written from what is in memory, without a copy: most answers
+/// are one of these, or a hundred.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    organization: Arc<Organization>,
+    ticket: Arc<tickets::Ticket>,
+}
+
+impl Ticket {
+    /// With the names of the company's directory.
+    pub fn of(organization: &Arc<Organization>, ticket: Arc<tickets::Ticket>) -> Self {
+        Self { organization: organization.clone(), ticket }
+    }
+}
+
+impl Serialize for Ticket {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        View::of(&self.organization, &self.ticket).serialize(serializer)
+    }
+}
+
+impl PartialSchema for Ticket {
+    fn schema() -> RefOr<Schema> {
+        View::schema()
+    }
+}
+
+impl ToSchema for Ticket {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        View::schemas(schemas);
+    }
+}
 
 /// A conversation with one contact on one channel.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
-pub struct Ticket {
-    pub id: TicketId,
-    pub status: TicketStatus,
-    pub channel: Option<NamedChannel>,
-    pub contact: Contact,
-    pub queue: Option<Named<QueueId>>,
-    pub assigned_to: Option<Named<UserId>>,
+struct View<'a> {
+    id: TicketId,
+    status: TicketStatus,
+    channel: Option<NamedChannel<'a>>,
+    contact: Contact<'a>,
+    #[schema(value_type = Option<Named<QueueId>>)]
+    queue: Option<NamedRef<'a, QueueId>>,
+    #[schema(value_type = Option<Named<UserId>>)]
+    assigned_to: Option<NamedRef<'a, UserId>>,
     /// Who caused it to open.
-    pub creation_source: Source,
+    creation_source: Source,
     /// The contact's messages that nobody has read.
     #[schema(example = 2)]
-    pub unread_count: i32,
-    pub last_message: Option<LastMessage>,
-    pub wrapup_type: Option<Named<WrapupTypeId>>,
+    unread_count: i32,
+    last_message: Option<LastMessage<'a>>,
+    #[schema(value_type = Option<Named<WrapupTypeId>>)]
+    wrapup_type: Option<NamedRef<'a, WrapupTypeId>>,
     #[schema(example = "Sent a new one.")]
-    pub wrapup_note: Option<String>,
+    wrapup_note: Option<&'a str>,
     #[schema(example = 0)]
-    pub reopen_count: i32,
+    reopen_count: i32,
     /// When it was last opened.
-    pub opened_at: Timestamp,
+    opened_at: Timestamp,
     /// The company's first message since it was opened.
-    pub first_response_at: Option<Timestamp>,
-    pub closed_at: Option<Timestamp>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
+    first_response_at: Option<Timestamp>,
+    closed_at: Option<Timestamp>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 /// Whom a ticket is with.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TicketContact)]
-#[allow(missing_docs)]
-pub struct Contact {
-    pub id: ContactId,
+struct Contact<'a> {
+    id: ContactId,
     #[schema(example = "Maria Lima")]
-    pub name: String,
+    name: &'a str,
     #[schema(example = "5511987654321")]
-    pub number: Option<String>,
+    number: Option<&'a str>,
 }
 
 /// What was said last in a ticket.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
-pub struct LastMessage {
-    pub id: MessageId,
+struct LastMessage<'a> {
+    id: MessageId,
     #[schema(example = "Hello, where is my order?")]
-    pub body: Option<String>,
-    pub direction: Direction,
-    pub created_at: Timestamp,
+    body: Option<&'a str>,
+    direction: Direction,
+    created_at: Timestamp,
 }
 
-impl Ticket {
-    /// With the names of the company's directory.
-    pub fn of(organization: &Organization, ticket: &tickets::Ticket) -> Self {
+impl<'a> View<'a> {
+    fn of(organization: &'a Organization, ticket: &'a tickets::Ticket) -> Self {
         let row = &ticket.row;
         Self {
             id: row.id,
@@ -78,8 +113,8 @@ impl Ticket {
             channel: named::channel(organization, row.channel_id),
             contact: Contact {
                 id: ticket.contact.id,
-                name: ticket.contact.name.clone(),
-                number: ticket.contact.number.clone(),
+                name: &ticket.contact.name,
+                number: ticket.contact.number.as_deref(),
             },
             queue: named::queue(organization, row.queue_id),
             assigned_to: named::user(organization, row.user_id),
@@ -87,12 +122,12 @@ impl Ticket {
             unread_count: row.unread_count,
             last_message: ticket.last_message.as_ref().map(|message| LastMessage {
                 id: message.id,
-                body: message.body.clone(),
+                body: message.body.as_deref(),
                 direction: message.direction,
                 created_at: message.created_at.into(),
             }),
             wrapup_type: named::wrapup_type(organization, row.wrapup_type_id),
-            wrapup_note: row.wrapup_note.clone(),
+            wrapup_note: row.wrapup_note.as_deref(),
             reopen_count: row.reopen_count,
             opened_at: row.opened_at.into(),
             first_response_at: row.first_response_at.map(Timestamp),

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
 use crate::tickets::state::{Heard, Reached};
-use crate::tickets::{Author, Context, Ticket};
+use crate::tickets::{Author, Context, Ticket, Written};
 
 /// Opens a new ticket. Not a [`crate::tickets::Command`]: there is no ticket yet.
 #[derive(Clone, Debug)]
@@ -70,8 +70,9 @@ impl Open {
             last_message: None,
             reachable: self.reachable,
             heard: Heard::Unknown,
-            following: Arc::default(),
+            following: None,
             reached: Reached::default(),
+            written: Written::default(),
         };
         let to = json!({
             "status": "open",

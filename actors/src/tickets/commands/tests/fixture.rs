@@ -54,6 +54,7 @@ pub const OTHER_TICKET: TicketId = TicketId(900);
 
 pub fn organization() -> Organization {
     Organization {
+        version: 0,
         company: CompanyRow {
             id: COMPANY,
             name: "Acme".to_owned(),

@@ -64,7 +64,7 @@ fn a_failed_message_is_followed_by_nothing_whatever_is_told_later() {
         let done = desk.does(progress(message, milestone));
         assert!(matches!(&done.changes[..], [Change::Progress(_)]), "{:?}", done.changes);
     }
-    assert!(desk.ticket.is_open() && desk.ticket.following.is_empty());
+    assert!(desk.ticket.is_open() && desk.ticket.following.is_none());
 }
 
 #[test]

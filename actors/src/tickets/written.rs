@@ -1,0 +1,86 @@
+//! A ticket as it was answered, kept with it: who looks at it again is answered the same bytes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The answer about one state of a ticket. It belongs to that state: a copy, which is there to be changed, has none.
+#[derive(Default)]
+pub struct Written(Mutex<Option<Arc<Answer>>>);
+
+#[derive(Debug)]
+struct Answer {
+    /// The directory whose names are in it.
+    version: u64,
+    body: Box<[u8]>,
+}
+
+impl Written {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Answer>>> {
+        // Nothing that can panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The body, if it was written with the names of this version of the directory; otherwise what `write` makes, which
+    /// is kept.
+    ///
+    /// # Errors
+    /// Whatever `write` says; nothing is kept of it.
+    pub fn body<E>(&self, version: u64, write: impl FnOnce() -> Result<Vec<u8>, E>) -> Result<Vec<u8>, E> {
+        let kept = self.lock().clone();
+        if let Some(answer) = kept.filter(|answer| answer.version == version) {
+            return Ok(answer.body.to_vec());
+        }
+        let body = write()?;
+        *self.lock() = Some(Arc::new(Answer { version, body: body.as_slice().into() }));
+        Ok(body)
+    }
+
+    /// Forgets the body: it takes more room than the ticket.
+    pub(super) fn forget(&self) {
+        *self.lock() = None;
+    }
+}
+
+impl Clone for Written {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// What is kept of a ticket's answers is nothing of the ticket.
+impl PartialEq for Written {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for Written {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Written").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn body(written: &Written, version: u64, new: &str) -> String {
+        let body = written.body(version, || Ok::<_, Infallible>(new.as_bytes().to_vec()));
+        body.map(|body| String::from_utf8_lossy(&body).into_owned()).unwrap_or_else(|never| match never {})
+    }
+
+    #[test]
+    fn an_answer_serves_as_long_as_neither_the_ticket_nor_the_directory_changes() {
+        let written = Written::default();
+        assert_eq!(body(&written, 1, "a"), "a");
+        assert_eq!(body(&written, 1, "b"), "a");
+        assert_eq!(body(&written, 2, "c"), "c", "another version has other names");
+        assert_eq!(body(&written, 1, "d"), "d", "also an older one");
+        assert_eq!(body(&written.clone(), 1, "e"), "e", "a copy is another ticket");
+        written.forget();
+        assert_eq!(body(&written, 1, "f"), "f");
+        assert_eq!(written.body(2, || Err("broken")), Err("broken"));
+        assert_eq!(body(&written, 1, "g"), "f", "nothing is kept of a failure");
+    }
+}
