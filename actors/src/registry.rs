@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Handler, Message};
+use foldhash::fast::RandomState;
 use hotline_persistence::journal::Seq;
 use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
@@ -14,6 +15,10 @@ use tokio::sync::oneshot::Receiver;
 use crate::Refusal;
 use crate::answers::{Answer, Outcome};
 use crate::map::IdMap;
+
+/// Parts of a registry that are locked one at a time. Whoever looks through all actors holds up those who start one in
+/// the same part: with a million of them for some milliseconds.
+const SHARDS: usize = 64;
 
 /// An actor that is found by a key.
 pub trait Findable: Actor {
@@ -140,7 +145,13 @@ impl<O> Life<O> {
 
     /// Seconds since the last use.
     pub fn idle_s(&self) -> u64 {
-        self.started.elapsed().as_secs().saturating_sub(u64::from(self.used_s.load(Ordering::Relaxed)))
+        self.idle_s_at(Instant::now())
+    }
+
+    /// Seconds from the last use to this moment: who asks many of them looks at the clock once.
+    pub fn idle_s_at(&self, now: Instant) -> u64 {
+        let lived_s = now.saturating_duration_since(self.started).as_secs();
+        lived_s.saturating_sub(u64::from(self.used_s.load(Ordering::Relaxed)))
     }
 
     /// Notes the actor's newest entry in the log.
@@ -156,7 +167,8 @@ impl<O> Life<O> {
 
 impl<K: Hash + Eq + Clone, A: Findable> Default for Registry<K, A> {
     fn default() -> Self {
-        Self { actors: IdMap::default(), waiting: Waiting::default() }
+        let actors = IdMap::with_hasher_and_shard_amount(RandomState::default(), SHARDS);
+        Self { actors, waiting: Waiting::default() }
     }
 }
 
@@ -248,15 +260,6 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
     pub fn select(&self, wanted: impl Fn(&Life<A::Shared>) -> bool) -> Vec<Hot<A>> {
         let hot = |place: &Place<A>| place.hot().filter(|hot| wanted(&hot.life)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
-    }
-
-    /// Calls `each` with every hot actor's signs of life. It must not wait, as in [`Registry::look`].
-    pub(crate) fn each(&self, each: impl Fn(&Life<A::Shared>)) {
-        for place in self.actors.iter() {
-            if let Some(hot) = place.hot() {
-                each(&hot.life);
-            }
-        }
     }
 
     /// The command as it is sent to one of these actors, and its answer.

@@ -27,7 +27,6 @@ pub(crate) async fn run(core: Arc<Core>, period: Duration) {
     let mut forgot = Instant::now();
     loop {
         clock.tick().await;
-        rest(&core);
         retire_idle(&core);
         if forgot.elapsed() >= FORGET_EVERY {
             forgot = Instant::now();
@@ -42,24 +41,25 @@ pub(crate) async fn run(core: Arc<Core>, period: Duration) {
     }
 }
 
-/// Has tickets forget how they are answered when nobody asks.
-fn rest(core: &Core) {
-    core.tickets.each(|life| {
-        if life.idle_s() >= REST_AFTER_S {
-            life.shared.rest();
-        }
-    });
-}
-
-/// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room.
+/// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room. Tickets forget
+/// sooner how they are answered. Each actor is looked at once: there may be a million, and whoever starts one waits for
+/// those near it.
 fn retire_idle(core: &Core) {
     let idle_s = core.options.idle_after.as_secs();
     let flushed = core.store.log.flushed();
-    for ticket in core.tickets.select(|life| life.idle_s() >= idle_s && life.last_seq() <= flushed) {
+    let now = Instant::now();
+    let tickets = core.tickets.select(|life| {
+        let unused_s = life.idle_s_at(now);
+        if unused_s >= REST_AFTER_S {
+            life.shared.rest();
+        }
+        unused_s >= idle_s && life.last_seq() <= flushed
+    });
+    for ticket in tickets {
         // A full mailbox means it is not idle after all.
         let _ = ticket.addr.try_send(Retire { idle_s });
     }
-    for session in core.sessions.select(|life| life.idle_s() >= idle_s && life.last_seq() <= flushed) {
+    for session in core.sessions.select(|life| life.idle_s_at(now) >= idle_s && life.last_seq() <= flushed) {
         let _ = session.addr.try_send(Retire { idle_s });
     }
 }

@@ -14,6 +14,8 @@ pub struct Shown(Mutex<View>);
 #[derive(Debug, Default)]
 struct View {
     ticket: Option<Arc<Ticket>>,
+    /// Nobody has looked since its answer was forgotten.
+    rests: bool,
     /// Updates of the contact that lie in the mailbox: until the actor has taken them it shows nothing.
     outdated: u32,
 }
@@ -29,6 +31,7 @@ impl Shown {
         let mut view = self.lock();
         if view.outdated == 0 {
             view.ticket = Some(ticket.clone());
+            view.rests = false;
         }
     }
 
@@ -39,7 +42,10 @@ impl Shown {
 
     /// Nobody has looked for a while: what they were answered makes room.
     pub(crate) fn rest(&self) {
-        if let Some(ticket) = &self.lock().ticket {
+        let mut view = self.lock();
+        if !std::mem::replace(&mut view.rests, true)
+            && let Some(ticket) = &view.ticket
+        {
             ticket.written.forget();
         }
     }
@@ -62,7 +68,11 @@ impl Shown {
 impl Life<Shown> {
     /// The ticket, if it is shown. A look is a use, as a question is.
     pub(crate) fn look(&self) -> Option<Arc<Ticket>> {
-        let shown = self.shared.lock().ticket.clone()?;
+        let shown = {
+            let mut view = self.shared.lock();
+            view.rests = false;
+            view.ticket.clone()?
+        };
         self.used();
         Some(shown)
     }
@@ -72,6 +82,20 @@ impl Life<Shown> {
 mod tests {
     use super::*;
     use crate::tickets::commands::tests::fixture::{Desk, WEBCHAT};
+
+    #[test]
+    fn what_was_answered_is_forgotten_each_time_nobody_looks_for_a_while() {
+        let (life, ticket) = (Life::<Shown>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
+        let answer = |new: &str| ticket.written.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
+        life.shared.show(&ticket);
+        for round in ["first", "second"] {
+            assert_eq!(life.look(), Some(ticket.clone()));
+            assert_eq!(answer(round), Ok(round.into()));
+            assert_eq!(answer("kept"), Ok(round.into()));
+            life.shared.rest();
+        }
+        assert_eq!(answer("third"), Ok("third".into()));
+    }
 
     #[test]
     fn nothing_is_shown_while_an_update_is_on_its_way() {
