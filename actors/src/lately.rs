@@ -1,6 +1,6 @@
 //! What was lately looked up and may be asked again: a bounded number of answers, none kept beyond its age.
 //!
-//! Every hot conversation has some, so what one costs counts: the key, the value and some 30 bytes.
+//! Every hot conversation has some, so what one costs counts: little more than its key and its value.
 
 use std::hash::{Hash, RandomState};
 use std::time::{Duration, Instant};

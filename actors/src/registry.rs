@@ -17,7 +17,7 @@ use crate::answers::{Answer, Outcome};
 use crate::map::IdMap;
 
 /// Parts of a registry that are locked one at a time. Whoever looks through all actors holds up those who start one in
-/// the same part: with a million of them for some milliseconds.
+/// the same part, for as long as that part takes.
 const SHARDS: usize = 64;
 
 /// An actor that is found by a key.
