@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BROWSER := tests/webchat/browser
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi check bench faults load fmt postgres wrk nextest node chromium
+.PHONY: demo test test-browser load-sockets widget schemathesis openapi check bench faults load neighbours fmt postgres wrk nextest node chromium
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -46,6 +46,11 @@ faults: postgres nextest
 	cargo nextest run --profile faults --all-features --test faults --run-ignored only $(ARGS) || status=$$?; \
 	cat $(TARGET)/faults/summary.md || status=1; \
 	exit $$status
+
+# What one company's heavy work does to another's requests, on a release build and without anything beside it; prints the
+# figures. Two minutes.
+neighbours: postgres nextest
+	cargo nextest run --release --all-features --test api --no-capture -E 'test(/^neighbours::/)' $(ARGS)
 
 # Two thousand visitors who talk, and ten thousand who only look on; prints the figures `benches/README.md` keeps.
 # With ARGS=--release they are those of a release build. The system must allow 20,000 open files.

@@ -174,7 +174,7 @@ impl Desk {
         db.close().await;
         let store = support::open(postgres.store_options(database, Durability::Journal)).await;
         let reload_every = hotline_actors::directory::RELOAD_EVERY;
-        let directory = Directory::load(&store.db, reload_every).await.expect("load the directory");
+        let directory = Directory::load(&store.housekeeping, reload_every).await.expect("load the directory");
         let sending = SendingOptions {
             per_second: 0,
             recipient_interval: Duration::ZERO,
@@ -207,7 +207,7 @@ impl Desk {
 
     async fn connect(&self, status: &str) {
         let sql = "update channels set status = $2, updated_at = clock_timestamp() where company_id = $1";
-        sqlx::query(sql).bind(self.company.id).bind(status).execute(&self.store.db).await.expect("update");
+        sqlx::query(sql).bind(self.company.id).bind(status).execute(&self.store.housekeeping).await.expect("update");
         self.engine.refresh(self.company.id).await;
     }
 
@@ -229,7 +229,7 @@ impl Desk {
         loop {
             support::drain(&self.store.log).await;
             let query = sqlx::query_scalar(waiting).bind(self.company.id);
-            let is_waiting: bool = query.fetch_one(&self.store.db).await.expect("look");
+            let is_waiting: bool = query.fetch_one(&self.store.housekeeping).await.expect("look");
             if !is_waiting {
                 return;
             }

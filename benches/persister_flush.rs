@@ -87,7 +87,7 @@ impl Bench {
     async fn start(postgres: &Postgres) -> Self {
         let database = postgres.database("persister_flush").await;
         let store = support::open(postgres.store_options(database.clone(), Durability::Memory)).await;
-        let company = Company::create(&store.db, ENTRIES).await;
+        let company = Company::create(&store.housekeeping, ENTRIES).await;
         Self { store, company, bare: PgConnection::connect_with(&database).await.expect("connect") }
     }
 
@@ -128,7 +128,7 @@ impl Bench {
     /// New rows: an open ticket of each contact, on a channel that has none yet.
     async fn rows(&self) -> Vec<Entry> {
         let Company { id, queues, .. } = self.company;
-        let channel = support::new_channel(&self.store.db, id, Some(queues[0])).await.id;
+        let channel = support::new_channel(&self.store.housekeeping, id, Some(queues[0])).await.id;
         (0..ENTRIES).map(|index| self.entry(channel, index)).collect()
     }
 

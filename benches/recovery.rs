@@ -106,15 +106,20 @@ struct Started {
 async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> Started {
     let began = Instant::now();
     let (store, opened_in) = timed(support::open(options)).await;
-    let directory =
-        Directory::load(&store.db, hotline_actors::directory::RELOAD_EVERY).await.expect("load the directory");
+    let directory = Directory::load(&store.housekeeping, hotline_actors::directory::RELOAD_EVERY)
+        .await
+        .expect("load the directory");
     // Numbers that nobody has ever written from are written to.
     let options = EngineOptions::default();
     let engine = Engine::new(store.clone(), directory, options);
     let sent = engine.send(company.id, company.channel, contact, Do::from(send())).await.expect("the first answer");
     let total = began.elapsed();
 
-    assert_eq!(sent.ticket_id, first_ticket_of(&store.db, company.id, contact).await, "it went into the open ticket");
+    assert_eq!(
+        sent.ticket_id,
+        first_ticket_of(&store.housekeeping, company.id, contact).await,
+        "it went into the open ticket"
+    );
     let replayed = store.recovered.replayed;
     engine.stop();
     store.close().await.expect("close the store");

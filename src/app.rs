@@ -12,7 +12,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
-use hotline_persistence::{Durability, Store, StoreOptions, journal};
+use hotline_persistence::{CompanyId, Db, Durability, Store, StoreOptions, journal};
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::Handle;
@@ -26,6 +26,7 @@ use crate::metrics::{Figures, Listener};
 use crate::openapi::Document;
 use crate::providers::{Graph, ProviderOptions, Providers};
 use crate::routes;
+use crate::web::aside::Aside;
 use crate::web::idempotency::Keys;
 use crate::web::rate::RateLimits;
 use crate::web::wire::{self, Limits, Listening};
@@ -46,6 +47,8 @@ pub struct App {
     pub rates: RateLimits,
     /// Most records of a page.
     pub per_page_max: i64,
+    /// The turns of large bodies.
+    pub aside: Aside,
     /// Which idempotency keys were used.
     pub keys: Keys,
     /// The files of messages.
@@ -64,6 +67,12 @@ pub struct App {
 }
 
 impl App {
+    /// The tables, as a company asks them: the one way of a handler to a statement, and to the transaction of a plain
+    /// change.
+    pub fn db(&self, company: CompanyId) -> Db<'_> {
+        self.engine.store().db(company)
+    }
+
     /// Whether the service is on its way down.
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
@@ -200,11 +209,11 @@ impl Service {
             fail,
         )
         .await?;
-        let directory = Directory::load(&store.db, settings.engine.reload_every).await?;
-        let keys = Keys::load(&store.db).await?;
+        let directory = Directory::load(&store.housekeeping, settings.engine.reload_every).await?;
+        let keys = Keys::load(&store.housekeeping).await?;
         // After the store: its lock on the folder is what keeps another process out.
-        let media = Media::open(settings.media.clone(), &store.db, Handle::current()).await?;
-        let following = tokio::spawn(directory.clone().follow(store.db.clone()));
+        let media = Media::open(settings.media.clone(), &store.housekeeping, Handle::current()).await?;
+        let following = tokio::spawn(directory.clone().follow(store.housekeeping.clone()));
         // The threads that serve run the actors too.
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
@@ -219,6 +228,7 @@ impl Service {
             trusted_proxies: settings.trusted_proxies.clone(),
             rates: RateLimits::new(settings.rate_per_minute),
             per_page_max: settings.per_page_max,
+            aside: Aside::default(),
             keys,
             hooks,
             media,
@@ -231,7 +241,7 @@ impl Service {
         let visited = app.clone();
         app.engine.spawn(async move { visited.visitors.keep_forgetting().await });
         let swept = app.clone();
-        app.engine.spawn(async move { swept.keys.keep_swept(&swept.engine.store().db).await });
+        app.engine.spawn(async move { swept.keys.keep_swept(&swept.engine.store().housekeeping).await });
         let looking = app.hooks.downloads.clone();
         app.engine.spawn(async move { looking.keep_looking().await });
         let early = app.engine.clone();

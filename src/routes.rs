@@ -12,8 +12,9 @@ use crate::app::App;
 use crate::hooks;
 use crate::openapi::{self, Described, Document, Operation};
 use crate::web::auth::admit;
+use crate::web::body::JSON_BYTES_MAX;
 use crate::web::schema::Schemas;
-use crate::web::{ApiError, request_id};
+use crate::web::{ApiError, Input, request_id};
 use crate::webchat as visitors;
 
 /// Path of the API.
@@ -180,6 +181,12 @@ pub fn module_of(path: &str) -> Option<&'static str> {
         "reports" | "dashboards" => "reports",
         _ => return None,
     })
+}
+
+/// Bytes of the body at a path, for who reads it before its handler does.
+pub fn body_bytes_max(path: &str) -> usize {
+    let is_import = path.strip_prefix(API) == Some("/contacts/import");
+    if is_import { <contacts::Import as Input>::BYTES_MAX } else { JSON_BYTES_MAX }
 }
 
 /// Every module, in the order of the contract.

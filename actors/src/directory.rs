@@ -13,7 +13,7 @@ use hotline_persistence::news::News;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
-use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
+use hotline_persistence::{ChannelId, CompanyId, Database, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
 use ipnet::{IpNet, Ipv4Net};
 use tokio::sync::watch;
 
@@ -257,7 +257,7 @@ impl Directory {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn refresh(&self, db: &PgPool, id: CompanyId) -> Result<()> {
+    pub async fn refresh(&self, db: impl Database<'_>, id: CompanyId) -> Result<()> {
         let loads = self.loads(id);
         let asked = loads.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let mut loaded = loads.loaded.lock().await;

@@ -1,5 +1,6 @@
 //! Why a command was not carried out. A refused command changed nothing.
 
+use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::{ContactId, Error, TicketId};
 
 /// One field that was not accepted.
@@ -72,6 +73,10 @@ impl From<Error> for Refusal {
         match error {
             Error::NotFound(_) => Self::NotFound,
             Error::Unavailable(reason) => Self::Unavailable(reason),
+            Error::TooDeep(_) => {
+                let reason = format!("must have at most {DEPTH_MAX} rows before it; narrow the list by its filters");
+                Self::Invalid(vec![FieldError { field: "page".to_owned(), reason }])
+            }
             other => Self::Defect(other.to_string()),
         }
     }

@@ -32,7 +32,7 @@ pub(crate) async fn run(core: Arc<Core>, period: Duration) {
             forgot = Instant::now();
             core.contacts.sweep();
         }
-        if let Err(error) = core.directory.write_uses(&core.store.db).await {
+        if let Err(error) = core.directory.write_uses(&core.store.housekeeping).await {
             tracing::debug!(%error, "the uses of tokens are not written now");
         }
         if let Err(refusal) = end_idle_sessions(&core).await {
@@ -69,7 +69,7 @@ fn retire_idle(core: &Core) {
 async fn end_idle_sessions(core: &Arc<Core>) -> Result<(), crate::Refusal> {
     let since = now() - TimeDelta::from_std(core.options.session_idle_after).unwrap_or(TimeDelta::MAX);
     let engine = Engine::of(core.clone());
-    for (company, id) in webchat_sessions::idle(&core.store.db, since, SESSIONS_MAX).await? {
+    for (company, id) in webchat_sessions::idle(&core.store.housekeeping, since, SESSIONS_MAX).await? {
         // One session that cannot be ended now must not keep the others.
         if let Err(refusal) = engine.ask_session(company, &id, End { idle_since: Some(since), rider: None }).await {
             tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");

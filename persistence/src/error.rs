@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::select::TooDeep;
+
 /// The one result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -24,6 +26,9 @@ pub enum Error {
     /// The database answered something no retry will mend.
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
+    /// A page lies deeper in its list than is looked for.
+    #[error(transparent)]
+    TooDeep(#[from] crate::select::TooDeep),
     /// The migrations could not be applied.
     #[error("migrate: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
@@ -60,7 +65,11 @@ pub enum Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
+        match error {
+            sqlx::Error::Configuration(reason) if reason.is::<TooDeep>() => Self::TooDeep(TooDeep),
+            error if is_outage(&error) => Self::Unavailable(error.to_string()),
+            error => Self::Database(error),
+        }
     }
 }
 

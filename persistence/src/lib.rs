@@ -11,6 +11,7 @@
 pub mod change;
 pub mod change_log;
 mod copy;
+pub mod db;
 pub mod durable;
 pub mod error;
 pub mod figures;
@@ -25,6 +26,7 @@ pub mod pool;
 pub mod postgres;
 pub mod readers;
 pub mod recovery;
+pub mod scheduler;
 pub mod select;
 pub mod store;
 pub mod table;
@@ -32,6 +34,7 @@ pub mod tables;
 
 pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Place};
+pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};
 pub use ids::{

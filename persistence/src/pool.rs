@@ -8,12 +8,51 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, PgConnection};
 
 use crate::Result;
+use crate::scheduler::Shares;
 
 /// Connections for requests. More than the cores can use only queue inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
-/// Those anything may be asked through.
-pub const POOL_MAX: u32 = 12;
+/// Those that are no [`crate::Readers`]'.
+pub const POOL_MAX: u32 = REQUESTS_MAX + HOUSEKEEPING_MAX;
+
+/// Those of requests, shared out by company ([`request_shares`]).
+pub const REQUESTS_MAX: u32 = 9;
+
+/// Those of the service itself: one hears of changes, the others sweep, load the directory and reserve ids. No company
+/// can take them.
+pub const HOUSEKEEPING_MAX: u32 = 3;
+
+/// Connections of one company at a time. What it holds is short, and its line is not before anybody else's: a third is
+/// left so that mostly nobody waits at all.
+const COMPANY_MAX: usize = 6;
+
+/// Statements that may be long, of all companies: the others' connections are left to what is short, on a machine of
+/// any size.
+const HEAVY_MAX: usize = 4;
+
+/// Requests of one company that wait for its turn, some 10 KiB each without their bodies.
+const COMPANY_WAITING_MAX: usize = 512;
+
+/// Those of them that may be long: an import among them holds up to 16 MiB.
+const COMPANY_HEAVY_WAITING_MAX: usize = 32;
+
+/// How the connections of requests are shared out.
+///
+/// What may be long is bounded by the cores as well, and for one company by half of them: what it asks keeps one core
+/// busy, and on the other its neighbours are served.
+pub fn request_shares() -> Shares {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    Shares {
+        all: REQUESTS_MAX as usize,
+        company: COMPANY_MAX,
+        heavy: cores.clamp(1, HEAVY_MAX),
+        company_heavy: (cores / 2).clamp(1, HEAVY_MAX / 2),
+        company_waiting: COMPANY_WAITING_MAX,
+        company_heavy_waiting: COMPANY_HEAVY_WAITING_MAX,
+        wait: ACQUIRE_TIME_MAX,
+    }
+}
 
 /// Those of [`crate::Readers`]. Their statements are short: two for each of two cores keep PostgreSQL busy while a
 /// thread turns rows into JSON.
@@ -22,13 +61,29 @@ pub const READERS_MAX: u32 = 4;
 /// How long a request waits for a connection before it is told the store is unavailable.
 pub(crate) const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Opens a pool. No connection is made yet, so it works while the database is down.
+/// Opens a pool that belongs to no service: the command line's. No connection is made yet, so it works while the
+/// database is down.
 pub fn connect(options: PgConnectOptions) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(POOL_MAX)
-        .acquire_timeout(ACQUIRE_TIME_MAX)
-        .connect_lazy_with(named(options).options([PLAN_FOR_THE_VALUES]))
+    pool(POOL_MAX, named(options).options([PLAN_FOR_THE_VALUES]))
 }
+
+/// Opens the pool of the service's own work.
+pub(crate) fn connect_housekeeping(options: PgConnectOptions) -> PgPool {
+    pool(HOUSEKEEPING_MAX, named(options).options([PLAN_FOR_THE_VALUES]))
+}
+
+/// Opens the pool of requests.
+pub(crate) fn connect_requests(options: PgConnectOptions) -> PgPool {
+    pool(REQUESTS_MAX, named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT]))
+}
+
+fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
+    PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIME_MAX).connect_lazy_with(options)
+}
+
+/// What a request's statement may take in the server: a second longer than its caller waits
+/// ([`crate::error::STATEMENT_TIME_MAX`]). One whose caller has gone does not go on, nor does it keep its locks.
+pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 
 /// A list is planned for the values it is asked with. A plan for any value, which PostgreSQL takes up after five
 /// executions, cannot tell a fragment that finds one contact of a million from one that finds them all: the second then
@@ -73,8 +128,12 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
             let claim = claim.clone();
             Box::pin(async move { lock_for_writing(connection, &claim).await })
         })
-        .connect_lazy_with(named(options))
+        .connect_lazy_with(named(options).options(BY_KEY))
 }
+
+/// The persister writes rows by their keys, many in a statement. A join of another kind would read a table first, and
+/// whether that is large only the statistics say.
+const BY_KEY: [(&str, &str); 3] = [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 
 async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) -> std::result::Result<(), sqlx::Error> {
     let locked: bool =

@@ -6,17 +6,16 @@
 //! back. One that has died meanwhile is noticed by the statement, which goes to a new one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
-use crate::Result;
 use crate::error::{is_outage, within};
-use crate::pool::{ACQUIRE_TIME_MAX, PLAN_ONCE, READERS_MAX, named};
+use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, request_shares};
+use crate::scheduler::{Scheduler, Shares, Weight};
+use crate::{CompanyId, Result};
 
 /// The connections of this process for such reads; none is open before it is needed.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub struct Readers {
 /// Those of one thread, or of all where there are more threads than connections.
 #[derive(Debug)]
 struct Shelf {
-    turns: Semaphore,
+    scheduler: Arc<Scheduler>,
     idle: Mutex<Vec<PgConnection>>,
 }
 
@@ -37,23 +36,34 @@ impl Readers {
     pub fn new(options: PgConnectOptions) -> Self {
         let threads = available_parallelism().map_or(1, usize::from);
         let shelves = if threads > READERS_MAX as usize { 1 } else { threads };
-        let shelf = |_| Shelf { turns: Semaphore::new(READERS_MAX as usize / shelves), idle: Mutex::default() };
-        Self { options: named(options).options([PLAN_ONCE]), shelves: (0..shelves).map(shelf).collect() }
+        let all = READERS_MAX as usize / shelves;
+        // All of them to one company: who comes next is before all but what is under way.
+        let shares = Shares { all, company: all, ..request_shares() };
+        let shelf = |_| Shelf { scheduler: Scheduler::new(shares), idle: Mutex::default() };
+        let options = named(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]);
+        Self { options, shelves: (0..shelves).map(shelf).collect() }
     }
 
-    /// Runs a statement, a second time on another connection if the first had died.
+    /// Runs a company's statement, a second time on another connection if the first had died.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`] when the database is away or slow, else what the statement says.
-    pub async fn read<T>(&self, statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>) -> Result<T> {
-        within(self.attempt(statement)).await
+    pub async fn read<T>(
+        &self,
+        company: CompanyId,
+        statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> Result<T> {
+        within(self.attempt(company, statement)).await
     }
 
-    async fn attempt<T>(&self, statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>) -> sqlx::Result<T> {
+    async fn attempt<T>(
+        &self,
+        company: CompanyId,
+        statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> sqlx::Result<T> {
         // A connection is driven by the thread that opened it: asked by another, each answer wakes both.
         let shelf = &self.shelves[number_of_this_thread() % self.shelves.len()];
-        let turn = timeout(ACQUIRE_TIME_MAX, shelf.turns.acquire()).await;
-        let _turn = turn.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
+        let _permit = shelf.scheduler.permit(company, Weight::Light).await?;
         // One that a statement has failed on, or was left in, is closed by being dropped.
         while let Some(mut kept) = shelf.take() {
             match statement(&mut kept).await {
@@ -74,7 +84,7 @@ impl Readers {
     /// Closes what is open; nothing is read any more.
     pub fn close(&self) {
         for shelf in &self.shelves {
-            shelf.turns.close();
+            shelf.scheduler.close();
             shelf.lock().clear();
         }
     }

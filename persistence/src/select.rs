@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::postgres::PgRow;
-use sqlx::{Encode, FromRow, PgExecutor, PgPool, Postgres, QueryBuilder, Type};
+use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Type};
 
 use crate::error::within;
-use crate::{CompanyId, Result};
+use crate::{CompanyId, Database, Result};
 
 /// Which rows of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,29 @@ pub struct Page {
     /// Newest first.
     pub descending: bool,
 }
+
+impl Page {
+    /// Rows that lie before it.
+    pub fn offset(&self) -> i64 {
+        (self.number - 1).saturating_mul(self.size)
+    }
+
+    /// Whether so many rows lie before it that they are what takes its time.
+    pub fn is_deep(&self) -> bool {
+        self.offset() > DEEP
+    }
+}
+
+/// Rows that are passed over to find a page. A million take a second; what lies deeper is found by a filter.
+pub const DEPTH_MAX: i64 = 1_000_000;
+
+/// More than [`DEPTH_MAX`] rows lie before the page.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {DEPTH_MAX} rows lie before the page")]
+pub struct TooDeep;
+
+/// Rows that are passed over in about the time a page takes to be shown.
+const DEEP: i64 = 1_000;
 
 /// One page of a list.
 #[derive(Debug, Serialize)]
@@ -31,6 +54,8 @@ pub struct Listed<T> {
 /// A list being built. Text that is pushed is always a literal; values are always bound.
 pub struct Select {
     query: QueryBuilder<Postgres>,
+    /// Whether it may read many rows to show a few.
+    is_heavy: bool,
 }
 
 impl Select {
@@ -42,7 +67,19 @@ impl Select {
     /// The same, for a `select` that binds values of its own.
     pub fn begun(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
-        Self { query }
+        Self { query, is_heavy: false }
+    }
+
+    /// The way to the tables for this page of it: what may be long has a smaller share.
+    pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: Page) -> D {
+        if self.is_heavy || page.is_deep() { db.heavy() } else { db }
+    }
+
+    /// Notes that no index holds what is asked for in the order of the list.
+    #[must_use]
+    pub fn heavy_if(mut self, is_heavy: bool) -> Self {
+        self.is_heavy |= is_heavy;
+        self
     }
 
     /// Adds `column = value`, or nothing when the filter was not given.
@@ -58,6 +95,7 @@ impl Select {
     /// Adds `column >= from and column <= to`, as far as they were given.
     #[must_use]
     pub fn between(mut self, column: &str, (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>)) -> Self {
+        self.is_heavy |= from.is_some() || to.is_some();
         self.compare(column, ">=", from);
         self.compare(column, "<=", to);
         self
@@ -78,6 +116,7 @@ impl Select {
         V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
     {
         if let Some(value) = value {
+            self.is_heavy = true;
             self.query.push(" and exists (").push(query).push(" = ").push_bind(value).push(")");
         }
         self
@@ -96,6 +135,7 @@ impl Select {
     /// breaks. No field holds one, so a search that does finds nothing.
     #[must_use]
     pub fn contains(mut self, folded: &str, text: Option<&str>) -> Self {
+        self.is_heavy |= text.is_some();
         if text.is_some_and(|text| text.contains('\n')) {
             self.query.push(" and false");
         } else if let Some(text) = text {
@@ -108,6 +148,7 @@ impl Select {
     /// Adds the same search in several folded texts, for those that may hold line breaks: one of them must match.
     #[must_use]
     pub fn any_contains(mut self, folded: &[&str], text: Option<&str>) -> Self {
+        self.is_heavy |= text.is_some();
         if let Some(text) = text {
             for (index, folded) in folded.iter().enumerate() {
                 self.query.push(if index == 0 { " and (" } else { " or " }).push(folded);
@@ -131,10 +172,11 @@ impl Select {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn page<T>(mut self, db: &PgPool, key: &str, page: Page) -> Result<Listed<T>>
+    pub async fn page<T>(mut self, db: impl Database<'_>, key: &str, page: Page) -> Result<Listed<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
+        let db = self.weigh(db, page);
         self.cut(key, page);
         within(self.rows(db, page)).await
     }
@@ -166,8 +208,10 @@ impl Select {
 
     fn cut(&mut self, key: &str, page: Page) {
         self.order(key, page);
-        self.query.push(" limit ").push_bind(page.size + 1);
-        self.query.push(" offset ").push_bind((page.number - 1).saturating_mul(page.size));
+        // Of a page too deep one row is looked for at the bound: where there is none, the list has ended before it.
+        let rows = if page.offset() > DEPTH_MAX { 1 } else { page.size + 1 };
+        self.query.push(" limit ").push_bind(rows);
+        self.query.push(" offset ").push_bind(page.offset().min(DEPTH_MAX));
     }
 
     async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, page: Page) -> sqlx::Result<Listed<T>>
@@ -175,6 +219,9 @@ impl Select {
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let mut rows: Vec<T> = self.query.build_query_as().fetch_all(db).await?;
+        if page.offset() > DEPTH_MAX && !rows.is_empty() {
+            return Err(sqlx::Error::Configuration(TooDeep.into()));
+        }
         let has_more = rows.len() as i64 > page.size;
         rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
         Ok(Listed { rows, has_more })

@@ -15,7 +15,8 @@ use crate::id_blocks::IdBlocks;
 use crate::journal::Recovered;
 use crate::persister::{self, FlushQueue, Mark, Writer};
 use crate::pool::WriterClaim;
-use crate::{ChangeLog, Durability, Error, Readers, Result, journal, pool, recovery};
+use crate::scheduler::Scheduler;
+use crate::{ChangeLog, CompanyId, Db, Durability, Error, Readers, Result, journal, pool, recovery};
 
 /// How the store is opened.
 #[derive(Clone, Debug)]
@@ -32,8 +33,9 @@ pub struct StoreOptions {
 
 /// Everything below the actors.
 pub struct Store {
-    /// Connections for plain resources and reads.
-    pub db: PgPool,
+    /// Connections of the service's own work, which belongs to no company: news, sweeps, what is loaded at the start.
+    /// Nothing a request does goes through here.
+    pub housekeeping: PgPool,
     /// Connections for the reads that have one plan.
     pub readers: Readers,
     /// Where live changes go.
@@ -42,11 +44,25 @@ pub struct Store {
     pub ids: IdBlocks,
     /// What recovery did at the start.
     pub recovered: recovery::Report,
-    /// The persister's connection. Unlike those of `db` it lives on the runtime the store was opened on, which is
+    /// Connections of requests, which the scheduler shares out by company.
+    requests: PgPool,
+    scheduler: Arc<Scheduler>,
+    /// The persister's connection. Unlike those of requests it lives on the runtime the store was opened on, which is
     /// there to the end.
     writes: PgPool,
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
+}
+
+/// The connections that are no readers', at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Connections {
+    /// Those that are open.
+    pub open: u32,
+    /// Those of them that are free.
+    pub idle: usize,
+    /// Pieces of work that wait for their company's turn.
+    pub waiting: usize,
 }
 
 /// How often the id blocks are looked at: far more often than a half block can be used up.
@@ -64,8 +80,9 @@ impl Store {
         options: StoreOptions,
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Result<Arc<Self>> {
-        let db = pool::connect(options.database.clone());
-        pool::migrate(&db).await?;
+        let housekeeping = pool::connect_housekeeping(options.database.clone());
+        pool::migrate(&housekeeping).await?;
+        let requests = pool::connect_requests(options.database.clone());
         let readers = Readers::new(options.database.clone());
         let claim = Arc::new(WriterClaim::default());
         let writes = pool::connect_writer(options.database, claim.clone());
@@ -74,7 +91,7 @@ impl Store {
         // Whatever the setting is now: what an earlier run left in the journal was answered.
         let journal = recover(&options.journal_dir, options.journal).await?;
         let recovered = recovery::replay(&writes, &claim, &journal, epoch).await?;
-        let ids = IdBlocks::reserve(&db, epoch).await?;
+        let ids = IdBlocks::reserve(&housekeeping, epoch).await?;
         let (log, mark) = match options.durability {
             Durability::Journal => {
                 let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
@@ -88,9 +105,37 @@ impl Store {
         let persister = persister::start(log.clone(), Writer::new(writes.clone(), claim, mark), move |error| {
             on_failure(format!("the persister cannot go on: {error}"));
         });
-        let refiller = tokio::spawn(keep_refilled(ids.clone(), db.clone()));
+        let refiller = tokio::spawn(keep_refilled(ids.clone(), housekeeping.clone()));
         let persister = Mutex::new(Some(persister));
-        Ok(Arc::new(Self { db, readers, log, ids, recovered, writes, persister, refiller }))
+        let scheduler = Scheduler::new(pool::request_shares());
+        Ok(Arc::new(Self {
+            housekeeping,
+            readers,
+            log,
+            ids,
+            recovered,
+            requests,
+            scheduler,
+            writes,
+            persister,
+            refiller,
+        }))
+    }
+
+    /// The tables, as a company asks them: the one way of a request to a statement, and of a plain change to its
+    /// transaction.
+    pub fn db(&self, company: CompanyId) -> Db<'_> {
+        Db::new(&self.requests, &self.scheduler, company)
+    }
+
+    /// How busy the connections of requests are.
+    pub fn connections(&self) -> Connections {
+        let pools = [&self.requests, &self.housekeeping];
+        Connections {
+            open: pools.iter().map(|pool| pool.size()).sum(),
+            idle: pools.iter().map(|pool| pool.num_idle()).sum(),
+            waiting: self.scheduler.waiting(),
+        }
     }
 
     /// Writes everything out and ends: the journal first, then the persister. Nothing may be appended any more.
@@ -113,8 +158,10 @@ impl Store {
         self.ids.give_back(&self.writes).await?;
         self.writes.close().await;
         self.readers.close();
+        self.scheduler.close();
         // What a request's thread has opened is closed with it.
-        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, self.db.close()).await.is_err() {
+        let closed = async { tokio::join!(self.requests.close(), self.housekeeping.close()) };
+        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, closed).await.is_err() {
             tracing::debug!("some connections are left to the end of the process");
         }
         Ok(())

@@ -65,12 +65,12 @@ impl Filter for Filters {
 
 /// `GET /channels`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Channel>> {
-    let rows = channels::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = channels::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, |row| Channel::of(&caller.organization, row)))
 }
 
 /// `GET /channels/{channelId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ChannelId>) -> Answer<Shown<Channel>> {
-    let row = channels::find(&app.engine.store().db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    let row = channels::find(app.db(caller.company), caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
     Ok(Shown::of(Channel::of(&caller.organization, row)))
 }

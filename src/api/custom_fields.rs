@@ -80,13 +80,13 @@ impl Filter for Filters {
 
 /// `GET /custom-fields`, by id; `PUT /custom-fields/order` answers them by position.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<CustomField>> {
-    let rows = custom_fields::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = custom_fields::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, CustomField::from))
 }
 
 /// `GET /custom-fields/{customFieldId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<CustomFieldId>) -> Answer<Shown<CustomField>> {
-    let row: Option<CustomFieldRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<CustomFieldRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -141,7 +141,7 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewField>, once: 
     let NewField { name, application, kind, options, required, position } = body.0;
     let position = position.map(|position| position.0);
     let new = NewCustomField { name: &name.0, application, kind, options: &options, required, position };
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Created::of(custom_fields::insert(db, caller.company, new).await?))
     })
     .await
@@ -177,7 +177,7 @@ pub async fn update(
     once: Once,
 ) -> Answer<Shown<CustomField>> {
     let ChangedField { name, kind, options, required, position } = body.0;
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
         let options = next_options(&field, kind, options.map(|options| options.0))?;
         check_values(db, caller.company, &field, kind, options.as_deref()).await?;
@@ -230,7 +230,7 @@ async fn check_values(
 
 /// `DELETE /custom-fields/{customFieldId}`: its values go with it.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CustomFieldId>) -> Answer<Done> {
-    table::remove::<CustomFieldRow>(&app.engine.store().db, caller.company, id.0).await?;
+    table::remove::<CustomFieldRow>(app.db(caller.company), caller.company, id.0).await?;
     Ok(Done)
 }
 
@@ -251,7 +251,7 @@ impl Input for Order {
 /// `PUT /custom-fields/order`: answers all of them in the new order.
 pub async fn reorder(caller: Caller, app: Data<App>, body: Body<Order>, once: Once) -> Answer<Listed<CustomField>> {
     let Order { application, ids } = body.0;
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         let rows = custom_fields::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
             Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")
         })?;

@@ -59,13 +59,13 @@ impl Filter for Filters {
 
 /// `GET /global-variables`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<GlobalVariable>> {
-    let rows = global_variables::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = global_variables::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, GlobalVariable::from))
 }
 
 /// `GET /global-variables/{variableId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<GlobalVariableId>) -> Answer<Shown<GlobalVariable>> {
-    let row: Option<GlobalVariableRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<GlobalVariableRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -95,7 +95,7 @@ pub async fn create(
     let NewGlobalVariable { key, value, description } = body.0;
     let description = description.as_ref().map(|description| description.0.as_str());
     let created = once
-        .plain(&app.engine.store().db, async |db| {
+        .plain(app.db(caller.company), async |db| {
             Ok(Created::of(global_variables::insert(db, caller.company, &key.0, &value.0, description).await?))
         })
         .await?;
@@ -128,7 +128,7 @@ pub async fn update(
     let description = description.into_option();
     let description = description.as_ref().map(|text| text.as_ref().map(|text| text.0.as_str()));
     let shown = once
-        .plain(&app.engine.store().db, async |db| {
+        .plain(app.db(caller.company), async |db| {
             Ok(Shown::of(global_variables::update(db, caller.company, id.0, value, description).await?))
         })
         .await?;
@@ -138,7 +138,7 @@ pub async fn update(
 
 /// `DELETE /global-variables/{variableId}`: messages that are sent from now on no longer receive the value.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<GlobalVariableId>) -> Answer<Done> {
-    table::remove::<GlobalVariableRow>(&app.engine.store().db, caller.company, id.0).await?;
+    table::remove::<GlobalVariableRow>(app.db(caller.company), caller.company, id.0).await?;
     app.engine.refresh(caller.company).await;
     Ok(Done)
 }

@@ -16,7 +16,7 @@ pub async fn live() -> HttpResponse {
 pub async fn ready(app: Data<App>) -> HttpResponse {
     let store = app.engine.store();
     let database = hotline_persistence::error::within(async {
-        sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.db).await
+        sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.housekeeping).await
     })
     .await
     .is_ok();

@@ -58,12 +58,12 @@ impl Filter for Filters {
 
 /// `GET /profiles`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Profile>> {
-    let rows = profiles::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = profiles::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, Profile::from))
 }
 
 /// `GET /profiles/{profileId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ProfileId>) -> Answer<Shown<Profile>> {
-    let row: Option<ProfileRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<ProfileRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }

@@ -54,13 +54,13 @@ impl Filter for Filters {
 
 /// `GET /quick-messages`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<QuickMessage>> {
-    let rows = quick_messages::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = quick_messages::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, QuickMessage::from))
 }
 
 /// `GET /quick-messages/{quickMessageId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<QuickMessageId>) -> Answer<Shown<QuickMessage>> {
-    let row: Option<QuickMessageRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<QuickMessageRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -86,7 +86,7 @@ pub async fn create(
     once: Once,
 ) -> Answer<Created<QuickMessage>> {
     let NewQuickMessage { shortcut, message } = body.0;
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Created::of(quick_messages::insert(db, caller.company, &shortcut.0, &message.0).await?))
     })
     .await
@@ -115,7 +115,7 @@ pub async fn update(
     let ChangedQuickMessage { shortcut, message } = body.0;
     let shortcut = shortcut.as_ref().map(|shortcut| shortcut.0.as_str());
     let message = message.as_ref().map(|message| message.0.as_str());
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Shown::of(quick_messages::update(db, caller.company, id.0, shortcut, message).await?))
     })
     .await
@@ -123,6 +123,6 @@ pub async fn update(
 
 /// `DELETE /quick-messages/{quickMessageId}`.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QuickMessageId>) -> Answer<Done> {
-    table::remove::<QuickMessageRow>(&app.engine.store().db, caller.company, id.0).await?;
+    table::remove::<QuickMessageRow>(app.db(caller.company), caller.company, id.0).await?;
     Ok(Done)
 }

@@ -54,13 +54,13 @@ impl Filter for Filters {
 
 /// `GET /tags`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Tag>> {
-    let rows = tags::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = tags::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, Tag::from))
 }
 
 /// `GET /tags/{tagId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<TagId>) -> Answer<Shown<Tag>> {
-    let row: Option<TagRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<TagRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -82,7 +82,7 @@ impl Input for NewTag {
 pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTag>, once: Once) -> Answer<Created<Tag>> {
     let NewTag { name, color } = body.0;
     let color = color.as_ref().map(|color| color.0.as_str());
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Created::of(tags::insert(db, caller.company, &name.0, color).await?))
     })
     .await
@@ -111,7 +111,7 @@ pub async fn update(
     let ChangedTag { name, color } = body.0;
     let name = name.as_ref().map(|name| name.0.as_str());
     let color = color.as_ref().map(|color| color.0.as_str());
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Shown::of(tags::update(db, caller.company, id.0, name, color).await?))
     })
     .await
@@ -119,6 +119,6 @@ pub async fn update(
 
 /// `DELETE /tags/{tagId}`: takes it off every contact as well.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<TagId>) -> Answer<Done> {
-    table::remove::<TagRow>(&app.engine.store().db, caller.company, id.0).await?;
+    table::remove::<TagRow>(app.db(caller.company), caller.company, id.0).await?;
     Ok(Done)
 }

@@ -45,7 +45,7 @@ impl Filter for Filters {
 
 /// `GET /wrapup-categories`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<WrapupCategory>> {
-    let rows = wrapup_categories::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = wrapup_categories::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, WrapupCategory::from))
 }
 
@@ -68,7 +68,7 @@ pub async fn create(
     once: Once,
 ) -> Answer<Created<WrapupCategory>> {
     let name = body.0.name;
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Created::of(wrapup_categories::insert(db, caller.company, &name.0).await?))
     })
     .await
@@ -95,7 +95,7 @@ pub async fn update(
 ) -> Answer<Shown<WrapupCategory>> {
     let name = body.0.name;
     let name = name.as_ref().map(|name| name.0.as_str());
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         Ok(Shown::of(wrapup_categories::update(db, caller.company, id.0, name).await?))
     })
     .await
@@ -103,6 +103,6 @@ pub async fn update(
 
 /// `DELETE /wrapup-categories/{categoryId}`: refused while it has types.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> Answer<Done> {
-    table::remove::<WrapupCategoryRow>(&app.engine.store().db, caller.company, id.0).await?;
+    table::remove::<WrapupCategoryRow>(app.db(caller.company), caller.company, id.0).await?;
     Ok(Done)
 }

@@ -5,7 +5,7 @@ use hotline_actors::{Leaving, Refusal};
 use hotline_persistence::tables::tickets;
 use hotline_persistence::tables::wrapup_categories::WrapupCategoryRow;
 use hotline_persistence::tables::wrapup_types::{self, WrapupTypeFilter, WrapupTypeRow};
-use hotline_persistence::{CompanyId, PgPool, QueueId, WrapupCategoryId, WrapupTypeId, table};
+use hotline_persistence::{CompanyId, Db, QueueId, WrapupCategoryId, WrapupTypeId, table};
 use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
@@ -77,7 +77,7 @@ impl Filter for Filters {
 
 /// `GET /wrapup-types`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<WrapupType>> {
-    let db = &app.engine.store().db;
+    let db = app.db(caller.company);
     let filter = &query.filter.0;
     caller.check_queue(filter.queue_id)?;
     if let Some(category) = filter.category_id
@@ -91,7 +91,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
 
 /// `GET /wrapup-types/{wrapupTypeId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) -> Answer<Shown<WrapupType>> {
-    let row: Option<WrapupTypeRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<WrapupTypeRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -122,7 +122,7 @@ pub async fn create(
 ) -> Answer<Created<WrapupType>> {
     let NewWrapupType { name, category, active, queues } = body.0;
     let company = caller.company;
-    let insert = once.plain(&app.engine.store().db, async |db| {
+    let insert = once.plain(app.db(company), async |db| {
         let id = wrapup_types::insert(&mut *db, company, category, &name.0, active).await?;
         wrapup_types::set_queues(&mut *db, company, id, &queues).await?;
         Ok(Created::of(find(db, company, id).await?))
@@ -160,7 +160,7 @@ pub async fn update(
     let ChangedWrapupType { name, category, active, queues } = body.0;
     let name = name.as_ref().map(|name| name.0.as_str());
     let company = caller.company;
-    let update = once.plain(&app.engine.store().db, async |db| {
+    let update = once.plain(app.db(company), async |db| {
         wrapup_types::update(&mut *db, company, id.0, category, name, active).await?;
         if let Some(queues) = &queues {
             wrapup_types::set_queues(&mut *db, company, id.0, queues).await?;
@@ -177,12 +177,12 @@ async fn find(db: &mut PgConnection, company: CompanyId, id: WrapupTypeId) -> An
 /// `DELETE /wrapup-types/{wrapupTypeId}`: refused when a ticket was closed with it.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) -> Answer<Done> {
     let company = caller.company;
-    if !table::exists::<WrapupTypeRow>(&app.engine.store().db, company, id.0).await? {
+    if !table::exists::<WrapupTypeRow>(app.db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
     // Most refusals are found before anybody is kept from the type.
     check_unused(app.engine.reads().tables(company).await?, company, id.0).await?;
-    let remove = async |db: &PgPool| {
+    let remove = async |db: Db<'_>| {
         check_unused(db, company, id.0).await?;
         Ok::<_, ApiError>(table::remove::<WrapupTypeRow>(db, company, id.0).await?)
     };
@@ -190,7 +190,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) ->
     Ok(Done)
 }
 
-async fn check_unused(db: &PgPool, company: CompanyId, id: WrapupTypeId) -> Answer<()> {
+async fn check_unused(db: Db<'_>, company: CompanyId, id: WrapupTypeId) -> Answer<()> {
     if tickets::use_wrapup_type(db, company, id).await? {
         return Err(Refusal::Conflict("tickets have the wrap-up type").into());
     }

@@ -66,7 +66,7 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
         }
         Ok(())
     };
-    channels::update(&app.engine.store().db, demo.webchat, allow).await?;
+    channels::update(&app.engine.store().housekeeping, demo.webchat, allow).await?;
     app.engine.refresh(demo.company).await;
     // Set once: there is one demo in a process.
     let _ = app.demo.set(page);
@@ -103,7 +103,7 @@ pub struct Demo {
 /// # Errors
 /// When the database cannot be written.
 pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
-    let db = &app.engine.store().db;
+    let db = &app.engine.store().housekeeping;
     if let Some(known) = companies::all(db).await?.into_iter().find(|company| company.name == NAME) {
         return again(app, known.id).await;
     }
@@ -132,7 +132,7 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
 
 /// The company of an earlier demo, with its conversations as they were left, and a new token.
 async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
-    let key = new_token(&app.engine.store().db, company).await?;
+    let key = new_token(&app.engine.store().housekeeping, company).await?;
     wait_until_seen(app, &key).await?;
     let organization = app.engine.directory().company(company).ok_or("the demo company is gone")?;
     let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
@@ -192,7 +192,7 @@ async fn converse(
         ("Lucía Gómez", "lucia@example.com", "My invoice is wrong.", Some(("Corrected, see your e-mail.", true))),
     ] {
         let visitor = Visitor { name: Some(name.to_owned()), email: Some(email.to_owned()), ..Visitor::default() };
-        let contact = contacts::find_or_create_visitor(&engine.store().db, company, &visitor).await?;
+        let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?;
         let session = begin_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
         let said = engine.receive(company, webchat, contact, Do::from(receive)).await?;

@@ -106,7 +106,7 @@ impl Downloads {
         store.log.reached(store.log.durable()).await?;
         let mut after = MessageId(0);
         loop {
-            let wanted = messages::media_wanted(&store.db, after, LOOKED_FOR).await?;
+            let wanted = messages::media_wanted(&store.housekeeping, after, LOOKED_FOR).await?;
             let Some(last) = wanted.last() else { return Ok(()) };
             after = last.id;
             wanted.iter().for_each(|message| self.begin(message));

@@ -63,7 +63,7 @@ impl Media {
 
     /// Those whose message was deleted.
     async fn sweep_left(&self, engine: &Engine) -> Result<usize, String> {
-        let db = &engine.store().db;
+        let db = &engine.store().housekeeping;
         let mut removed = 0;
         for _ in 0..LEFT_STEPS_MAX {
             let left = media::left(db, STEP_FILES as i64).await.map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ impl Media {
 
     /// Those no message came to name, in the hours that are long over.
     async fn sweep_hours(&self, engine: &Engine, now: DateTime<Utc>) -> Result<usize, String> {
-        let db = &engine.store().db;
+        let db = &engine.store().housekeeping;
         // The last hour that was over before the grace began.
         let last = hour_of(now - GRACE) - 1;
         let done = media::swept_hour(db).await.map_err(|error| error.to_string())?;
@@ -100,7 +100,8 @@ impl Media {
         // Every message that was answered is in the tables before anybody says there is none.
         let flushed = async { log.reached(log.appended()).await.map_err(|error| error.to_string()) };
         in_time(flushed).await?;
-        let unnamed = media::without_message(&engine.store().db, files).await.map_err(|error| error.to_string())?;
+        let unnamed =
+            media::without_message(&engine.store().housekeeping, files).await.map_err(|error| error.to_string())?;
         if !unnamed.is_empty() {
             in_time(self.0.place.remove(&unnamed)).await?;
             tracing::info!(files = unnamed.len(), "removed files that no message came to name");

@@ -54,11 +54,12 @@ async fn answers(app: &App) -> bool {
     if !store.log.queue().is_up() {
         return false;
     }
-    // While requests use every connection nobody is asked: they come first, and a queue is no outage.
-    if store.db.num_idle() == 0 && store.db.size() >= pool::POOL_MAX {
+    // While the service's own work uses every connection nobody is asked: it comes first, and a queue is no outage.
+    let own = &store.housekeeping;
+    if own.num_idle() == 0 && own.size() >= pool::HOUSEKEEPING_MAX {
         return true;
     }
-    let probe = sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.db);
+    let probe = sqlx::query_scalar::<_, i32>("select 1").fetch_one(own);
     tokio::time::timeout(PROBE_TIME_MAX, probe).await.is_ok_and(|answer| answer.is_ok())
 }
 
@@ -176,12 +177,14 @@ impl Sample {
     }
 
     fn database(&self, page: &mut Page<'_>) -> fmt::Result {
-        let db = &self.app.engine.store().db;
+        let connections = self.app.engine.store().connections();
         let help = "Whether the database answers and takes changes";
         page.gauge("database_up", help, u64::from(self.database_is_up))?;
-        page.gauge("database_connections", "Connections that are open for requests", u64::from(db.size()))?;
-        page.gauge("database_connections_idle", "Those of them that are free", count(db.num_idle()))?;
-        page.gauge("database_connections_limit", "Most there may be", u64::from(pool::POOL_MAX))
+        page.gauge("database_connections", "Connections that are open for requests", u64::from(connections.open))?;
+        page.gauge("database_connections_idle", "Those of them that are free", count(connections.idle))?;
+        page.gauge("database_connections_limit", "Most there may be", u64::from(pool::POOL_MAX))?;
+        let help = "Statements and plain changes that wait for their company's turn";
+        page.gauge("database_waiting", help, count(connections.waiting))
     }
 
     fn process(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@ use actix_web::web::Data;
 use serde_json::{Map, Value, json};
 
 use crate::routes;
+use crate::web::body::JSON_BYTES_MAX;
 use crate::web::form::{FILES_MAX, FILES_PART};
 use crate::web::idempotency::{self, KEY_CHARACTERS_MAX, Once};
 use crate::web::params::{Filter, Params, PathIds};
@@ -34,6 +35,8 @@ pub struct Operation {
     pub form_examples: Vec<(&'static str, Value)>,
     /// Whether the body may be a form as well, with files.
     pub takes_files: bool,
+    /// Bytes of a JSON body, where they are not what JSON may have.
+    pub body_bytes_max: Option<usize>,
     /// Whether no body is as good as an empty one.
     pub body_is_optional: bool,
     /// Whether a key makes it happen once.
@@ -68,6 +71,7 @@ impl Operation {
             examples: Vec::new(),
             form_examples: Vec::new(),
             takes_files: false,
+            body_bytes_max: None,
             body_is_optional: false,
             is_idempotent: false,
             success: (200, None),
@@ -103,10 +107,14 @@ impl Operation {
     /// As the document has it.
     pub fn into_value(self) -> Value {
         let module = self.module().unwrap_or_default();
+        let mut description = format!("Needs the permission `{module}` `{}`.", self.method);
+        if let Some(bytes) = self.body_bytes_max {
+            description.push_str(&format!(" The body may have {bytes} bytes, however many rows they make."));
+        }
         let mut value = json!({
             "operationId": self.id(),
             "summary": self.summary,
-            "description": format!("Needs the permission `{module}` `{}`.", self.method),
+            "description": description,
             "tags": [module],
             "x-permission": {"module": module, "method": self.method},
             "responses": self.responses(),
@@ -311,6 +319,7 @@ impl<T: Input> Described for Body<T> {
         operation.body = Some(Fields::describe::<T>());
         operation.examples = T::examples();
         operation.body_is_optional = T::MAY_BE_EMPTY;
+        operation.body_bytes_max = (T::BYTES_MAX != JSON_BYTES_MAX).then_some(T::BYTES_MAX);
         operation.errors.extend([400, 404, 408, 409, 413, 415, 422]);
     }
 }

@@ -18,6 +18,7 @@ use hotline_actors::directory::Token;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, QueueId, key};
 
+use super::aside::Tenant;
 use super::idempotency::once;
 use super::rate::Allowance;
 use super::{Answer, ApiError, origin};
@@ -77,6 +78,7 @@ pub async fn admit<B: MessageBody + 'static>(
     let mut allowance = None;
     let mut response = match check(&request, &mut allowance) {
         Ok(caller) => {
+            request.extensions_mut().insert(Tenant(caller.company));
             request.extensions_mut().insert(caller);
             once(request, next).await?
         }

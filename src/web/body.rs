@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
 use super::wire::{Paced, body_error};
-use super::{ApiError, Fields, Input};
+use super::{ApiError, Fields, Input, aside};
 
 /// Bytes of a JSON body.
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
@@ -21,18 +21,19 @@ pub(super) const DRAINED_FACTOR: usize = 8;
 /// A JSON body that was accepted.
 pub struct Body<T>(pub T);
 
-impl<T: Input + 'static> FromRequest for Body<T> {
+impl<T: Input + Send + 'static> FromRequest for Body<T> {
     type Error = ApiError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = is_json(request);
-        let mut payload = payload.take();
+        let (mut payload, request) = (payload.take(), request.clone());
         Box::pin(async move {
             if !is_json {
                 return Err(ApiError::unsupported_media_type());
             }
-            parse(&read(&mut payload).await?).map(Body)
+            let bytes = read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
+            aside::parse(&request, bytes.len(), move || parse(&bytes)).await.map(Body)
         })
     }
 }
@@ -55,36 +56,58 @@ pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
     Fields::parse(&value)
 }
 
-/// Reads a whole body.
+/// Reads a whole body of a company's request; `see` is shown every chunk. One that is large waits for a place before
+/// the rest of it is read.
 ///
 /// # Errors
-/// `413` when it is larger than JSON may be, `408` when it comes too slowly, `400` when it breaks off.
-pub async fn read(payload: &mut Payload) -> Result<Bytes, ApiError> {
-    read_up_to(payload, JSON_BYTES_MAX).await
+/// `413` when it is larger than it may be, `408` when it comes too slowly, `400` when it breaks off, `503` when there
+/// is no place for it.
+pub async fn read(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    bytes_max: usize,
+    see: impl FnMut(&Bytes),
+) -> Result<Bytes, ApiError> {
+    gather(payload, bytes_max, see, async || aside::take_place(request).await).await
 }
 
-/// The same of one that may be larger, or must be smaller.
+/// Reads a whole body that is never large.
 ///
 /// # Errors
 /// As of [`read`].
 pub async fn read_up_to(payload: &mut Payload, bytes_max: usize) -> Result<Bytes, ApiError> {
+    gather(payload, bytes_max, |_| (), async || Ok(())).await
+}
+
+async fn gather(
+    payload: &mut Payload,
+    bytes_max: usize,
+    mut see: impl FnMut(&Bytes),
+    take_place: impl AsyncFn() -> Result<(), ApiError>,
+) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
-    let mut too_large = false;
-    // What is too large is read to its end and thrown away: a client that is still writing must be able to read
+    let mut refused = None;
+    // What is refused is read to its end and thrown away: a client that is still writing must be able to read
     // the answer.
     let mut left = bytes_max * DRAINED_FACTOR;
     let mut chunks = Paced::new(payload);
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(body_error)?;
-        too_large |= bytes.len() + chunk.len() > bytes_max;
-        if too_large {
+        let (before, after) = (bytes.len(), bytes.len() + chunk.len());
+        if refused.is_none() && after > bytes_max {
+            refused = Some(ApiError::payload_too_large(bytes_max));
+        } else if refused.is_none() && (before..after).contains(&aside::LARGE_BYTES) {
+            refused = take_place().await.err();
+        }
+        if refused.is_some() {
             left = left.saturating_sub(chunk.len());
             if left == 0 {
                 break;
             }
         } else {
+            see(&chunk);
             bytes.extend_from_slice(&chunk);
         }
     }
-    if too_large { Err(ApiError::payload_too_large(bytes_max)) } else { Ok(bytes.freeze()) }
+    refused.map_or_else(|| Ok(bytes.freeze()), Err)
 }

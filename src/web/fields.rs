@@ -4,6 +4,7 @@
 use hotline_actors::FieldError;
 use serde_json::{Map, Value, json};
 
+use super::body::JSON_BYTES_MAX;
 use super::schema::{Shape, nullable};
 use super::values::Accepted;
 use super::{Answer, ApiError};
@@ -12,6 +13,9 @@ use super::{Answer, ApiError};
 pub trait Input: Sized {
     /// Whether no body at all means an empty object.
     const MAY_BE_EMPTY: bool = false;
+
+    /// Bytes of the body.
+    const BYTES_MAX: usize = JSON_BYTES_MAX;
 
     /// Reads every field, then builds the value. `None` when a required field failed; the reason is in `fields`.
     ///

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::body::{self, DRAINED_FACTOR, JSON_BYTES_MAX};
 use super::wire::{Paced, body_error};
-use super::{ApiError, Fields, Input};
+use super::{ApiError, Fields, Input, aside};
 use crate::app::App;
 use crate::media::{Cut, Declared, Media, Unavailable, Upload};
 
@@ -44,7 +44,7 @@ pub struct BodyWithFiles<T, const FILES: usize = FILES_MAX> {
     pub files: Vec<Upload>,
 }
 
-impl<T: Input + 'static, const FILES: usize> FromRequest for BodyWithFiles<T, FILES> {
+impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFiles<T, FILES> {
     type Error = ApiError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
@@ -53,14 +53,18 @@ impl<T: Input + 'static, const FILES: usize> FromRequest for BodyWithFiles<T, FI
         let request = request.clone();
         Box::pin(async move {
             if body::is_json(&request) {
-                return Ok(Self { fields: body::parse(&body::read(&mut payload).await?)?, files: Vec::new() });
+                let bytes = body::read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
+                let fields = aside::parse(&request, bytes.len(), move || body::parse(&bytes)).await?;
+                return Ok(Self { fields, files: Vec::new() });
             }
             if !is_form(&request) {
                 return Err(ApiError::neither_json_nor_form());
             }
             let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
             let Form { fields, files } = read(&request, payload, &app.media, FILES).await?;
-            Ok(Self { fields: Fields::parse_form(&fields)?, files })
+            let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
+            let fields = aside::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
+            Ok(Self { fields, files })
         })
     }
 }

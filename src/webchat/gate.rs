@@ -22,6 +22,7 @@ use hotline_persistence::{ChannelId, CompanyId};
 use super::limits::{Address, Ask};
 use super::{desk, script};
 use crate::app::App;
+use crate::web::aside::Tenant;
 use crate::web::rate::Allowance;
 use crate::web::{Answer, ApiError, origin};
 
@@ -90,6 +91,7 @@ pub async fn pass<B: MessageBody + 'static>(
     let mut told = Told::default();
     let answered = match check(&request, &mut told) {
         Ok(Passed::Through(door)) => {
+            request.extensions_mut().insert(Tenant(door.organization.company.id));
             request.extensions_mut().insert(door);
             None
         }

@@ -71,7 +71,7 @@ impl Engine {
             .collect();
         let found = match of_interest.as_slice() {
             [] => Ok(Vec::new()),
-            ids => contacts::find_refs(&store.db, company, ids, unclear).await,
+            ids => contacts::find_refs(store.db(company), company, ids, unclear).await,
         };
         let found: Vec<_> = match found {
             Ok(found) => found.into_iter().map(Arc::new).collect(),

@@ -36,7 +36,7 @@ impl Engine {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn values(&self, company: CompanyId, id: ContactId) -> Result<ContactValues, Refusal> {
-        let found = contacts::find(&self.core.store.db, company, id).await?;
+        let found = contacts::find(self.core.store.db(company), company, id).await?;
         let Some(contact) = found else { return Ok(ContactValues::default()) };
         let custom = contact.custom_fields.0.into_iter().filter_map(|field| {
             let is_list = field.kind.as_deref() == Some(CustomFieldType::Multiselect.as_str());

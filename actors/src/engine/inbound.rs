@@ -196,7 +196,7 @@ impl Engine {
     ) -> Result<Arc<ContactRef>, Refusal> {
         let _turn = self.core.contacts.looking(company).await;
         let new = Numbered { number: &number.digits, name: from.name.as_deref(), country: number.country.as_deref() };
-        let db = &self.core.store.db;
+        let db = self.core.store.db(company);
         let found = contacts::find_or_create_by_any_number(db, company, new, &number.others, from.origin).await?;
         Ok(self.remember(company, found))
     }
@@ -216,7 +216,7 @@ impl Engine {
             social_username: from.social_username.as_deref(),
             origin: from.origin,
         };
-        let found = contacts::find_or_create_by_address(&self.core.store.db, company, new).await?;
+        let found = contacts::find_or_create_by_address(self.core.store.db(company), company, new).await?;
         let contact = self.remember(company, found);
         self.core.contacts.remember_address(company, channel, address, contact.id);
         Ok(contact)
@@ -226,7 +226,8 @@ impl Engine {
     fn note_address(&self, company: CompanyId, channel: ChannelId, address: String, contact: Arc<ContactRef>) {
         let engine = self.clone();
         self.spawn(async move {
-            let noted = contacts::note_address(&engine.core.store.db, company, channel, &address, contact.id).await;
+            let noted =
+                contacts::note_address(engine.core.store.db(company), company, channel, &address, contact.id).await;
             match noted {
                 Ok(()) => engine.core.contacts.remember_address(company, channel, &address, contact.id),
                 Err(error) => tracing::debug!(%error, "a contact's address is noted with the next message"),
@@ -240,7 +241,7 @@ impl Engine {
         self.spawn(async move {
             let changes = engine.contact_changes(company);
             changes.note([contact]);
-            match contacts::name_numbered(&engine.core.store.db, company, contact, &name).await {
+            match contacts::name_numbered(engine.core.store.db(company), company, contact, &name).await {
                 Ok(()) => changes.settle().await,
                 Err(error) => tracing::debug!(%error, "a contact is named with the next message"),
             }
@@ -300,7 +301,7 @@ impl Engine {
             milestone,
             at,
         };
-        early_statuses::keep(&self.core.store.db, &early).await?;
+        early_statuses::keep(self.core.store.db(company), &early).await?;
         inbox.early.note(provider_message_id, now());
         // Noted since we looked: who noted it did not yet see that something is kept.
         if self.passed(company, channel, provider_message_id).await?.is_some() {
@@ -384,7 +385,7 @@ impl Engine {
         if let Some(contact) = self.core.contacts.with_address(company, channel, address) {
             return Ok(Some(contact.id));
         }
-        let found = contacts::by_address(&self.core.store.db, company, channel, address).await?;
+        let found = contacts::by_address(self.core.store.db(company), company, channel, address).await?;
         Ok(found.map(|contact| contact.id))
     }
 
@@ -411,7 +412,7 @@ impl Engine {
         }
         // It waits on: the message is none of ours, or not noted yet.
         let Some(message) = self.passed(company, channel, id).await? else { return Ok(()) };
-        let db = &self.core.store.db;
+        let db = self.core.store.db(company);
         for early in early_statuses::of_message(db, company, channel, id).await? {
             self.progress(company, message, early.milestone, early.at).await?;
         }
@@ -433,7 +434,7 @@ impl Engine {
     }
 
     async fn sweep_early(&self) -> Result<(), Refusal> {
-        let db = &self.core.store.db;
+        let db = &self.core.store.housekeeping;
         let before = now() - EARLY_KEPT;
         while early_statuses::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
         self.core.inboxes.sweep_early(before);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hotline_persistence::tables::tickets;
-use hotline_persistence::{CompanyId, PgPool, TicketId, UserId};
+use hotline_persistence::{CompanyId, Db, TicketId, UserId};
 
 use super::{Core, Engine};
 use crate::Refusal;
@@ -25,7 +25,7 @@ impl Engine {
     /// Waits until the actors decide by everything of a company that is committed: after a change of what the
     /// directory holds.
     pub async fn refresh(&self, company: CompanyId) {
-        let refreshed = self.core.directory.refresh(&self.core.store.db, company);
+        let refreshed = self.core.directory.refresh(self.core.store.db(company), company);
         match tokio::time::timeout(REFRESH_TIME_MAX, refreshed).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, %company, "a change of the directory is seen later"),
@@ -41,7 +41,7 @@ impl Engine {
         &self,
         company: CompanyId,
         what: Leaving,
-        work: impl AsyncFnOnce(&PgPool) -> Result<T, E>,
+        work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.core.directory.leaves(company, what).await;
         let leaver = Leaver { core: self.core.clone(), company, what };

@@ -24,7 +24,7 @@ impl Engine {
             return Ok(Some(contact));
         }
         let _turn = self.core.contacts.looking(company).await;
-        let found = contacts::find_ref(&self.core.store.db, company, id).await?;
+        let found = contacts::find_ref(self.core.store.db(company), company, id).await?;
         Ok(found.map(|contact| self.remember(company, contact)))
     }
 
@@ -38,7 +38,7 @@ impl Engine {
         }
         let _turn = self.core.contacts.looking(company).await;
         let api = Author::API.source;
-        let contact = contacts::find_or_create_by_number(&self.core.store.db, company, new, api).await?;
+        let contact = contacts::find_or_create_by_number(self.core.store.db(company), company, new, api).await?;
         Ok(self.remember(company, contact))
     }
 
@@ -51,7 +51,7 @@ impl Engine {
             return Ok(true);
         }
         let _turn = self.core.contacts.looking(company).await;
-        let found = contacts::find_ref_by_number(&self.core.store.db, company, number).await?;
+        let found = contacts::find_ref_by_number(self.core.store.db(company), company, number).await?;
         Ok(found.map(|contact| self.remember(company, contact)).is_some())
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
 use super::profiles;
-use crate::{CompanyId, Error, Result};
+use crate::{CompanyId, Database, Error, Result};
 
 /// One company as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -87,6 +87,6 @@ pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: &PgPool, id: CompanyId) -> Result<Option<CompanyRow>> {
+pub async fn find(db: impl Database<'_>, id: CompanyId) -> Result<Option<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies where id = $1").bind(id).fetch_optional(db).await?)
 }

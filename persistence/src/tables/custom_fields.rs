@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::words;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::Table;
-use crate::{CompanyId, CustomFieldId, Error, Result};
+use crate::{CompanyId, CustomFieldId, Database, Error, Result};
 
 words! {
     /// What a custom field belongs to.
@@ -89,7 +89,7 @@ pub struct CustomFieldFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &CustomFieldFilter,
     page: Page,

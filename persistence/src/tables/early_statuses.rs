@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use sqlx::FromRow;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgPool};
 
 use super::messages::{MessageError, MessageStatus, Milestone};
 use crate::error::within;
-use crate::{ChannelId, CompanyId, Error, Result};
+use crate::{ChannelId, CompanyId, Database, Error, Result};
 
 /// What a provider has told of a message nobody knew.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ struct Row {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn keep(db: &PgPool, early: &EarlyStatus) -> Result<()> {
+pub async fn keep(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
     let error = match &early.milestone {
         Milestone::Failed(error) => Some(Json(error)),
         _ => None,
@@ -58,7 +58,7 @@ pub async fn keep(db: &PgPool, early: &EarlyStatus) -> Result<()> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn of_message(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     provider_message_id: &str,
@@ -99,7 +99,12 @@ impl Row {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn of_channel(db: &PgPool, company: CompanyId, channel: ChannelId, limit: i64) -> Result<Vec<String>> {
+pub async fn of_channel(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    limit: i64,
+) -> Result<Vec<String>> {
     within(
         sqlx::query_scalar(
             "select provider_message_id from early_statuses where company_id = $1 and channel_id = $2
@@ -117,7 +122,7 @@ pub async fn of_channel(db: &PgPool, company: CompanyId, channel: ChannelId, lim
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn channels(db: &PgPool) -> Result<Vec<(CompanyId, ChannelId)>> {
+pub async fn channels(db: impl Database<'_>) -> Result<Vec<(CompanyId, ChannelId)>> {
     within(sqlx::query_as("select distinct company_id, channel_id from early_statuses").fetch_all(db)).await
 }
 
@@ -125,7 +130,12 @@ pub async fn channels(db: &PgPool) -> Result<Vec<(CompanyId, ChannelId)>> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn remove(db: &PgPool, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> Result<()> {
+pub async fn remove(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    provider_message_id: &str,
+) -> Result<()> {
     within(
         sqlx::query(
             "delete from early_statuses where company_id = $1 and channel_id = $2 and provider_message_id = $3",
@@ -143,7 +153,7 @@ pub async fn remove(db: &PgPool, company: CompanyId, channel: ChannelId, provide
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn sweep(db: &PgPool, before: DateTime<Utc>, limit: i64) -> Result<u64> {
+pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
     let swept = within(
         sqlx::query(
             "delete from early_statuses where ctid = any (array(

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Table, explain};
-use crate::{CompanyId, Error, GlobalVariableId, Result};
+use crate::{CompanyId, Database, Error, GlobalVariableId, Result};
 
 /// Variables every message has; no company's own may be called so.
 pub const BUILT_IN: &[&str] = &[
@@ -61,7 +61,7 @@ pub struct GlobalVariableFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &GlobalVariableFilter,
     page: Page,

@@ -3,10 +3,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use crate::error::within;
-use crate::{CompanyId, Result};
+use crate::{CompanyId, Database, Result};
 
 /// How long an answer is kept.
 pub const KEPT: TimeDelta = TimeDelta::hours(24);
@@ -79,7 +79,12 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: &PgPool, company: CompanyId, key: &str, since: DateTime<Utc>) -> Result<Option<AnswerRow>> {
+pub async fn find(
+    db: impl Database<'_>,
+    company: CompanyId,
+    key: &str,
+    since: DateTime<Utc>,
+) -> Result<Option<AnswerRow>> {
     within(
         sqlx::query_as("select * from idempotency_keys where company_id = $1 and key = $2 and created_at > $3")
             .bind(company)
@@ -94,7 +99,11 @@ pub async fn find(db: &PgPool, company: CompanyId, key: &str, since: DateTime<Ut
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn recent(db: &PgPool, since: DateTime<Utc>, limit: i64) -> Result<Vec<(CompanyId, String, DateTime<Utc>)>> {
+pub async fn recent(
+    db: impl Database<'_>,
+    since: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<(CompanyId, String, DateTime<Utc>)>> {
     Ok(sqlx::query_as(
         "select company_id, key, created_at from idempotency_keys where created_at > $1
          order by created_at desc limit $2",
@@ -109,7 +118,7 @@ pub async fn recent(db: &PgPool, since: DateTime<Utc>, limit: i64) -> Result<Vec
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn sweep(db: &PgPool, before: DateTime<Utc>, limit: i64) -> Result<u64> {
+pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
     let swept = within(
         sqlx::query(
             "delete from idempotency_keys where (company_id, key) in (

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlx::{PgPool, Row};
+use sqlx::Row;
 
 use super::channels::{self, ChannelRow};
 use super::companies::{self, CompanyRow};
@@ -10,7 +10,7 @@ use super::global_variables;
 use super::queues::QueueRow;
 use super::tokens::{self, TokenRow};
 use crate::error::within;
-use crate::{ChannelId, CompanyId, QueueId, Result, UserId, WrapupTypeId};
+use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeId};
 
 /// Everything small a company has: loaded whole, replaced whole.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub struct WrapupType {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn load(db: &PgPool, id: CompanyId) -> Result<Option<Organization>> {
+pub async fn load(db: impl Database<'_>, id: CompanyId) -> Result<Option<Organization>> {
     let Some(company) = companies::find(db, id).await? else { return Ok(None) };
     let tokens = tokens::all(db, Some(id)).await?;
     let channels = channels::all(db, Some(id)).await?;

@@ -5,12 +5,12 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use super::tokens::Permissions;
 use crate::select::{Listed, Page, Select};
 use crate::table::Table;
-use crate::{CompanyId, Error, ProfileId, Result};
+use crate::{CompanyId, Database, Error, ProfileId, Result};
 
 /// One profile as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -45,7 +45,12 @@ pub struct ProfileFilter {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &ProfileFilter, page: Page) -> Result<Listed<ProfileRow>> {
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &ProfileFilter,
+    page: Page,
+) -> Result<Listed<ProfileRow>> {
     Select::new(ProfileRow::SELECT, "company_id", company)
         .contains("hotline_fold(name)", filter.search.as_deref())
         .between("created_at", filter.created)
@@ -68,7 +73,7 @@ pub struct NewProfile<'a> {
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company, [`Error::Taken`] when it has a
 /// profile of this name.
-pub async fn insert(db: &PgPool, company: CompanyId, new: NewProfile<'_>) -> Result<ProfileRow> {
+pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'_>) -> Result<ProfileRow> {
     sqlx::query_as(
         "insert into profiles (company_id, name, permissions, sees_all_cards) values ($1, $2, $3, $4) returning *",
     )
@@ -100,7 +105,7 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
+pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
     Ok(sqlx::query_as("select * from profiles where company_id = coalesce($1, company_id) order by id")
         .bind(company)
         .fetch_all(db)

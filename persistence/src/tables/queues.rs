@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgExecutor};
 
 use super::words;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Table, explain};
-use crate::{CompanyId, Error, QueueId, Result, UserId};
+use crate::{CompanyId, Database, Error, QueueId, Result, UserId};
 
 words! {
     /// Who of a queue's active users gets its new tickets: nobody, each in turn, or who has the fewest open ones.
@@ -67,7 +67,12 @@ pub struct QueueFields<'a> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &QueueFilter, page: Page) -> Result<Listed<QueueRow>> {
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &QueueFilter,
+    page: Page,
+) -> Result<Listed<QueueRow>> {
     Select::new(QueueRow::SELECT, "company_id", company)
         .contains("hotline_fold(name)", filter.search.as_deref())
         .equals("active", filter.active)

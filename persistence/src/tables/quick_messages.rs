@@ -1,12 +1,12 @@
 //! Quick messages: answers a company keeps at hand, each under a shortcut. Plain.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Table, explain};
-use crate::{CompanyId, Error, QuickMessageId, Result};
+use crate::{CompanyId, Database, Error, QuickMessageId, Result};
 
 /// One quick message as stored.
 #[derive(Clone, Debug, FromRow)]
@@ -41,7 +41,7 @@ pub struct QuickMessageFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &QuickMessageFilter,
     page: Page,

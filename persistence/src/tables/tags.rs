@@ -1,12 +1,12 @@
 //! Tags: coloured labels on contacts. Plain.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Table, explain};
-use crate::{CompanyId, Error, Result, TagId};
+use crate::{CompanyId, Database, Error, Result, TagId};
 
 /// One tag as stored.
 #[derive(Clone, Debug, FromRow)]
@@ -40,7 +40,7 @@ pub struct TagFilter {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &TagFilter, page: Page) -> Result<Listed<TagRow>> {
+pub async fn list(db: impl Database<'_>, company: CompanyId, filter: &TagFilter, page: Page) -> Result<Listed<TagRow>> {
     Select::new(TagRow::SELECT, "company_id", company)
         .contains("hotline_fold(name)", filter.search.as_deref())
         .between("created_at", filter.created)

@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use super::tickets::Source;
 use super::words;
 use crate::copy;
 use crate::select::{Listed, Page, Select};
-use crate::{CompanyId, EventId, TicketId, UserId};
+use crate::{CompanyId, Database, EventId, TicketId, UserId};
 
 words! {
     /// What happened to a ticket.
@@ -87,7 +87,7 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&EventRow]) -> Result<()
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     ticket: TicketId,
     created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use super::words;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, ContactId, MessageId, QueueId, Result, TicketId, UserId, WrapupTypeId};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, UserId, WrapupTypeId};
 
 words! {
     /// Where a ticket stands.
@@ -175,7 +175,7 @@ pub struct Following {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn following(db: &PgPool, company: CompanyId, id: TicketId) -> Result<Vec<Following>> {
+pub async fn following(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Vec<Following>> {
     within(
         sqlx::query_as(
             "select id, after_send, user_id, user_name, source from messages
@@ -202,7 +202,7 @@ const BESIDE: &str = "cross join lateral (select name, number from contacts
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: &PgPool, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
+pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
     within(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
@@ -212,7 +212,7 @@ pub async fn find(db: &PgPool, company: CompanyId, id: TicketId) -> Result<Optio
 /// # Errors
 /// When the database cannot answer.
 pub async fn open_of_channel(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
 ) -> Result<Vec<(ContactId, TicketId)>> {
@@ -232,7 +232,7 @@ pub async fn open_of_channel(
 /// # Errors
 /// When the database cannot answer.
 pub async fn latest(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     contact: ContactId,
@@ -255,7 +255,7 @@ pub async fn latest(
 /// # Errors
 /// When the database cannot answer.
 pub async fn open_of_user(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     user: UserId,
     after: TicketId,
@@ -279,7 +279,7 @@ pub async fn open_of_user(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn held(db: &PgPool, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
+pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
     within(
         sqlx::query_as(
             "select id, user_id from tickets where company_id = $1 and user_id is not null and status = 'open'",
@@ -294,7 +294,7 @@ pub async fn held(db: &PgPool, company: CompanyId) -> Result<Vec<(TicketId, User
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn are_open_in(db: &PgPool, company: CompanyId, queue: QueueId) -> Result<bool> {
+pub async fn are_open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<bool> {
     within(
         sqlx::query_scalar(
             "select exists (select from tickets where company_id = $1 and queue_id = $2 and status = 'open')",
@@ -310,7 +310,7 @@ pub async fn are_open_in(db: &PgPool, company: CompanyId, queue: QueueId) -> Res
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn use_wrapup_type(db: &PgPool, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<bool> {
+pub async fn use_wrapup_type(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<bool> {
     within(
         sqlx::query_scalar("select exists (select from tickets where company_id = $1 and wrapup_type_id = $2)")
             .bind(company)
@@ -345,11 +345,17 @@ pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 /// would keep those waiting that come for the first ones.
 const STEADY_OFFSET_MAX: i64 = 1_000;
 
+/// Whether [`list`] may read many tickets to show a few: unless an index holds those that are asked for.
+pub fn is_heavy(filter: &TicketFilter, page: Page) -> bool {
+    let indexed = TicketFilter { status: filter.status, contact_id: filter.contact_id, ..TicketFilter::default() };
+    *filter != indexed || page.is_deep()
+}
+
 /// Whether [`list`] has one plan that is good for every value: then an index holds the tickets in the order of the
 /// list, and whatever the status is, the page's are the only ones looked at.
 pub fn is_steady(filter: &TicketFilter, page: Page) -> bool {
     let by_status = TicketFilter { status: filter.status, ..TicketFilter::default() };
-    *filter == by_status && (page.number - 1).saturating_mul(page.size) <= STEADY_OFFSET_MAX
+    *filter == by_status && page.offset() <= STEADY_OFFSET_MAX
 }
 
 /// A page of a company's tickets. The page's tickets are found first, then what is shown beside them.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use crate::key::{hash, new_key};
-use crate::{CompanyId, Error, Result, TokenId};
+use crate::{CompanyId, Database, Error, Result, TokenId};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "sk_live_";
@@ -131,7 +131,7 @@ pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
+pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
     Ok(sqlx::query_as("select * from tokens where company_id = coalesce($1, company_id) order by id")
         .bind(company)
         .fetch_all(db)

@@ -1,10 +1,10 @@
 //! How many conversations each user has: counted when it is asked for.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
+use sqlx::{FromRow, Postgres, QueryBuilder};
 
 use crate::select::{Listed, Page, Select};
-use crate::{CompanyId, QueueId, Result, UserId};
+use crate::{CompanyId, Database, QueueId, Result, UserId};
 
 /// The figures of one user.
 #[derive(Clone, Debug, FromRow)]
@@ -35,7 +35,7 @@ pub struct UserMetricsFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &UserMetricsFilter,
     page: Page,
@@ -46,6 +46,8 @@ pub async fn list(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
             filter.queue_id,
         )
+        // Tickets are counted.
+        .heavy_if(true)
         .page(db, "users.id", page)
         .await
 }

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Named, Table, explain};
-use crate::{CompanyId, Error, ProfileId, QueueId, Result, UserId};
+use crate::{CompanyId, Database, Error, ProfileId, QueueId, Result, UserId};
 
 /// One user with what they may do and where they work. The password's hash is read by nobody here.
 #[derive(Clone, Debug, FromRow)]
@@ -63,7 +63,12 @@ pub struct UserFields<'a> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &UserFilter, page: Page) -> Result<Listed<UserRow>> {
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &UserFilter,
+    page: Page,
+) -> Result<Listed<UserRow>> {
     Select::new(UserRow::SELECT, "users.company_id", company)
         .contains("hotline_fold(users.name || E'\\n' || users.email)", filter.search.as_deref())
         .equals("users.active", filter.active)

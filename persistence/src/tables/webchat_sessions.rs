@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use super::words;
 use crate::error::within;
 use crate::key::KeyHash;
-use crate::{ChannelId, CompanyId, ContactId, Result, SessionId, TicketId};
+use crate::{ChannelId, CompanyId, ContactId, Database, Result, SessionId, TicketId};
 
 words! {
     /// Whether a visitor can still write in a session.
@@ -70,7 +70,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: &PgPool, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
+pub async fn find(db: impl Database<'_>, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
     within(
         sqlx::query_as("select * from webchat_sessions where company_id = $1 and id = $2")
             .bind(company)
@@ -85,7 +85,7 @@ pub async fn find(db: &PgPool, company: CompanyId, id: &SessionId) -> Result<Opt
 /// # Errors
 /// When the database cannot answer.
 pub async fn by_token(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     hash: &KeyHash,
@@ -106,7 +106,7 @@ pub async fn by_token(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn exists(db: &PgPool, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
+pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
     within(
         sqlx::query_scalar(
             "select exists (select from webchat_sessions
@@ -124,7 +124,7 @@ pub async fn exists(db: &PgPool, company: CompanyId, channel: ChannelId, contact
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn idle(db: &PgPool, before: DateTime<Utc>, limit: i64) -> Result<Vec<(CompanyId, SessionId)>> {
+pub async fn idle(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<Vec<(CompanyId, SessionId)>> {
     within(
         sqlx::query_as(
             "select company_id, id from webchat_sessions where status = 'active' and last_seen_at < $1

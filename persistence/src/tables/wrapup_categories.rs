@@ -1,12 +1,12 @@
 //! Categories of wrap-up types. Plain.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Table, explain};
-use crate::{CompanyId, Error, Result, WrapupCategoryId};
+use crate::{CompanyId, Database, Error, Result, WrapupCategoryId};
 
 /// One category as stored.
 #[derive(Clone, Debug, FromRow)]
@@ -40,7 +40,7 @@ pub struct WrapupCategoryFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &WrapupCategoryFilter,
     page: Page,

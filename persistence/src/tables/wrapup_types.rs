@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::types::Json;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::{Named, Table, explain};
-use crate::{CompanyId, Error, QueueId, Result, WrapupCategoryId, WrapupTypeId};
+use crate::{CompanyId, Database, Error, QueueId, Result, WrapupCategoryId, WrapupTypeId};
 
 /// One wrap-up type with the queues it is linked to.
 #[derive(Clone, Debug, FromRow)]
@@ -51,7 +51,7 @@ pub struct WrapupTypeFilter {
 /// # Errors
 /// When the database cannot answer.
 pub async fn list(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &WrapupTypeFilter,
     page: Page,

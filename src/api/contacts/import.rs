@@ -1,16 +1,18 @@
 //! `POST /contacts/import`: many contacts in one transaction, as if each row came alone, one after the other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use actix_web::web::Data;
 use hotline_actors::FieldError;
 use hotline_persistence::tables::contacts::import::{self as table, Candidate};
 use hotline_persistence::tables::contacts::{self, ContactColumns};
 use hotline_persistence::tables::custom_fields::{self, Application, CustomFieldRow};
-use hotline_persistence::{CompanyId, ContactId, CustomFieldId, Error, TagId};
+use hotline_persistence::{CompanyId, ContactId, CustomFieldId, Database, Error, TagId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
+use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::write::WrittenContact;
@@ -21,6 +23,9 @@ use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, Once, Shown};
 
 /// Rows of one import.
 const ROWS_MAX: usize = 1000;
+
+/// Bytes of one import: 16 KiB a row, where there are as many as there may be. Longer rows come in more imports.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How often the rows are matched anew because a number was taken meanwhile. Each time somebody else has created a
 /// contact in the very moment, so this many in a row is no race.
@@ -60,6 +65,8 @@ pub struct Import {
 }
 
 impl Input for Import {
+    const BYTES_MAX: usize = BYTES_MAX;
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let rows = fields.rows("contacts", ROWS_MAX, |fields| Some(WrittenContact::read_row(fields)));
         let on_conflict = fields.optional("onConflict").unwrap_or_default();
@@ -98,10 +105,10 @@ pub struct ImportError {
 
 /// `POST /contacts/import`.
 pub async fn import(caller: Caller, app: Data<App>, body: Body<Import>, once: Once) -> Answer<Shown<ImportReport>> {
-    let (company, import) = (caller.company, body.0);
+    let (company, import) = (caller.company, Arc::new(body.0));
     let changes = app.engine.contact_changes(company);
     let report = once
-        .plain(&app.engine.store().db, async |db| {
+        .plain(app.db(company).heavy(), async |db| {
             table::take_turn(db, company).await?;
             for _ in 0..ATTEMPTS_MAX {
                 let mut attempt = hotline_persistence::error::within(db.begin()).await?;
@@ -142,7 +149,7 @@ struct Planned {
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
 
-async fn plan(db: &mut PgConnection, company: CompanyId, import: &Import) -> Answer<Plan> {
+async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> Answer<Plan> {
     let rows = || import.rows.iter().flatten();
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
@@ -152,7 +159,10 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Import) -> Ans
     let tags = table::known_tags(db, company, &tags).await?.into_iter().collect();
     let fields = custom_fields::held_of_application(db, company, Application::Contact).await?;
     let mut planner = Planner { known: Known::of(candidates), tags, fields, on_conflict: import.on_conflict };
-    Ok(planner.plan(&import.rows))
+    // Thousands of values are looked at, each by its field's rules: not on a thread that serves. How many do so at a time
+    // the turns at the tables bound.
+    let import = import.clone();
+    spawn_blocking(move || planner.plan(&import.rows)).await.map_err(ApiError::internal)
 }
 
 /// The contacts that rows may mean, as they are after the rows so far.

@@ -11,7 +11,7 @@ use hotline_persistence::tables::channels;
 use hotline_persistence::tables::contacts::{self, ContactFilter};
 use hotline_persistence::{ChannelId, ContactId};
 
-pub use import::import;
+pub use import::{Import, import};
 pub use tags::{add_tag, remove_tag};
 pub use view::Contact;
 pub use write::{create, update};

@@ -10,7 +10,7 @@ use crate::web::{Answer, Caller, Done, Once, PathId};
 /// `PUT /contacts/{contactId}/tags/{tagId}`. Applying a tag the contact has already changes nothing.
 pub async fn add_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>, once: Once) -> Answer<Done> {
     let (contact, tag) = ids.0;
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(caller.company), async |db| {
         contacts::link_tag(db, caller.company, contact, tag).await?;
         Ok(Done)
     })
@@ -20,8 +20,8 @@ pub async fn add_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, Tag
 /// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
 pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> Answer<Done> {
     let (contact, tag) = ids.0;
-    let mut transaction = hotline_persistence::error::within(app.engine.store().db.begin()).await?;
-    contacts::unlink_tag(&mut transaction, caller.company, contact, tag).await?;
-    hotline_persistence::error::within(transaction.commit()).await?;
+    let mut change = app.db(caller.company).begin().await?;
+    contacts::unlink_tag(change.connection()?, caller.company, contact, tag).await?;
+    change.commit().await?;
     Ok(Done)
 }

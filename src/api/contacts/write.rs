@@ -108,7 +108,7 @@ impl Input for NewContact {
 /// `POST /contacts`. Numbers are unique within a company.
 pub async fn create(caller: Caller, app: Data<App>, body: Body<NewContact>, once: Once) -> Answer<Created<Contact>> {
     let (company, NewContact(new)) = (caller.company, body.0);
-    once.plain(&app.engine.store().db, async |db| {
+    once.plain(app.db(company), async |db| {
         let values = check_values(db, company, &new.values, true).await?;
         let id = contacts::insert(db, company, &new.columns).await?;
         set_links(db, company, id, new.tags.as_deref(), values).await?;

@@ -21,14 +21,14 @@ pub async fn list_users(
 ) -> Answer<Listed<User>> {
     check(&app, caller.company, id.0).await?;
     let filter = UserFilter { queue_id: Some(id.0), ..query.filter.0 };
-    let rows = users::list(&app.engine.store().db, caller.company, &filter, query.page).await?;
+    let rows = users::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Listed::of(query.page, rows, User::from))
 }
 
 /// `PUT /queues/{queueId}/users/{userId}`: being an agent of the queue already is no error.
 pub async fn add_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>, once: Once) -> Answer<Done> {
     let (queue, user) = ids.0;
-    let add = once.plain(&app.engine.store().db, async |db| {
+    let add = once.plain(app.db(caller.company), async |db| {
         queues::add_user(db, caller.company, queue, user).await?;
         Ok(Done)
     });
@@ -38,7 +38,7 @@ pub async fn add_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, User
 /// `DELETE /queues/{queueId}/users/{userId}`: who does not work there is no error. Tickets they have stay theirs.
 pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> Answer<Done> {
     let (queue, user) = ids.0;
-    let db = &app.engine.store().db;
+    let db = app.db(caller.company);
     check(&app, caller.company, queue).await?;
     if !table::exists::<UserRow>(db, caller.company, user).await? {
         return Err(ApiError::not_found());
@@ -57,6 +57,6 @@ pub async fn list_wrapup_types(
 ) -> Answer<Listed<WrapupType>> {
     check(&app, caller.company, id.0).await?;
     let filter = WrapupTypeFilter { queue_id: Some(id.0), ..query.filter.0 };
-    let rows = wrapup_types::list(&app.engine.store().db, caller.company, &filter, query.page).await?;
+    let rows = wrapup_types::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Listed::of(query.page, rows, WrapupType::from))
 }

@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use hotline_actors::{Leaving, Refusal};
 use hotline_persistence::tables::queues::{self, Distribution, QueueFields, QueueFilter, QueueRow};
 use hotline_persistence::tables::tickets;
-use hotline_persistence::{CompanyId, PgPool, QueueId, table};
+use hotline_persistence::{CompanyId, Db, QueueId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -76,13 +76,13 @@ impl Filter for Filters {
 
 /// `GET /queues`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Queue>> {
-    let rows = queues::list(&app.engine.store().db, caller.company, &query.filter.0, query.page).await?;
+    let rows = queues::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, Queue::from))
 }
 
 /// `GET /queues/{queueId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answer<Shown<Queue>> {
-    let row: Option<QueueRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<QueueRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -134,7 +134,7 @@ impl Input for NewQueue {
 /// `POST /queues`. Names are unique within a company.
 pub async fn create(caller: Caller, app: Data<App>, body: Body<NewQueue>, once: Once) -> Answer<Created<Queue>> {
     let NewQueue { name, written } = body.0;
-    let insert = once.plain(&app.engine.store().db, async |db| {
+    let insert = once.plain(app.db(caller.company), async |db| {
         Ok(Created::of(queues::insert(db, caller.company, &name.0, written.fields()).await?))
     });
     changed(&app, caller.company, insert).await
@@ -170,7 +170,7 @@ pub async fn update(
 ) -> Answer<Shown<Queue>> {
     let ChangedQueue { name, written } = body.0;
     let name = name.as_ref().map(|name| name.0.as_str());
-    let update = once.plain(&app.engine.store().db, async |db| {
+    let update = once.plain(app.db(caller.company), async |db| {
         Ok(Shown::of(queues::update(db, caller.company, id.0, name, written.fields()).await?))
     });
     changed(&app, caller.company, update).await
@@ -182,7 +182,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answ
     check(&app, caller.company, id.0).await?;
     // Most refusals are found before anybody is kept from the queue.
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
-    let remove = async |db: &PgPool| {
+    let remove = async |db: Db<'_>| {
         check_unused(db, caller.company, id.0).await?;
         Ok::<_, ApiError>(table::remove::<QueueRow>(db, caller.company, id.0).await?)
     };
@@ -190,7 +190,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answ
     Ok(Done)
 }
 
-async fn check_unused(db: &PgPool, company: CompanyId, id: QueueId) -> Answer<()> {
+async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> Answer<()> {
     if tickets::are_open_in(db, company, id).await? {
         return Err(Refusal::Conflict("the queue has open tickets").into());
     }
@@ -199,6 +199,6 @@ async fn check_unused(db: &PgPool, company: CompanyId, id: QueueId) -> Answer<()
 
 /// The queue is the company's.
 async fn check(app: &App, company: CompanyId, id: QueueId) -> Answer<()> {
-    let is_known = table::exists::<QueueRow>(&app.engine.store().db, company, id).await?;
+    let is_known = table::exists::<QueueRow>(app.db(company), company, id).await?;
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }
 }

@@ -8,7 +8,7 @@ use hotline_actors::Leaving;
 use hotline_actors::tickets::Author;
 use hotline_persistence::tables::profiles::ProfileRow;
 use hotline_persistence::tables::users::{self, UserFilter, UserRow};
-use hotline_persistence::{PgPool, ProfileId, QueueId, UserId, table};
+use hotline_persistence::{Db, ProfileId, QueueId, UserId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -82,7 +82,7 @@ impl Filter for Filters {
 
 /// `GET /users`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<User>> {
-    let db = &app.engine.store().db;
+    let db = app.db(caller.company);
     let filter = &query.filter.0;
     caller.check_queue(filter.queue_id)?;
     if let Some(profile) = filter.profile_id
@@ -96,7 +96,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
 
 /// `GET /users/{userId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answer<Shown<User>> {
-    let row: Option<UserRow> = table::find(&app.engine.store().db, caller.company, id.0).await?;
+    let row: Option<UserRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
@@ -106,10 +106,10 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answer<
 /// a ticket that is assigned to nobody's id.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answer<Done> {
     let (company, engine) = (caller.company, &app.engine);
-    if !table::exists::<UserRow>(&engine.store().db, company, id.0).await? {
+    if !table::exists::<UserRow>(engine.store().db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
-    let remove = async |db: &PgPool| {
+    let remove = async |db: Db<'_>| {
         engine.release(company, id.0, Author::API).await?;
         fail::fail_point!("user_released", |_| Err(ApiError::unavailable()));
         Ok::<_, ApiError>(table::remove::<UserRow>(db, company, id.0).await?)

@@ -57,7 +57,7 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewUser>, once: O
     let NewUser { name, email, password, profile, queues, active } = body.0;
     let company = caller.company;
     let hash = hashed(password).await?;
-    let insert = once.plain(&app.engine.store().db, async |db| {
+    let insert = once.plain(app.db(company), async |db| {
         let fields =
             UserFields { password_hash: hash.as_ref().map(Option::as_deref), profile_id: Some(profile), active };
         let id = users::insert(&mut *db, company, &name.0, &email.0, fields).await?;
@@ -101,7 +101,7 @@ pub async fn update(
     let ChangedUser { name, email, password, profile, queues, active } = body.0;
     let company = caller.company;
     let hash = hashed(password).await?;
-    let update = once.plain(&app.engine.store().db, async |db| {
+    let update = once.plain(app.db(company), async |db| {
         let fields = UserFields {
             password_hash: hash.as_ref().map(Option::as_deref),
             profile_id: profile.into_option(),

@@ -157,8 +157,8 @@ impl Opening<'_> {
     }
 
     async fn find_contact(&self) -> Answer<ContactRow> {
-        let db = &self.app.engine.store().db;
         let (company, visitor) = (self.company, &self.arrival.visitor);
+        let db = self.app.db(company);
         let id = match self.contact {
             Some(id) => id,
             // Nothing but the key tells a retry that this visitor was here.
@@ -167,7 +167,12 @@ impl Opening<'_> {
                     async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?);
                 self.once.part(db, "contact", create).await?
             }
-            None => contacts::find_or_create_visitor(db, company, visitor).await?,
+            None => {
+                let mut change = db.begin().await?;
+                let id = contacts::find_or_create_visitor(change.connection()?, company, visitor).await?;
+                change.commit().await?;
+                id
+            }
         };
         contacts::find(db, company, id).await?.ok_or_else(ApiError::not_found)
     }

@@ -129,8 +129,8 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(
         form::lay_aside(payload, &app.media, |chunk| hash.update(chunk)).await?
     } else {
         let mut payload = payload;
-        let bytes = body::read(&mut payload).await?;
-        hash.update(&bytes);
+        let bytes_max = crate::routes::body_bytes_max(request.match_info().as_str());
+        let bytes = body::read(request.request(), &mut payload, bytes_max, |chunk| hash.update(chunk)).await?;
         Payload::from(bytes)
     };
     let fingerprint = hash.finalize().to_vec();

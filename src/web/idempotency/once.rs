@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_actors::tickets::Rider;
 use hotline_actors::{Refusal, clock};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
-use hotline_persistence::{Change, PgPool};
+use hotline_persistence::{Change, Db};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
@@ -115,11 +115,11 @@ impl Once {
     /// Whatever `change` says; nothing of it stands then.
     pub async fn plain<T: Reply>(
         &self,
-        db: &PgPool,
+        db: Db<'_>,
         change: impl AsyncFnOnce(&mut PgConnection) -> Answer<T>,
     ) -> Answer<T> {
-        let mut transaction = hotline_persistence::error::within(db.begin()).await?;
-        let reply = match change(&mut transaction).await {
+        let mut transaction = db.begin().await?;
+        let reply = match change(transaction.connection()?).await {
             Ok(reply) => reply,
             Err(refused) => {
                 drop(transaction);
@@ -129,13 +129,13 @@ impl Once {
         if let Some(running) = &self.0 {
             let answer = running.answer_of(&reply)?;
             running.recorded(answer.clone());
-            if !idempotency_keys::insert(&mut transaction, &answer, kept_since()).await? {
+            if !idempotency_keys::insert(transaction.connection()?, &answer, kept_since()).await? {
                 // This key was answered since we looked; the next try finds its record.
                 return Err(ApiError::unavailable());
             }
         }
         fail::fail_point!("once_written", |_| std::process::abort());
-        hotline_persistence::error::within(transaction.commit()).await?;
+        transaction.commit().await?;
         fail::fail_point!("once_committed", |_| std::process::abort());
         fail::fail_point!("once_commit_lost", |_| Err(ApiError::unavailable()));
         Ok(reply)
@@ -148,7 +148,7 @@ impl Once {
     /// Whatever `make` says; nothing of it stands then.
     pub async fn part<T: Serialize + DeserializeOwned>(
         &self,
-        db: &PgPool,
+        db: Db<'_>,
         name: &str,
         make: impl AsyncFnOnce(&mut PgConnection) -> Answer<T>,
     ) -> Answer<T> {
@@ -159,18 +159,18 @@ impl Once {
         {
             return serde_json::from_str(&made.body).map_err(ApiError::internal);
         }
-        let mut transaction = hotline_persistence::error::within(db.begin()).await?;
-        let made = make(&mut transaction).await?;
+        let mut transaction = db.begin().await?;
+        let made = make(transaction.connection()?).await?;
         if let Some((running, part)) = kept {
             running.turn.note_used(&part);
             let body = serde_json::to_string(&made).map_err(ApiError::internal)?;
             let record = AnswerRow { key: part, ..running.answer(0, body) };
-            if !idempotency_keys::insert(&mut transaction, &record, kept_since()).await? {
+            if !idempotency_keys::insert(transaction.connection()?, &record, kept_since()).await? {
                 return Err(ApiError::unavailable());
             }
         }
         fail::fail_point!("once_part_written", |_| std::process::abort());
-        hotline_persistence::error::within(transaction.commit()).await?;
+        transaction.commit().await?;
         fail::fail_point!("once_part_committed", |_| std::process::abort());
         fail::fail_point!("once_part_lost", |_| Err(ApiError::unavailable()));
         Ok(made)
@@ -178,7 +178,7 @@ impl Once {
 
     /// Why a plain change is refused. The change may have met its own earlier try, whose commit was on its way when we
     /// looked: then that one's answer is the right one, and the next try finds it.
-    async fn unless_done(&self, db: &PgPool, refused: ApiError) -> ApiError {
+    async fn unless_done(&self, db: Db<'_>, refused: ApiError) -> ApiError {
         let Some(running) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
         let (company, key) = (running.turn.company(), running.turn.key());
         match idempotency_keys::find(db, company, key, kept_since()).await {

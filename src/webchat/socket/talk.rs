@@ -360,7 +360,7 @@ impl Talk {
     async fn read_past(&self) -> Result<Past, Refusal> {
         let session = self.session();
         let company = session.company_id;
-        let db = self.app.engine.reads().tables_as_of_now().await?;
+        let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let page = Page { number: 1, size: PAGE, descending: false };
         let filter = shown_in(session, self.shown, (None, None));
         let listed = messages::list(db, company, &filter, page).await?;

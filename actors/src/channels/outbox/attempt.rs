@@ -105,7 +105,7 @@ async fn address(core: &Arc<Core>, outboxes: &Outboxes, what: &Outgoing) -> Resu
         return Ok(Some(address));
     }
     let asked = core.clone();
-    let look = async move { contacts::address_of(&asked.store.db, channel.0, channel.1, contact).await };
+    let look = async move { contacts::address_of(asked.store.db(channel.0), channel.0, channel.1, contact).await };
     let found = core.background.spawn(look).await.map_err(|error| error.to_string())?;
     let address = found.map_err(|error| error.to_string())?;
     if let Some(address) = &address {

@@ -343,7 +343,7 @@ impl Courier {
                 let marking = async move {
                     let token = &speaker.account.access_token;
                     while let Err(error) =
-                        channels::refuse_token(&core.store.db, channel.0, channel.1, token, &reason).await
+                        channels::refuse_token(core.store.db(channel.0), channel.0, channel.1, token, &reason).await
                     {
                         tracing::debug!(%error, "a channel's error is noted later");
                         tokio::time::sleep(RETRY_PAUSE).await;
@@ -390,6 +390,6 @@ impl Courier {
 async fn read(core: &Core, channel: Channel, held: &[MessageId], reading: Reading) -> Result<Vec<Outgoing>, Refusal> {
     core.store.log.reached(reading.seq).await?;
     let limit = i64::try_from(reading.count).unwrap_or(i64::MAX);
-    let read = messages::outbox(&core.store.db, channel.0, channel.1, held, limit).await?;
+    let read = messages::outbox(core.store.db(channel.0), channel.0, channel.1, held, limit).await?;
     Ok(read.into_iter().map(Outgoing::from).collect())
 }

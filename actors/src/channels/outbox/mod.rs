@@ -265,7 +265,7 @@ impl Engine {
             stopping: watch::Sender::new(false),
             working: watch::Sender::new(()),
         });
-        let left = messages::outboxes(&self.core.store.db).await?;
+        let left = messages::outboxes(&self.core.store.housekeeping).await?;
         if self.core.outboxes.set(outboxes.clone()).is_err() {
             return Err(Refusal::Defect("messages are sent already".to_owned()));
         }

@@ -15,7 +15,7 @@ pub use settings::{ChannelSettings, Position, PreChatField, Secret};
 use super::words;
 use crate::key::new_key;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, Error, QueueId, Result};
+use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result};
 
 words! {
     /// What a channel speaks. `whatsapp` is the phone channel, `messenger` and `instagram` the social ones.
@@ -101,7 +101,7 @@ pub struct NewChannel<'a> {
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company or queue.
-pub async fn insert(db: &PgPool, company: CompanyId, new: NewChannel<'_>) -> Result<ChannelRow> {
+pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewChannel<'_>) -> Result<ChannelRow> {
     let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
     sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings)
@@ -172,7 +172,7 @@ pub async fn update<E: From<Error>>(
 /// # Errors
 /// When the database cannot answer.
 pub async fn refuse_token(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     id: ChannelId,
     access_token: &Secret,
@@ -197,7 +197,7 @@ pub async fn refuse_token(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<ChannelRow>> {
+pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ChannelRow>> {
     Ok(sqlx::query_as("select * from channels where company_id = coalesce($1, company_id) order by id")
         .bind(company)
         .fetch_all(db)
@@ -218,7 +218,12 @@ pub struct ChannelFilter {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &ChannelFilter, page: Page) -> Result<Listed<ChannelRow>> {
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &ChannelFilter,
+    page: Page,
+) -> Result<Listed<ChannelRow>> {
     Select::new("select * from channels", "company_id", company)
         .equals("type", filter.kind)
         .equals("status", filter.status)
@@ -232,7 +237,7 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &ChannelFilter, page:
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: &PgPool, company: CompanyId, id: ChannelId) -> Result<Option<ChannelRow>> {
+pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> Result<Option<ChannelRow>> {
     crate::error::within(
         sqlx::query_as("select * from channels where company_id = $1 and id = $2")
             .bind(company)

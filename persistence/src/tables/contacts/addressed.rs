@@ -1,10 +1,8 @@
 //! Contacts a provider knows by an id of its own: page-scoped, account-scoped, or in place of a hidden number.
 
-use sqlx::PgPool;
-
 use super::ContactRef;
 use crate::error::within;
-use crate::{ChannelId, CompanyId, ContactId, Result};
+use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
 /// A contact as a provider names it.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +22,7 @@ pub struct Addressed<'a> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn by_address(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     address: &str,
@@ -47,12 +45,13 @@ pub async fn by_address(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_or_create_by_address(db: &PgPool, company: CompanyId, new: Addressed<'_>) -> Result<ContactRef> {
+pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addressed<'_>) -> Result<ContactRef> {
     if let Some(contact) = by_address(db, company, new.channel, new.address).await? {
         return Ok(contact);
     }
+    let mut change = db.begin().await?;
+    let transaction = change.connection()?;
     let created = within(async {
-        let mut transaction = db.begin().await?;
         let contact: ContactRef = sqlx::query_as(
             "insert into contacts (company_id, name, social_username, origin) values ($1, $2, $3, $4)
              returning id, name, number",
@@ -77,12 +76,14 @@ pub async fn find_or_create_by_address(db: &PgPool, company: CompanyId, new: Add
             // A twin was faster; its contact is the one.
             return Ok(None);
         }
-        transaction.commit().await?;
         Ok(Some(contact))
     })
     .await?;
     match created {
-        Some(contact) => Ok(contact),
+        Some(contact) => {
+            change.commit().await?;
+            Ok(contact)
+        }
         None => by_address(db, company, new.channel, new.address).await?.ok_or(crate::Error::NotFound("contact")),
     }
 }
@@ -91,7 +92,7 @@ pub async fn find_or_create_by_address(db: &PgPool, company: CompanyId, new: Add
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn name_numbered(db: &PgPool, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
+pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
     let named = "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
     within(sqlx::query(named).bind(company).bind(contact).bind(name).execute(db)).await?;
     Ok(())
@@ -102,7 +103,7 @@ pub async fn name_numbered(db: &PgPool, company: CompanyId, contact: ContactId, 
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when the contact has gone.
 pub async fn note_address(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     address: &str,
@@ -129,7 +130,7 @@ pub async fn note_address(
 /// # Errors
 /// When the database cannot answer.
 pub async fn address_of(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     contact: ContactId,

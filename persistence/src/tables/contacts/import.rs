@@ -1,4 +1,7 @@
 //! Many contacts at once, in a handful of statements.
+//!
+//! Each looks its rows up by their keys, one after the other: what an import reads grows with its rows, and never with
+//! the contacts the company, or another one, has. `offset 0` keeps a look-up from being joined in any other way.
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
@@ -19,11 +22,19 @@ pub struct Candidate {
     pub code: Option<String>,
 }
 
+/// Contacts of one statement: with the largest import, some 2 MiB of JSON, which take the thread that writes them a few
+/// milliseconds.
+const WRITTEN_AT_ONCE: usize = 100;
+
 /// Imports of one company take turns: two of them would wait for each other's numbers in a circle.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> {
+    // What an import changes it finds by key. A join of another kind reads all the company has first, and whether that
+    // is little only the statistics say.
+    let by_key = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)";
+    within(sqlx::query(by_key).execute(&mut *db)).await?;
     within(
         sqlx::query("select pg_advisory_xact_lock(hashtextextended('contacts_import:' || $1, 0))")
             .bind(company.to_string())
@@ -47,11 +58,19 @@ pub async fn candidates(
 ) -> Result<Vec<Candidate>> {
     within(
         sqlx::query_as(
-            "select id, number, email, code from contacts where company_id = $1 and id in (
-                 select id from contacts where company_id = $1 and number = any ($2)
-                 union all select id from contacts where company_id = $1 and lower(email) = any ($3)
-                 union all select id from contacts where company_id = $1 and code = any ($4))
-             order by id for no key update",
+            // Rows are locked in one order by all.
+            "select c.id, c.number, c.email, c.code from (
+                 select distinct x.id from (
+                     select y.id from (select distinct unnest($2) as text) said cross join lateral (
+                         select id from contacts where company_id = $1 and number = said.text offset 0) y
+                     union all select y.id from (select distinct unnest($3) as text) said cross join lateral (
+                         select id from contacts where company_id = $1 and lower(email) = said.text offset 0) y
+                     union all select y.id from (select distinct unnest($4) as text) said cross join lateral (
+                         select id from contacts where company_id = $1 and code = said.text offset 0) y) x
+                 order by x.id) found
+             cross join lateral (select id, number, email, code from contacts
+                 where company_id = $1 and id = found.id offset 0 for no key update) c
+             order by c.id",
         )
         .bind(company)
         .bind(numbers)
@@ -68,10 +87,14 @@ pub async fn candidates(
 /// When the database cannot answer.
 pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
     within(
-        sqlx::query_scalar("select id from tags where company_id = $1 and id = any ($2) order by id for key share")
-            .bind(company)
-            .bind(tags)
-            .fetch_all(db),
+        sqlx::query_scalar(
+            "select t.id from (select distinct unnest($2) as id order by 1) said
+             cross join lateral (select id from tags where company_id = $1 and id = said.id offset 0 for key share) t
+             order by t.id",
+        )
+        .bind(company)
+        .bind(tags)
+        .fetch_all(db),
     )
     .await
 }
@@ -113,7 +136,10 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     if ids.is_empty() {
         return Ok(());
     }
-    let cleared = sqlx::query("update contacts set number = null where company_id = $1 and id = any ($2)");
+    let cleared = sqlx::query(
+        "update contacts c set number = null from unnest($2) as x (cleared_id)
+         where c.company_id = $1 and c.id = x.cleared_id",
+    );
     within(cleared.bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
@@ -142,13 +168,11 @@ async fn write(
     sql: String,
     contacts: &[(ContactId, ContactColumns)],
 ) -> Result<()> {
-    if contacts.is_empty() {
-        return Ok(());
+    for contacts in contacts.chunks(WRITTEN_AT_ONCE) {
+        let (ids, columns): (Vec<ContactId>, Vec<Value>) =
+            contacts.iter().map(|(id, columns)| (*id, columns.to_value())).unzip();
+        let written = sqlx::query(AssertSqlSafe(sql.as_str())).bind(company).bind(ids).bind(columns);
+        within(written.execute(&mut *db)).await.map_err(explain(UNIQUE))?;
     }
-    let (ids, columns): (Vec<ContactId>, Vec<Value>) =
-        contacts.iter().map(|(id, columns)| (*id, columns.to_value())).unzip();
-    within(sqlx::query(AssertSqlSafe(sql)).bind(company).bind(ids).bind(columns).execute(db))
-        .await
-        .map_err(explain(UNIQUE))?;
     Ok(())
 }

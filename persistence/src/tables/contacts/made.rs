@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{Acquire, PgConnection, PgPool, Postgres};
+use sqlx::{Acquire, PgConnection, Postgres};
 
 use super::ContactRef;
 use crate::error::within;
 use crate::tables::tickets::Source;
-use crate::{CompanyId, ContactId, Result};
+use crate::{CompanyId, ContactId, Database, Result};
 
 /// A contact known by its number, as far as a send knows it.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub struct Numbered<'a> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_or_create_by_number(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     new: Numbered<'_>,
     origin: Source,
@@ -38,7 +38,7 @@ pub async fn find_or_create_by_number(
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_or_create_by_any_number(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     new: Numbered<'_>,
     others: &[String],
@@ -66,7 +66,12 @@ pub async fn find_or_create_by_any_number(
     }
 }
 
-async fn by_number(db: &PgPool, company: CompanyId, number: &str, others: &[String]) -> Result<Option<ContactRef>> {
+async fn by_number(
+    db: impl Database<'_>,
+    company: CompanyId,
+    number: &str,
+    others: &[String],
+) -> Result<Option<ContactRef>> {
     within(
         sqlx::query_as(
             "select id, name, number from contacts where company_id = $1 and (number = $2 or number = any($3))

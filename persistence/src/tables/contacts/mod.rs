@@ -10,7 +10,7 @@ mod write;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use made::{Numbered, Visitor, find_or_create_by_any_number, find_or_create_by_number, find_or_create_visitor};
@@ -23,7 +23,7 @@ use super::channels::ChannelType;
 use crate::change::ContactChannel;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, ContactId, Result, TagId};
+use crate::{ChannelId, CompanyId, ContactId, Database, Result, TagId};
 
 /// One contact with what is shown beside it.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -135,7 +135,12 @@ pub struct ContactFilter {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &ContactFilter, page: Page) -> Result<Listed<ContactRow>> {
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &ContactFilter,
+    page: Page,
+) -> Result<Listed<ContactRow>> {
     // The company is the first value the list binds.
     let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
     let list = Select::new("with page as (select c.id from contacts c", "c.company_id", company)
@@ -151,8 +156,9 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &ContactFilter, page:
         )
         .between("c.created_at", filter.created)
         .between("c.updated_at", filter.updated)
-        .page_then(db, "c.id", page, &shown);
-    within(list).await
+        .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some());
+    let db = list.weigh(db, page);
+    within(list.page_then(db, "c.id", page, &shown)).await
 }
 
 /// One contact, or none.
@@ -168,7 +174,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_ref(db: &PgPool, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
+pub async fn find_ref(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
     within(
         sqlx::query_as("select id, name, number from contacts where company_id = $1 and id = $2")
             .bind(company)
@@ -182,7 +188,7 @@ pub async fn find_ref(db: &PgPool, company: CompanyId, id: ContactId) -> Result<
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_ref_by_number(db: &PgPool, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
+pub async fn find_ref_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
     within(
         sqlx::query_as("select id, name, number from contacts where company_id = $1 and number = $2")
             .bind(company)
@@ -197,7 +203,12 @@ pub async fn find_ref_by_number(db: &PgPool, company: CompanyId, number: &str) -
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_refs(db: &PgPool, company: CompanyId, ids: &[ContactId], settled: bool) -> Result<Vec<ContactRef>> {
+pub async fn find_refs(
+    db: impl Database<'_>,
+    company: CompanyId,
+    ids: &[ContactId],
+    settled: bool,
+) -> Result<Vec<ContactRef>> {
     let held = if settled { " for share" } else { "" };
     let sql = format!("select id, name, number from contacts where company_id = $1 and id = any ($2){held}");
     within(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
@@ -233,7 +244,7 @@ pub(crate) async fn set_last_channel(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn tag_exists(db: &PgPool, company: CompanyId, tag: TagId) -> Result<bool> {
+pub async fn tag_exists(db: impl Database<'_>, company: CompanyId, tag: TagId) -> Result<bool> {
     within(
         sqlx::query_scalar("select exists (select from tags where company_id = $1 and id = $2)")
             .bind(company)

@@ -1,9 +1,9 @@
 //! A contact goes, with everything that is theirs.
 
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgExecutor;
 
 use crate::error::within;
-use crate::{CompanyId, ContactId, Error, Result, SessionId};
+use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
 
 /// What keeps a contact from being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> 
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn sessions(db: &PgPool, company: CompanyId, id: ContactId) -> Result<Vec<SessionId>> {
+pub async fn sessions(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Vec<SessionId>> {
     within(
         sqlx::query_scalar("select id from webchat_sessions where company_id = $1 and contact_id = $2")
             .bind(company)
@@ -58,8 +58,10 @@ pub async fn sessions(db: &PgPool, company: CompanyId, id: ContactId) -> Result<
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
-pub async fn remove(db: &PgPool, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    let mut transaction = within(db.begin()).await?;
+pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
+    // The conversations of years go with them.
+    let mut change = db.heavy().begin().await?;
+    let transaction = change.connection()?;
     // Who writes values or tags of this contact comes before, or finds it gone.
     let held = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
     within(held.bind(company).bind(id).fetch_optional(&mut *transaction)).await?.ok_or(Error::NotFound("contact"))?;
@@ -77,7 +79,7 @@ pub async fn remove(db: &PgPool, company: CompanyId, id: ContactId) -> Result<Op
     let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     within(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
     fail::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
-    within(transaction.commit()).await?;
+    change.commit().await?;
     fail::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(None)
 }

@@ -99,9 +99,9 @@ pub async fn set_tags(
     let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
     within(async {
         sqlx::query(
-            "delete from contact_tags x where x.company_id = $1 and x.contact_id = any ($2) and not exists (
-                 select from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag)
-                 where kept.contact = x.contact_id and kept.tag = x.tag_id)",
+            "delete from contact_tags x using unnest($2::bigint[]) as held (contact)
+             where x.company_id = $1 and x.contact_id = held.contact and (x.contact_id, x.tag_id) not in (
+                 select contact, tag from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag))",
         )
         .bind(company)
         .bind(contacts)

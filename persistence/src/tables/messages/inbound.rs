@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use super::{MessageRow, MessageStatus};
 use crate::error::within;
-use crate::{ChannelId, CompanyId, ContactId, MessageId, Result, TicketId};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 /// A file that came with a message has been fetched, or will never be: `media` is `null` then, and `error` says why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) async fn set_media(db: &mut PgConnection, rows: &[&MediaRow]) -> std:
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn media_wanted(db: &PgPool, after: MessageId, limit: i64) -> Result<Vec<MessageRow>> {
+pub async fn media_wanted(db: impl Database<'_>, after: MessageId, limit: i64) -> Result<Vec<MessageRow>> {
     within(
         sqlx::query_as("select * from messages where media ? 'wanted' and id > $1 order by id limit $2")
             .bind(after)
@@ -57,7 +57,7 @@ pub async fn media_wanted(db: &PgPool, after: MessageId, limit: i64) -> Result<V
 /// # Errors
 /// When the database cannot answer.
 pub async fn received(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     limit: i64,
@@ -81,7 +81,7 @@ pub async fn received(
 /// # Errors
 /// When the database cannot answer.
 pub async fn last_inbound_at(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     contact: ContactId,
@@ -115,7 +115,7 @@ pub struct Passed {
 /// # Errors
 /// When the database cannot answer.
 pub async fn sent_until(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     contact: ContactId,

@@ -7,7 +7,7 @@ mod progress;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
@@ -20,7 +20,7 @@ use super::words;
 use crate::copy;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, ContactId, MessageId, Result, SessionId, TicketId, UserId};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId, TicketId, UserId};
 
 words! {
     /// Which way a message goes.
@@ -241,7 +241,7 @@ async fn mark(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find(db: &PgPool, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
+pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
     within(
         sqlx::query_as("select * from messages where company_id = $1 and id = $2")
             .bind(company)
@@ -255,7 +255,12 @@ pub async fn find(db: &PgPool, company: CompanyId, id: MessageId) -> Result<Opti
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn client_ids(db: &PgPool, company: CompanyId, session: &SessionId, limit: i64) -> Result<Vec<String>> {
+pub async fn client_ids(
+    db: impl Database<'_>,
+    company: CompanyId,
+    session: &SessionId,
+    limit: i64,
+) -> Result<Vec<String>> {
     within(
         sqlx::query_scalar(
             "select client_id from messages where company_id = $1 and session_id = $2 and client_id is not null
@@ -274,7 +279,7 @@ pub async fn client_ids(db: &PgPool, company: CompanyId, session: &SessionId, li
 /// # Errors
 /// When the database cannot answer.
 pub async fn by_client_id(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     session: &SessionId,
     client_id: &str,
@@ -311,7 +316,7 @@ pub struct States {
 /// # Errors
 /// When the database cannot answer.
 pub async fn states(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     (channel, contact): (ChannelId, ContactId),
     since: DateTime<Utc>,
@@ -339,7 +344,12 @@ pub async fn states(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn has_received(db: &PgPool, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
+pub async fn has_received(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<bool> {
     within(
         sqlx::query_scalar(
             "select exists (select from messages
@@ -361,7 +371,7 @@ pub const MESSAGES_OF_JOB_MAX: i64 = 10;
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn others_of_job(db: &PgPool, first: &MessageRow) -> Result<Vec<MessageRow>> {
+pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<Vec<MessageRow>> {
     let next: Vec<MessageRow> = within(
         sqlx::query_as(
             "select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4",
@@ -397,7 +407,12 @@ pub struct MessageFilter {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(db: &PgPool, company: CompanyId, filter: &MessageFilter, page: Page) -> Result<Listed<MessageRow>> {
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &MessageFilter,
+    page: Page,
+) -> Result<Listed<MessageRow>> {
     Select::new("select * from messages", "company_id", company)
         .equals("ticket_id", filter.ticket_id)
         .equals("contact_id", filter.contact_id)
@@ -408,6 +423,8 @@ pub async fn list(db: &PgPool, company: CompanyId, filter: &MessageFilter, page:
         .after("id", filter.after.map(|id| id.0))
         .only(filter.visible_to_visitor.then_some("direction <> 'internal'"))
         .between("created_at", filter.created)
+        .heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
+        .heavy_if(filter.channel_id.is_some() && filter.ticket_id.is_none() && filter.contact_id.is_none())
         .page(db, "id", page)
         .await
 }

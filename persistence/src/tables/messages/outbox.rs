@@ -1,10 +1,10 @@
 //! What waits for a channel's provider.
 
-use sqlx::{FromRow, PgPool};
+use sqlx::FromRow;
 
 use super::MessageRow;
 use crate::error::within;
-use crate::{ChannelId, CompanyId, MessageId, Result};
+use crate::{ChannelId, CompanyId, Database, MessageId, Result};
 
 /// A message with its recipient's address: the contact's number on a phone channel, elsewhere what the provider
 /// calls them.
@@ -20,7 +20,7 @@ pub struct Addressed {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn outboxes(db: &PgPool) -> Result<Vec<(CompanyId, ChannelId)>> {
+pub async fn outboxes(db: impl Database<'_>) -> Result<Vec<(CompanyId, ChannelId)>> {
     Ok(sqlx::query_as(
         "select c.company_id, c.id from channels c where exists (select from messages m
          where m.company_id = c.company_id and m.channel_id = c.id and m.status = 'queued')
@@ -36,7 +36,7 @@ pub async fn outboxes(db: &PgPool) -> Result<Vec<(CompanyId, ChannelId)>> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn outbox(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     held: &[MessageId],
@@ -65,7 +65,7 @@ pub async fn outbox(
 /// # Errors
 /// When the database cannot answer.
 pub async fn by_provider_id(
-    db: &PgPool,
+    db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     provider_message_id: &str,

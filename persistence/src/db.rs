@@ -1,0 +1,233 @@
+//! The way to the tables: every statement of a request goes through the share of its company.
+//!
+//! [`Db`] is what [`crate::Store::db`] answers, and the only thing of the store that takes statements for a company:
+//! a permit of the [`Scheduler`] comes before a connection, and goes back once the connection is free again. A
+//! statement whose caller has gone is not free before the server is done with it, which `statement_timeout` bounds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlStr, Transaction};
+use tokio::runtime::Handle;
+
+use crate::error::within;
+use crate::scheduler::{Permit, Scheduler, Weight};
+use crate::{CompanyId, Result};
+
+/// What takes one statement after the other: a company's share of the connections, or a pool of one's own, which the
+/// command line and tests have.
+pub trait Database<'c>: PgExecutor<'c> + Copy {
+    /// The same for statements that may be long.
+    #[must_use]
+    fn heavy(self) -> Self;
+}
+
+impl<'c> Database<'c> for &'c PgPool {
+    fn heavy(self) -> Self {
+        self
+    }
+}
+
+/// A company's share of the connections.
+#[derive(Clone, Copy)]
+pub struct Db<'a> {
+    pool: &'a PgPool,
+    scheduler: &'a Arc<Scheduler>,
+    company: CompanyId,
+    weight: Weight,
+}
+
+impl<'a> Database<'a> for Db<'a> {
+    fn heavy(self) -> Self {
+        Self { weight: Weight::Heavy, ..self }
+    }
+}
+
+impl fmt::Debug for Db<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db").field("company", &self.company).field("weight", &self.weight).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Db<'a> {
+    pub(crate) fn new(pool: &'a PgPool, scheduler: &'a Arc<Scheduler>, company: CompanyId) -> Self {
+        Self { pool, scheduler, company, weight: Weight::Light }
+    }
+
+    /// Whose share it is.
+    pub fn company(&self) -> CompanyId {
+        self.company
+    }
+
+    /// Begins a plain change: a transaction of this company.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`] when the database is away, or the company's share is used up.
+    pub async fn begin(self) -> Result<PlainChange> {
+        within(async {
+            let permit = self.scheduler.permit(self.company, self.weight).await?;
+            let transaction = self.pool.begin().await?;
+            Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
+        })
+        .await
+    }
+
+    async fn lease(self) -> sqlx::Result<Lease> {
+        let permit = self.scheduler.permit(self.company, self.weight).await?;
+        let connection = self.pool.acquire().await?;
+        Ok(Lease { connection: Some(connection), permit: Some(permit), is_busy: false })
+    }
+}
+
+/// A connection with the permit it was had by.
+struct Lease {
+    connection: Option<PoolConnection<Postgres>>,
+    permit: Option<Permit>,
+    /// Whether a statement was begun and not waited for to its end.
+    is_busy: bool,
+}
+
+impl Lease {
+    /// The connection, for one statement.
+    fn begin(&mut self) -> sqlx::Result<&mut PgConnection> {
+        self.is_busy = true;
+        self.connection.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
+    }
+
+    fn end(&mut self) {
+        self.is_busy = false;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (Some(mut connection), permit) = (self.connection.take(), self.permit.take()) else { return };
+        if self.is_busy {
+            // Its caller has gone; the server has not heard of it, and goes on.
+            behind(async move {
+                let _ = connection.ping().await;
+                drop(connection);
+                drop(permit);
+            });
+        }
+    }
+}
+
+/// Does what is left to do once nobody waits for it any more.
+fn behind(work: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = Handle::try_current() {
+        drop(runtime.spawn(work));
+    }
+}
+
+macro_rules! ask {
+    ($db:ident, $connection:ident => $statement:expr) => {
+        async move {
+            let mut lease = $db.lease().await?;
+            let $connection = lease.begin()?;
+            let outcome = $statement.await;
+            lease.end();
+            outcome
+        }
+        .boxed()
+    };
+}
+
+impl<'c> Executor<'c> for Db<'c> {
+    type Database = Postgres;
+
+    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<PgQueryResult>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        ask!(self, connection => connection.execute(query))
+    }
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        // Whole: a stream that is read slowly would keep its connection from others.
+        let all = ask!(self, connection => connection.fetch_many(query).try_collect::<Vec<_>>());
+        let steps = |all: sqlx::Result<Vec<_>>| match all {
+            Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
+            Err(error) => stream::once(async move { Err(error) }).boxed(),
+        };
+        all.map(steps).flatten_stream().boxed()
+    }
+
+    fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Vec<PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        ask!(self, connection => connection.fetch_all(query))
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        ask!(self, connection => connection.fetch_optional(query))
+    }
+
+    fn prepare_with<'e>(self, sql: SqlStr, parameters: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
+    where
+        'c: 'e,
+    {
+        ask!(self, connection => connection.prepare_with(sql, parameters))
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, sqlx::Result<Describe<Postgres>>>
+    where
+        'c: 'e,
+    {
+        ask!(self, connection => connection.describe(sql))
+    }
+}
+
+/// A plain change on its way: a transaction of one company. Dropped, nothing of it stands.
+pub struct PlainChange {
+    transaction: Option<Transaction<'static, Postgres>>,
+    permit: Option<Permit>,
+}
+
+impl PlainChange {
+    /// The connection the change is made on.
+    ///
+    /// # Errors
+    /// Never, as long as the change is neither committed nor rolled back, which both consume it.
+    pub fn connection(&mut self) -> Result<&mut PgConnection> {
+        Ok(self.transaction.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?)
+    }
+
+    /// Makes it stand.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`] when the database is away: then nobody knows whether it stands.
+    pub async fn commit(mut self) -> Result<()> {
+        match self.transaction.take() {
+            Some(transaction) => within(transaction.commit()).await,
+            None => Err(sqlx::Error::PoolClosed.into()),
+        }
+    }
+}
+
+impl Drop for PlainChange {
+    fn drop(&mut self) {
+        let (Some(transaction), permit) = (self.transaction.take(), self.permit.take()) else { return };
+        // A statement may run yet whose caller has gone.
+        behind(async move {
+            let _ = transaction.rollback().await;
+            drop(permit);
+        });
+    }
+}
