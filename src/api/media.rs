@@ -38,6 +38,16 @@ const SHOWN: &[&str] = &[
     "application/pdf",
 ];
 
+/// Whether a browser may show it by itself. What is XML is a document whatever stands before it, and may run scripts:
+/// `image/svg+xml`, `application/xhtml+xml`, and `video/x+xml` too.
+fn is_shown(mime_type: &str) -> bool {
+    let (kind, subtype) = mime_type.split_once('/').unwrap_or((mime_type, ""));
+    // Behind a semicolon stand parameters.
+    let subtype = subtype.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_document = subtype.is_empty() || subtype == "xml" || subtype.ends_with("+xml") || subtype.contains("html");
+    SHOWN.contains(&mime_type) || (matches!(kind, "audio" | "video") && !is_document)
+}
+
 /// What is saved runs nothing even where it is opened all the same.
 const NOTHING: &str = "sandbox; default-src 'none'";
 
@@ -171,8 +181,7 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
 
 /// What is said of the file whatever of it is served.
 fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
-    let kind = claim.mime_type.split('/').next().unwrap_or_default();
-    let is_shown = SHOWN.contains(&claim.mime_type.as_str()) || matches!(kind, "audio" | "video");
+    let is_shown = is_shown(&claim.mime_type);
     let policy = match is_shown {
         true if claim.mime_type == "application/pdf" => VIEWER,
         true => ITSELF,
@@ -243,6 +252,35 @@ mod tests {
             ("", Asked::Whole),
         ] {
             assert_eq!(range(said, 10), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_shown_under_no_name_of_sound_or_film() {
+        for shown in ["image/png", "application/pdf", "audio/ogg", "video/mp4", "video/x-matroska", "audio/mpeg"] {
+            assert!(is_shown(shown), "{shown}");
+        }
+        for saved in [
+            "image/svg+xml",
+            "application/xhtml+xml",
+            "video/x+xml",
+            "audio/x+xml",
+            "audio/x+XML",
+            "video/xml",
+            "video/x+xml;a=b",
+            "video/x+xml ; a=b",
+            "audio/html",
+            "video/xhtml",
+            "text/xml",
+            "text/html",
+            "application/xml",
+            "image/x+xml",
+            "multipart/x-mixed-replace",
+            "video",
+            "video/",
+            "",
+        ] {
+            assert!(!is_shown(saved), "{saved}");
         }
     }
 

@@ -146,6 +146,8 @@ async fn nothing_that_runs_is_shown() {
         ("a.png", "image/png", PNG, "inline"),
         ("a.pdf", "application/pdf", PDF, "inline"),
         ("a.svg", "image/svg+xml", svg, "attachment"),
+        ("film.svg", "video/x+xml", svg, "attachment"),
+        ("sound.svg", "audio/x+xml", svg, "attachment"),
         ("a.html", "text/html", b"<html><script>alert(1)</script></html>", "attachment"),
         ("a.xhtml", "application/xhtml+xml", b"<?xml version=\"1.0\"?><html/>", "attachment"),
         ("a.js", "text/javascript", b"alert(1)", "attachment"),
