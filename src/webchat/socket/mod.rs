@@ -5,14 +5,16 @@
 //! tables when it comes back.
 
 mod frames;
+mod heads;
 mod talk;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use actix_http::BoxedPayloadStream;
 use actix_web::http::header::SEC_WEBSOCKET_PROTOCOL;
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use hotline_actors::webchat::{Attach, PUSHES_MAX};
 use tokio::sync::{Notify, mpsc};
 
@@ -20,6 +22,7 @@ use super::Door;
 use super::visitor::{self, Visitor};
 use crate::app::App;
 use crate::web::{Answer, ApiError};
+use heads::Heads;
 use talk::Talk;
 
 /// Its path behind the door.
@@ -70,7 +73,11 @@ pub async fn open(door: Door, app: Data<App>, request: HttpRequest, payload: Pay
     let attach = Attach { pushes, cut: cut.clone() };
     let attached = app.engine.ask_session(session.company_id, &session.id, attach).await?;
     let attached = attached.ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
-    let (response, out, incoming) = actix_ws::handle_with_protocols(&request, payload, &[PROTOCOL])
+    // Looked at before the codec: it would gather what a frame only claims to be.
+    let heads: BoxedPayloadStream = Box::pin(Heads::new(payload.into_inner(), FRAME_BYTES_MAX as u64));
+    let mut bounded = actix_web::dev::Payload::Stream { payload: heads };
+    let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
+    let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
     let talk = Talk::new(app, door.channel, attached, place, out, told, cut);
     actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));

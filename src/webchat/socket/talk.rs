@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use actix_web::error::PayloadError;
 use actix_web::web::Data;
 use actix_ws::{CloseCode, CloseReason, Message, MessageStream, ProtocolError};
 use hotline_actors::tickets::{MarkDelivered, MarkSeen};
@@ -253,6 +254,7 @@ impl Talk {
             Some(Ok(Message::Binary(_) | Message::Continuation(_))) => return Err(End::Binary),
             Some(Ok(Message::Close(reason))) => return Err(End::Gone(reason)),
             Some(Err(ProtocolError::Overflow)) => return Err(End::TooLarge),
+            Some(Err(ProtocolError::Io(error))) if is_too_large(&error) => return Err(End::TooLarge),
             Some(Err(ProtocolError::Io(_))) | None => return Err(End::Gone(None)),
             Some(Err(_)) => return Err(End::Broken),
         };
@@ -422,6 +424,12 @@ impl Drop for Talk {
     fn drop(&mut self) {
         self.app.figures.sockets.closed.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Whether the bytes ended at the head of a frame that is too long.
+fn is_too_large(error: &std::io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<PayloadError>());
+    matches!(cause, Some(PayloadError::Overflow))
 }
 
 /// Part of what was said before.

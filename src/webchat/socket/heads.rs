@@ -1,0 +1,194 @@
+//! The heads of frames, looked at before anybody keeps what follows them.
+//!
+//! The codec behind this gathers a frame until all of it is there, and looks at its length only then: a head that
+//! claims 2^40 bytes would make it gather for ever. Here the claim itself is the end. Nothing is copied; of a frame
+//! only its length is read, whatever kind it is.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use actix_web::error::PayloadError;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+
+/// Bytes of a mask, which stands behind the length if there is one.
+const MASK_BYTES: u64 = 4;
+
+/// The bytes of a connection, which end with [`PayloadError::Overflow`] at the head of a frame that is too long.
+pub(super) struct Heads<S> {
+    bytes: S,
+    frames: Frames,
+    is_over: bool,
+}
+
+impl<S> Heads<S> {
+    pub(super) fn new(bytes: S, frame_bytes_max: u64) -> Self {
+        Self { bytes, frames: Frames::new(frame_bytes_max), is_over: false }
+    }
+}
+
+impl<S: Stream<Item = Result<Bytes, PayloadError>> + Unpin> Stream for Heads<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.is_over {
+            return Poll::Ready(None);
+        }
+        let chunk = ready!(this.bytes.poll_next_unpin(cx));
+        if let Some(Ok(bytes)) = &chunk
+            && !this.frames.take(bytes)
+        {
+            this.is_over = true;
+            return Poll::Ready(Some(Err(PayloadError::Overflow)));
+        }
+        Poll::Ready(chunk)
+    }
+}
+
+/// Where in a frame the next byte is.
+#[derive(Debug)]
+struct Frames {
+    frame_bytes_max: u64,
+    at: At,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// The kind.
+    Kind,
+    /// Whether there is a mask, and how long it is or how its length is written.
+    Length,
+    /// The bytes of a longer length.
+    Longer { left: u8, length: u64, has_mask: bool },
+    /// The mask and the content.
+    Content { left: u64 },
+}
+
+impl Frames {
+    fn new(frame_bytes_max: u64) -> Self {
+        Self { frame_bytes_max, at: At::Kind }
+    }
+
+    /// Goes on over these bytes; false at a frame that is too long.
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        let mut bytes = bytes;
+        while let Some((&byte, rest)) = bytes.split_first() {
+            self.at = match self.at {
+                At::Kind => At::Length,
+                At::Length => {
+                    let has_mask = byte & 0x80 != 0;
+                    match byte & 0x7F {
+                        126 => At::Longer { left: 2, length: 0, has_mask },
+                        127 => At::Longer { left: 8, length: 0, has_mask },
+                        length => match self.content(length.into(), has_mask) {
+                            Some(at) => at,
+                            None => return false,
+                        },
+                    }
+                }
+                At::Longer { left, length, has_mask } => {
+                    // Eight bytes at most: nothing is lost.
+                    let length = length << 8 | u64::from(byte);
+                    match left {
+                        1 => match self.content(length, has_mask) {
+                            Some(at) => at,
+                            None => return false,
+                        },
+                        _ => At::Longer { left: left - 1, length, has_mask },
+                    }
+                }
+                At::Content { left } => {
+                    let passed = left.min(bytes.len() as u64);
+                    // As many as there are, so they fit.
+                    bytes = &bytes[usize::try_from(passed).unwrap_or(bytes.len())..];
+                    self.at = if left == passed { At::Kind } else { At::Content { left: left - passed } };
+                    continue;
+                }
+            };
+            bytes = rest;
+        }
+        true
+    }
+
+    /// What follows a length; none when it is too long.
+    fn content(&self, length: u64, has_mask: bool) -> Option<At> {
+        if length > self.frame_bytes_max {
+            return None;
+        }
+        let left = length + if has_mask { MASK_BYTES } else { 0 };
+        Some(if left == 0 { At::Kind } else { At::Content { left } })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    const MAX: u64 = 4096;
+
+    /// A masked frame of this kind with so many bytes, its length written in so many.
+    fn frame(kind: u8, length: u64, width: u8, content: usize) -> Vec<u8> {
+        let mut frame = vec![kind];
+        match width {
+            0 => frame.push(0x80 | u8::try_from(length).expect("short")),
+            2 => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(length).expect("short").to_be_bytes());
+            }
+            _ => {
+                frame.push(0x80 | 127);
+                frame.extend(length.to_be_bytes());
+            }
+        }
+        frame.extend([1, 2, 3, 4]);
+        frame.resize(frame.len() + content, 0xFF);
+        frame
+    }
+
+    /// Whether these bytes pass, in pieces of this size.
+    fn pass(bytes: &[u8], piece: usize) -> bool {
+        let mut frames = Frames::new(MAX);
+        bytes.chunks(piece).all(|piece| frames.take(piece))
+    }
+
+    #[test]
+    fn frames_pass_one_after_the_other_however_they_are_cut() {
+        let mut bytes = Vec::new();
+        for (kind, length, width) in
+            [(0x81, 0, 0), (0x81, 125, 0), (0x89, 7, 0), (0x01, 126, 2), (0x80, 4096, 2), (0x81, 4096, 8), (0x88, 2, 0)]
+        {
+            bytes.extend(frame(kind, length, width, usize::try_from(length).expect("short")));
+        }
+        for piece in 1..bytes.len() {
+            assert!(pass(&bytes, piece), "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_claim_that_is_too_long_is_the_end_before_any_of_it_comes() {
+        for kind in [0x81, 0x82, 0x01, 0x00, 0x80, 0x88, 0x89, 0x8A, 0xFF] {
+            for (length, width) in [(4097, 2), (65_535, 2), (4097, 8), (1 << 40, 8), (u64::MAX, 8), (1 << 63, 8)] {
+                let mut bytes = frame(0x81, 5, 0, 5);
+                bytes.extend(frame(kind, length, width, 0));
+                let head_ends = bytes.len() - 4;
+                for piece in 1..=bytes.len() {
+                    assert!(!pass(&bytes[..head_ends], piece), "{kind:x} of {length} in pieces of {piece}");
+                }
+                assert!(pass(&bytes[..head_ends - 1], 1), "the last byte of the length decides");
+            }
+        }
+    }
+
+    #[actix_web::test]
+    async fn what_follows_a_claim_that_is_too_long_is_not_handed_on() {
+        let whole = Bytes::from(frame(0x81, 5, 0, 5));
+        let claim = Bytes::from(frame(0x82, 1 << 40, 8, 100));
+        let chunks = [whole.clone(), claim, Bytes::from(vec![0; 1 << 20])].map(Ok);
+        let passed: Vec<_> = Heads::new(stream::iter(chunks), MAX).collect().await;
+        assert!(matches!(&passed[..], [Ok(first), Err(PayloadError::Overflow)] if *first == whole), "{passed:?}");
+    }
+}
