@@ -120,10 +120,12 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         // As in the service, and more than the bench can use up.
         rate_per_minute: u32::MAX,
         per_page_max: 100,
+        wrong_tokens_per_minute: 0,
         visitors: hotline::webchat::VisitorOptions::default(),
         metrics_listen: None,
         templates: hotline::api::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),
+        outbound: hotline::outbound::OutboundOptions::default(),
         media: hotline::media::Options::in_folder(postgres.journal_dir("front_door").join("media")),
     };
     (Service::start(settings).await.expect("the service starts"), key)

@@ -211,10 +211,12 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         trusted_proxies: Vec::new(),
         rate_per_minute: 0,
         per_page_max: 100,
+        wrong_tokens_per_minute: 0,
         visitors: hotline::webchat::VisitorOptions::default(),
         metrics_listen: None,
         templates: hotline::api::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),
+        outbound: hotline::outbound::OutboundOptions::default(),
         media: hotline::media::Options::in_folder(postgres.journal_dir("lists").join("media")),
     }
 }

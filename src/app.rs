@@ -24,12 +24,14 @@ use crate::hooks::{Downloads, Hooks};
 use crate::media::{self, Media};
 use crate::metrics::{Figures, Listener};
 use crate::openapi::Document;
+use crate::outbound::{Outbound, OutboundOptions};
 use crate::providers::{Graph, ProviderOptions, Providers};
 use crate::routes;
 use crate::web::aside::Aside;
 use crate::web::idempotency::Keys;
 use crate::web::rate::RateLimits;
 use crate::web::wire::{self, Limits, Listening};
+use crate::web::wrong_tokens::WrongTokens;
 use crate::webchat::{DemoPage, VisitorOptions, Visitors};
 
 /// How long requests that are being served may take once the service stops.
@@ -45,6 +47,8 @@ pub struct App {
     pub trusted_proxies: Vec<IpNet>,
     /// How many requests each company may make.
     pub rates: RateLimits,
+    /// Who has shown wrong tokens.
+    pub wrong_tokens: WrongTokens,
     /// Most records of a page.
     pub per_page_max: i64,
     /// The turns of large bodies.
@@ -111,6 +115,8 @@ pub struct Settings {
     pub rate_per_minute: u32,
     /// Most records of a page.
     pub per_page_max: i64,
+    /// Requests with a wrong token that an address is told why in a minute; 0: no limit.
+    pub wrong_tokens_per_minute: u32,
     /// How visitors are served.
     pub visitors: VisitorOptions,
     /// Where figures are served; none: nowhere.
@@ -121,6 +127,8 @@ pub struct Settings {
     pub media: media::Options,
     /// How the providers are called.
     pub provider: ProviderOptions,
+    /// How addresses are called that are not the operator's own.
+    pub outbound: OutboundOptions,
 }
 
 /// A running service.
@@ -221,12 +229,14 @@ impl Service {
         // What is sent goes over connections of its own: they belong to the thread that opened them.
         let sending = Graph::new(&settings.provider)?;
         engine.start_sending(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
-        let hooks = Hooks::new(Downloads::new(engine.clone(), graph.clone(), media.clone()));
+        let outbound = Outbound::new(&settings.outbound)?;
+        let hooks = Hooks::new(Downloads::new(engine.clone(), graph.clone(), outbound, media.clone()));
         let app = Data::new(App {
             engine,
             on_premise: settings.on_premise,
             trusted_proxies: settings.trusted_proxies.clone(),
             rates: RateLimits::new(settings.rate_per_minute),
+            wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
             per_page_max: settings.per_page_max,
             aside: Aside::default(),
             keys,

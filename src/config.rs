@@ -18,7 +18,8 @@ pub use self::sending::SendingArgs;
 use crate::api::templates;
 use crate::app::Settings;
 use crate::media::{self, StoreUrl};
-use crate::webchat::VisitorOptions;
+use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
+use crate::webchat::{UploadOptions, VisitorOptions};
 
 /// What visitors may do unless it is said otherwise.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
@@ -85,7 +86,7 @@ pub struct ServeArgs {
     pub conversation_window_hours: i64,
     /// A proxy in front of Hotline, an address or a range: its `X-Forwarded-For` names the caller (repeatable, or
     /// separated by commas)
-    #[arg(long, env = "HOTLINE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = proxy, value_name = "IP|CIDR")]
+    #[arg(long, env = "HOTLINE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network, value_name = "IP|CIDR")]
     pub trusted_proxies: Vec<IpNet>,
     /// Requests a minute of a company that has no limit of its own; 0: as many as it likes
     #[arg(long, env = "HOTLINE_RATE_PER_MINUTE", default_value_t = 6000, value_name = "REQUESTS")]
@@ -110,6 +111,23 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_VISITOR_SOCKETS_PER_ADDRESS", default_value_t = VISITORS.sockets_per_address,
         value_name = "SOCKETS")]
     pub visitor_sockets_per_address: u32,
+    /// MiB that a visitor's session may send in an hour; 0: as many as it likes
+    #[arg(long, env = "HOTLINE_VISITOR_SESSION_MIB_PER_HOUR", default_value_t = VISITORS.uploads.session_mib_per_hour,
+        value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
+    pub visitor_session_mib_per_hour: u32,
+    /// MiB that visitors of one address may send in an hour; 0: as many as they like
+    #[arg(long, env = "HOTLINE_VISITOR_ADDRESS_MIB_PER_HOUR", default_value_t = VISITORS.uploads.address_mib_per_hour,
+        value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
+    pub visitor_address_mib_per_hour: u32,
+    /// MiB that all visitors of one company may send in an hour; 0: as many as they like
+    #[arg(long, env = "HOTLINE_VISITOR_COMPANY_MIB_PER_HOUR", default_value_t = VISITORS.uploads.company_mib_per_hour,
+        value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=UPLOAD_MIB_MAX))]
+    pub visitor_company_mib_per_hour: u32,
+    /// Requests with a wrong token that an address is told why in a minute; more are refused as too many, and their
+    /// connection is closed. Those with a good token pass. 0: no limit
+    #[arg(long, env = "HOTLINE_WRONG_TOKENS_PER_MINUTE", default_value_t = WRONG_TOKENS_PER_MINUTE,
+        value_name = "REQUESTS")]
+    pub wrong_tokens_per_minute: u32,
     /// Address and port of the figures; without it there are none
     #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<SocketAddr>,
@@ -117,6 +135,10 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_MEDIA_BYTES_MAX", default_value_t = media::BYTES_MAX, value_name = "BYTES",
         value_parser = clap::value_parser!(u64).range(1..=MEDIA_BYTES_MAX))]
     pub media_bytes_max: u64,
+    /// MiB that stay free on the disks of files and journal: while there is less, files are refused. 0: none
+    #[arg(long, env = "HOTLINE_FREE_MIB_MIN", default_value_t = media::FREE_BYTES_MIN >> 20, value_name = "MIB",
+        value_parser = clap::value_parser!(u64).range(..=FREE_MIB_MAX))]
+    pub free_mib_min: u64,
     /// A bucket for the files of messages, with the region, endpoint and credentials in the usual `AWS_…` variables;
     /// without it they are kept in the data folder
     #[arg(long, env = "HOTLINE_MEDIA_STORE", value_name = "s3://BUCKET/FOLDER")]
@@ -176,21 +198,36 @@ impl ServeArgs {
                 messages_per_minute: self.visitor_messages_per_minute,
                 requests_per_minute: self.visitor_requests_per_minute,
                 sockets_per_address: self.visitor_sockets_per_address,
+                uploads: UploadOptions {
+                    session_mib_per_hour: self.visitor_session_mib_per_hour,
+                    address_mib_per_hour: self.visitor_address_mib_per_hour,
+                    company_mib_per_hour: self.visitor_company_mib_per_hour,
+                },
                 ..VISITORS
             },
+            wrong_tokens_per_minute: self.wrong_tokens_per_minute,
             metrics_listen: self.metrics_listen,
             provider: self.sending.provider(),
+            outbound: self.sending.outbound(),
             templates: templates::Options::default(),
             media: media::Options {
                 store: self.media_store.clone(),
                 bytes_max: self.media_bytes_max,
                 public_url: self.public_url.clone(),
+                free_bytes_min: self.free_mib_min << 20,
+                watched: vec![self.database.data_dir.clone()],
                 link_valid_for: Duration::from_secs(self.media_link_valid_for_s),
                 ..media::Options::in_folder(self.database.data_dir.join("media"))
             },
         })
     }
 }
+
+/// MiB an hour nobody counts any more: 4 TiB, counted in KiB.
+const UPLOAD_MIB_MAX: i64 = (u32::MAX / 1024) as i64;
+
+/// MiB nobody has: an exbibyte.
+const FREE_MIB_MAX: u64 = 1 << 40;
 
 /// Bytes nobody means for a file of a conversation: a gibibyte times four.
 const MEDIA_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
@@ -216,7 +253,7 @@ fn public_url(text: &str) -> Result<String, String> {
 }
 
 /// A single address is a range of one.
-fn proxy(text: &str) -> Result<IpNet, String> {
+fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))

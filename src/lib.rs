@@ -11,6 +11,7 @@ pub mod hooks;
 pub mod media;
 pub mod metrics;
 pub mod openapi;
+pub mod outbound;
 pub mod providers;
 pub mod routes;
 pub mod telemetry;

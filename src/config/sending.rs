@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use hotline_actors::channels::SendingOptions;
+use ipnet::IpNet;
 
+use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
 
 /// Seconds and milliseconds nobody means: more than a week.
@@ -26,6 +28,11 @@ pub struct SendingArgs {
     #[arg(long, env = "HOTLINE_PROVIDER_TIMEOUT_S", default_value_t = 30, value_name = "SECONDS",
         value_parser = clap::value_parser!(u64).range(1..=600))]
     pub provider_timeout_s: u64,
+    /// A network that files may be fetched from although it is not public, also over http: where a provider of your own
+    /// keeps them (repeatable, or separated by commas)
+    #[arg(long, env = "HOTLINE_FETCH_ALLOW_NETWORK", value_delimiter = ',', value_parser = super::network,
+        value_name = "IP|CIDR")]
+    pub fetch_allow_network: Vec<IpNet>,
     /// Messages a second of one channel to all its recipients; 0: as many as go
     #[arg(long, env = "HOTLINE_SENDS_PER_SECOND", default_value_t = 80, value_name = "MESSAGES")]
     pub sends_per_second: u32,
@@ -77,6 +84,14 @@ impl SendingArgs {
         ProviderOptions {
             url: self.provider_url.clone(),
             version: self.provider_version.clone(),
+            call_time_max: Duration::from_secs(self.provider_timeout_s),
+        }
+    }
+
+    /// As addresses are called that are not the operator's own.
+    pub fn outbound(&self) -> OutboundOptions {
+        OutboundOptions {
+            allowed_networks: self.fetch_allow_network.clone(),
             call_time_max: Duration::from_secs(self.provider_timeout_s),
         }
     }

@@ -13,8 +13,8 @@
 //!   the same bytes. Parts that cannot be read are counted in the answer and in the log; the others are taken.
 //! - `503` when something could not be taken now (the database is needed and away, the journal is full): all that was
 //!   taken stays, and the repetition adds the rest.
-//! - `401` without a good signature, nothing stored. `404` for a key no such channel has. `429` to an address that was
-//!   refused too often, `413` beyond what a provider sends.
+//! - `401` without a good signature, nothing stored. `404` for a key no such channel has. `429` in place of
+//!   both to an address that guessed too often, never to a good call; `413` beyond what a provider sends.
 //!
 //! A call is carried out to its end also when the provider hangs up: its repetition finds it done.
 
@@ -24,13 +24,12 @@ mod figures;
 mod guard;
 mod intake;
 mod numbers;
+mod seats;
 mod signature;
 mod social;
 mod whatsapp;
 
-use std::net::IpAddr;
-
-use actix_web::http::header::{CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS};
+use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 use actix_web::web::{self, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use hotline_actors::Refusal;
@@ -40,10 +39,12 @@ use serde_json::{Value, json};
 use self::call::Call;
 pub use self::downloads::Downloads;
 pub use self::figures::HookFigures;
-use self::guard::{CALL_BYTES_MAX, Guard};
+use self::guard::{Guard, Guess};
 use self::intake::{Tally, take};
+use self::seats::Seats;
 use crate::app::App;
-use crate::web::{Answer, ApiError, body, origin};
+use crate::web::origin::{self, Address};
+use crate::web::{Answer, ApiError};
 
 /// The path.
 pub const PATH: &str = "/hooks/{publicKey}";
@@ -54,6 +55,7 @@ const CHALLENGE_BYTES_MAX: usize = 1024;
 /// What the calls share.
 pub struct Hooks {
     guard: Guard,
+    seats: Seats,
     /// What was told.
     pub figures: HookFigures,
     /// Files that are fetched from the providers.
@@ -63,7 +65,7 @@ pub struct Hooks {
 impl Hooks {
     /// With files fetched so.
     pub fn new(downloads: Downloads) -> Self {
-        Self { guard: Guard::default(), figures: HookFigures::default(), downloads }
+        Self { guard: Guard::default(), seats: Seats::default(), figures: HookFigures::default(), downloads }
     }
 }
 
@@ -72,7 +74,8 @@ impl Hooks {
 pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse> {
     let address = caller(&request, &app);
     let channel = channel(&request, &app, address)?;
-    app.hooks.guard.check(address, Some((channel.company_id, channel.id)))?;
+    let guess = Guess::Token((channel.company_id, channel.id));
+    app.hooks.guard.check(address, guess)?;
     let (mut mode, mut token, mut challenge) = (None, None, None);
     for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
         match &*name {
@@ -85,11 +88,8 @@ pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse
     let expected = channel.settings()?.verify_token;
     let is_known = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
     if !is_known {
-        app.hooks.guard.refused(address, Some((channel.company_id, channel.id)));
-        return Err(ApiError {
-            message: "the verify token is missing or invalid".to_owned(),
-            ..ApiError::unauthorized()
-        });
+        let message = "the verify token is missing or invalid".to_owned();
+        return Err(app.hooks.guard.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
     }
     let challenge = challenge.filter(|challenge| challenge.len() <= CHALLENGE_BYTES_MAX);
     match (mode.as_deref(), challenge) {
@@ -115,15 +115,15 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, payload: web::Payload
     let address = caller(request, app);
     let channel = channel(request, app, address)?;
     let key = (channel.company_id, channel.id);
-    app.hooks.guard.check(address, Some(key))?;
-    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let seat = app.hooks.guard.seat(address, key, length).await?;
-    let bytes = body::read_up_to(&mut payload.into_inner(), CALL_BYTES_MAX).await?;
+    let seat = app.hooks.seats.enter(key)?;
+    let bytes = seat.read(payload.into_inner()).await?;
     let secret = channel.settings()?.app_secret;
     if !secret.is_some_and(|secret| signature::is_valid(request.headers(), &bytes, &secret)) {
-        app.hooks.guard.refused(address, Some(key));
-        return Err(ApiError { message: "the signature is missing or invalid".to_owned(), ..ApiError::unauthorized() });
+        let message = "the signature is missing or invalid".to_owned();
+        let refused = ApiError { message, ..ApiError::unauthorized() };
+        return Err(app.hooks.guard.refuse(address, Guess::Signature(key), refused));
     }
+    seat.settle();
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
@@ -155,19 +155,18 @@ fn read(channel: &ChannelRow, call: Option<&Value>) -> Call {
     }
 }
 
-fn caller(request: &HttpRequest, app: &App) -> Option<IpAddr> {
-    origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies)
+fn caller(request: &HttpRequest, app: &App) -> Option<Address> {
+    origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of)
 }
 
 /// The channel a path names.
-fn channel(request: &HttpRequest, app: &App, address: Option<IpAddr>) -> Answer<ChannelRow> {
-    app.hooks.guard.check(address, None)?;
+fn channel(request: &HttpRequest, app: &App, address: Option<Address>) -> Answer<ChannelRow> {
     let directory = app.engine.directory();
     let named = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
     let channel = named.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
     // A webchat has no provider.
     channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {
-        app.hooks.guard.refused(address, None);
-        ApiError::not_found()
+        // Only after the look-up: whoever names a key that is there is never held to account for those who do not.
+        app.hooks.guard.refuse(address, Guess::Key, ApiError::not_found())
     })
 }

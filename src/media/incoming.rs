@@ -14,15 +14,23 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
 
+use super::space::{Full, Space};
+
 /// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 3 MiB.
 const READ_BYTES: usize = 64 * 1024;
 
 /// What every name in the folder begins with.
 const NAME_PREFIX: &str = "arriving-";
 
+/// Bytes that are asked of the disk at once: what a file that is refused early may have reached below the floor.
+const SPACE_STEP_BYTES: u64 = 256 * 1024;
+
 /// The folder. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Incoming(Arc<Path>);
+pub struct Incoming {
+    folder: Arc<Path>,
+    space: Space,
+}
 
 /// Why a stream was not taken whole.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +41,8 @@ pub(crate) enum Cut<E> {
     TooLong,
     /// It could not be written here.
     Disk(String),
+    /// There is not enough space left for it.
+    Full,
 }
 
 /// A file that came in; gone again when this is dropped.
@@ -47,14 +57,14 @@ pub(super) struct Arrived {
 
 impl Incoming {
     /// The folder under this one, empty. Whoever calls is the only process that uses it.
-    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, space: Space) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It holds what people send to each other: nobody else's to read.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         for left in std::fs::read_dir(&folder)? {
             std::fs::remove_file(left?.path())?;
         }
-        Ok(Self(folder.into()))
+        Ok(Self { folder: folder.into(), space })
     }
 
     /// Writes a stream to a file of at most `bytes_max`, whose first `head_bytes` are kept.
@@ -64,12 +74,12 @@ impl Incoming {
         bytes_max: u64,
         head_bytes: usize,
     ) -> Result<Arrived, Cut<E>> {
-        let folder = self.0.clone();
+        let folder = self.folder.clone();
         let made = blocking(move || tempfile::Builder::new().prefix(NAME_PREFIX).tempfile_in(folder)).await?;
         let (file, path) = made.into_parts();
         let mut file = File::from_std(file);
         let mut head = BytesMut::new();
-        let size = copy(stream, &mut file, bytes_max, |chunk| {
+        let size = copy(stream, &mut file, &self.space, bytes_max, |chunk| {
             let missing = head_bytes.saturating_sub(head.len()).min(chunk.len());
             head.extend_from_slice(&chunk[..missing]);
         })
@@ -85,9 +95,9 @@ impl Incoming {
         bytes_max: u64,
         see: impl FnMut(&Bytes),
     ) -> Result<BoxStream<'static, io::Result<Bytes>>, Cut<E>> {
-        let folder = self.0.clone();
+        let folder = self.folder.clone();
         let mut file = File::from_std(blocking(move || tempfile::tempfile_in(folder)).await?);
-        copy(stream, &mut file, bytes_max, see).await?;
+        copy(stream, &mut file, &self.space, bytes_max, see).await?;
         rewind(&mut file).await.map_err(disk)?;
         Ok(chunks(file).boxed())
     }
@@ -96,16 +106,22 @@ impl Incoming {
 async fn copy<E>(
     stream: impl Stream<Item = Result<Bytes, E>>,
     file: &mut File,
+    space: &Space,
     bytes_max: u64,
     mut see: impl FnMut(&Bytes),
 ) -> Result<u64, Cut<E>> {
     let mut stream = pin!(stream);
-    let mut size = 0;
+    let (mut size, mut granted) = (0, 0);
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(Cut::Source)?;
         size += chunk.len() as u64;
         if size > bytes_max {
             return Err(Cut::TooLong);
+        }
+        if size > granted {
+            let step = (size - granted).max(SPACE_STEP_BYTES);
+            space.take(step).await.map_err(|Full| Cut::Full)?;
+            granted += step;
         }
         see(&chunk);
         file.write_all(&chunk).await.map_err(disk)?;

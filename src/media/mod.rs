@@ -5,12 +5,14 @@
 //! removed by the sweep. A message's deletion takes its file along. In between, whoever may read the message gets an
 //! address of the file that is good for a while ([`Links`]).
 
+mod answers;
 mod incoming;
 mod kind;
 mod links;
 mod name;
 mod outgoing;
 mod places;
+mod space;
 mod sweep;
 
 use std::io;
@@ -35,6 +37,7 @@ pub use links::{Bad, Claim, Links, PATH};
 pub use object_store::GetResult;
 use places::Place;
 pub use places::StoreUrl;
+use space::Space;
 
 /// Bytes of a file, unless the installation says otherwise.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -48,6 +51,10 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Longest a file may take from here to where it is stored. A network that is slower is away.
 const PUBLISH_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// Bytes that stay free on the disk, unless the installation says otherwise: room for the journal and the database, and
+/// for somebody to notice.
+pub const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
 /// How files are kept.
 #[derive(Clone, Debug)]
@@ -64,6 +71,10 @@ pub struct Options {
     pub link_valid_for: Duration,
     /// How often what belongs to no message is looked for.
     pub sweep_every: Duration,
+    /// Bytes that stay free on the disk: files that would take of them are refused. 0: none.
+    pub free_bytes_min: u64,
+    /// Folders whose disks are watched for that, besides the one files come into.
+    pub watched: Vec<PathBuf>,
 }
 
 impl Options {
@@ -76,6 +87,8 @@ impl Options {
             public_url: None,
             link_valid_for: LINK_VALID_FOR,
             sweep_every: SWEEP_EVERY,
+            free_bytes_min: FREE_BYTES_MIN,
+            watched: Vec::new(),
         }
     }
 }
@@ -128,8 +141,14 @@ pub enum StoreError<E> {
 
 /// Nothing can be stored now; later it may work.
 #[derive(Debug, thiserror::Error)]
-#[error("the file cannot be stored now: {0}")]
-pub struct Unavailable(pub String);
+pub enum Unavailable {
+    /// What keeps files does not take it.
+    #[error("the file cannot be stored now: {0}")]
+    Store(String),
+    /// The space that is left is kept for what is more important.
+    #[error("the file cannot be stored now: the disk is nearly full")]
+    DiskFull,
+}
 
 /// A file that is not there to be read.
 #[derive(Debug, thiserror::Error)]
@@ -157,20 +176,23 @@ impl Media {
     /// When the folder cannot be used, the store's address is none, or the database cannot answer.
     pub async fn open(options: Options, db: &PgPool, background: Handle) -> Result<Self, OpenError> {
         let key = installation_keys::find_or_create(db, "media_links").await?;
+        let public_url = options.public_url.clone();
+        let (bytes_max, sweep_every) = (options.bytes_max, options.sweep_every);
         let valid_for = TimeDelta::from_std(options.link_valid_for).unwrap_or(TimeDelta::MAX);
         let folder = options.folder.clone();
         let store = options.store.clone();
         let opened = tokio::task::spawn_blocking(move || {
-            let incoming = Incoming::open(&folder)?;
+            let watched = options.watched.into_iter().chain([folder.clone()]).collect();
+            let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min))?;
             Ok::<_, OpenError>((incoming, Place::open(&folder, store.as_ref())?))
         });
         let (incoming, place) = opened.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {
-            bytes_max: options.bytes_max,
+            bytes_max,
             incoming,
             place,
-            links: Links::new(key, options.public_url.as_deref(), valid_for),
-            sweep_every: options.sweep_every,
+            links: Links::new(key, public_url.as_deref(), valid_for),
+            sweep_every,
             sweep_asked: Notify::new(),
             background,
         })))
@@ -204,7 +226,8 @@ impl Media {
         let arrived = arrived.map_err(|cut| match cut {
             Cut::Source(error) => StoreError::Source(error),
             Cut::TooLong => Refused::TooLarge(self.0.bytes_max).into(),
-            Cut::Disk(reason) => Unavailable(reason).into(),
+            Cut::Disk(reason) => Unavailable::Store(reason).into(),
+            Cut::Full => Unavailable::DiskFull.into(),
         })?;
         if arrived.size == 0 {
             return Err(Refused::Empty.into());
@@ -231,9 +254,9 @@ impl Media {
         });
         match publishing.await {
             Ok(Ok(Ok(()))) => Ok(stored),
-            Ok(Ok(Err(reason))) => Err(Unavailable(reason)),
-            Ok(Err(_)) => Err(Unavailable(format!("it took more than {} s", PUBLISH_TIME_MAX.as_secs()))),
-            Err(panic) => Err(Unavailable(panic.to_string())),
+            Ok(Ok(Err(reason))) => Err(Unavailable::Store(reason)),
+            Ok(Err(_)) => Err(Unavailable::Store(format!("it took more than {} s", PUBLISH_TIME_MAX.as_secs()))),
+            Err(panic) => Err(Unavailable::Store(panic.to_string())),
         }
     }
 

@@ -19,6 +19,7 @@ use object_store::{Error, GetOptions, GetResult, MultipartUpload, ObjectStore, O
 use tokio::io::AsyncReadExt;
 use tokio::sync::Semaphore;
 
+use super::answers::Bounding;
 use super::incoming::{Arrived, rewind};
 use super::{OpenError, ReadError};
 
@@ -74,7 +75,8 @@ impl Place {
             return Ok(Self::Folder(local.with_fsync(true).with_automatic_cleanup(true)));
         };
         let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
-        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build().map_err(said)?;
+        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+        let store = store.with_http_connector(Bounding::default()).build().map_err(said)?;
         Ok(Self::Bucket { store: Arc::new(store), folder: folder.clone(), sending: Semaphore::new(SENDING_MAX) })
     }
 

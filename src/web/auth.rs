@@ -6,8 +6,10 @@ use std::future::{Ready, ready};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use actix_http::ConnectionType;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
@@ -20,8 +22,9 @@ use hotline_persistence::{CompanyId, QueueId, key};
 
 use super::aside::Tenant;
 use super::idempotency::once;
+use super::origin::{self, Address};
 use super::rate::Allowance;
-use super::{Answer, ApiError, origin};
+use super::{Answer, ApiError};
 use crate::app::App;
 
 /// The company a request speaks for, and what its token may do.
@@ -82,7 +85,15 @@ pub async fn admit<B: MessageBody + 'static>(
             request.extensions_mut().insert(caller);
             once(request, next).await?
         }
-        Err(refused) => request.into_response(refused.error_response()),
+        Err(refused) => {
+            let is_guesser = refused.status == StatusCode::TOO_MANY_REQUESTS && allowance.is_none();
+            let mut response = request.into_response(refused.error_response());
+            if is_guesser {
+                // Each further guess costs a connection.
+                response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+            }
+            response
+        }
     };
     if let Some(allowance) = allowance {
         allowance.write(response.headers_mut());
@@ -93,7 +104,9 @@ pub async fn admit<B: MessageBody + 'static>(
 /// Every check, in order. What is left to the company is told as soon as it is known whose request it is.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> Answer<Caller> {
     let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
-    let caller = identify(request, app).ok_or_else(ApiError::unauthorized)?;
+    let origin = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies);
+    let caller = identify(request, app, origin);
+    let caller = caller.ok_or_else(|| app.wrong_tokens.refuse(origin.map(Address::of)))?;
     let company = &caller.organization.company;
     if !company.active {
         return Err(ApiError::company_inactive());
@@ -113,11 +126,11 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> Answer<
 }
 
 /// Who holds the token. The way is the same for every token that is no good: hashed, looked up, refused.
-fn identify(request: &ServiceRequest, app: &App) -> Option<Caller> {
+fn identify(request: &ServiceRequest, app: &App, origin: Option<IpAddr>) -> Option<Caller> {
     // A key of another length cannot be one: a stand-in of the right length takes its place, and as long.
     let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(NOBODY);
     let token = app.engine.directory().token(&key::hash(key))?;
-    if !is_good(&token, origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies)) {
+    if !is_good(&token, origin) {
         return None;
     }
     let organization = app.engine.directory().company(token.row.company_id)?;

@@ -15,6 +15,9 @@ pub type Answer<T> = Result<T, ApiError>;
 /// Seconds after which a caller may try again when the store could not serve: about the time a restart takes.
 const RETRY_AFTER_S: u64 = 1;
 
+/// The same when the disk is nearly full: somebody must make room first.
+const DISK_FULL_RETRY_AFTER_S: u64 = 60;
+
 /// Why a request was not served as asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{code}: {message}")]
@@ -180,6 +183,12 @@ impl ApiError {
         error
     }
 
+    /// The visitor, their address or their company has sent as many bytes as an hour has.
+    pub fn too_many_bytes(retry_after_s: u64) -> Self {
+        let message = "too many bytes were sent in this hour".to_owned();
+        Self { message, ..Self::rate_limited(retry_after_s) }
+    }
+
     fn conflict(message: &str, details: Value) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
         error.details = Some(details);
@@ -267,10 +276,16 @@ impl<E: Into<Self>> From<StoreError<E>> for ApiError {
 }
 
 impl From<Unavailable> for ApiError {
-    fn from(Unavailable(reason): Unavailable) -> Self {
-        // A full disk is nobody's request.
-        tracing::warn!(reason, "a file cannot be stored");
-        Self::unavailable()
+    fn from(unavailable: Unavailable) -> Self {
+        match unavailable {
+            // A full disk is nobody's request.
+            Unavailable::Store(reason) => {
+                tracing::warn!(reason, "a file cannot be stored");
+                Self::unavailable()
+            }
+            // It was logged when it was found: a line for every request would fill what is left.
+            Unavailable::DiskFull => Self { retry_after_s: Some(DISK_FULL_RETRY_AFTER_S), ..Self::unavailable() },
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use hotline_actors::FieldError;
@@ -35,6 +35,21 @@ const PARTS_MAX: usize = 64;
 /// Bytes a part may take beside its content, with what the parser reads ahead.
 const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
+/// Counts the bytes of a body as they come, and may refuse more of them: what the one who sends them has left.
+#[derive(Clone)]
+pub struct Meter(Rc<RefCell<dyn FnMut(usize) -> Result<(), ApiError>>>);
+
+impl Meter {
+    /// Asked for every chunk.
+    pub fn new(take: impl FnMut(usize) -> Result<(), ApiError> + 'static) -> Self {
+        Self(Rc::new(RefCell::new(take)))
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), ApiError> {
+        (self.0.borrow_mut())(bytes)
+    }
+}
+
 /// A body that was accepted, and the files that came with it. Dropped, they are gone; the handler publishes them once
 /// nothing else can be wrong.
 pub struct BodyWithFiles<T, const FILES: usize = FILES_MAX> {
@@ -52,8 +67,10 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
         let mut payload = payload.take();
         let request = request.clone();
         Box::pin(async move {
+            let meter = request.extensions().get::<Meter>().cloned();
             if body::is_json(&request) {
                 let bytes = body::read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
+                meter.map_or(Ok(()), |meter| meter.take(bytes.len()))?;
                 let fields = aside::parse(&request, bytes.len(), move || body::parse(&bytes)).await?;
                 return Ok(Self { fields, files: Vec::new() });
             }
@@ -61,7 +78,7 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
                 return Err(ApiError::neither_json_nor_form());
             }
             let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
-            let Form { fields, files } = read(&request, payload, &app.media, FILES).await?;
+            let Form { fields, files } = read(&request, payload, &app.media, FILES, meter).await?;
             let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
             let fields = aside::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
             Ok(Self { fields, files })
@@ -103,7 +120,8 @@ pub async fn lay_aside(payload: Payload, media: &Media, see: impl FnMut(&Bytes))
         Ok(chunks) => Ok(Payload::Stream { payload: Box::pin(chunks.map(|chunk| chunk.map_err(PayloadError::Io))) }),
         Err(Cut::Source(PayloadError::Overflow) | Cut::TooLong) => Err(ApiError::payload_too_large(bytes_max)),
         Err(Cut::Source(error)) => Err(body_error(error)),
-        Err(Cut::Disk(reason)) => Err(Unavailable(reason).into()),
+        Err(Cut::Disk(reason)) => Err(Unavailable::Store(reason).into()),
+        Err(Cut::Full) => Err(Unavailable::DiskFull.into()),
     }
 }
 
@@ -112,13 +130,24 @@ struct Form {
     files: Vec<Upload>,
 }
 
-async fn read(request: &HttpRequest, payload: Payload, media: &Media, files_max: usize) -> Result<Form, ApiError> {
+async fn read(
+    request: &HttpRequest,
+    payload: Payload,
+    media: &Media,
+    files_max: usize,
+    meter: Option<Meter>,
+) -> Result<Form, ApiError> {
     let bytes_max = bytes_max(media, files_max);
     let mut body = Shared::of(payload, bytes_max);
+    body.0.borrow_mut().meter = meter;
     let form = read_parts(Multipart::new(request.headers(), body.clone()), media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
+    let refused = body.0.borrow_mut().refused.take();
     // What follows the last part is of no interest, but it must not be taken for the next request.
     let drained = body.drain(drained_bytes_max(media)).await;
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
     if is_too_long {
         return Err(ApiError::payload_too_large(bytes_max));
     }
@@ -204,12 +233,22 @@ struct Bounded {
     left: u64,
     is_too_long: bool,
     is_over: bool,
+    /// Until it has refused.
+    meter: Option<Meter>,
+    refused: Option<ApiError>,
 }
 
 impl Shared {
     fn of(payload: Payload, bytes_max: u64) -> Self {
         let chunks = Paced::new(payload);
-        Self(Rc::new(RefCell::new(Bounded { chunks, left: bytes_max, is_too_long: false, is_over: false })))
+        Self(Rc::new(RefCell::new(Bounded {
+            chunks,
+            left: bytes_max,
+            is_too_long: false,
+            is_over: false,
+            meter: None,
+            refused: None,
+        })))
     }
 
     /// Reads the rest, but not more than this, and throws it away.
@@ -234,6 +273,13 @@ impl Stream for Shared {
             return Poll::Ready(None);
         }
         let chunk = ready!(body.chunks.poll_next_unpin(cx));
+        let length = chunk.as_ref().and_then(|chunk| chunk.as_ref().ok()).map_or(0, Bytes::len);
+        let metered = body.meter.as_ref().map_or(Ok(()), |meter| meter.take(length));
+        if let Err(refused) = metered {
+            body.meter = None;
+            body.refused = Some(refused);
+            return Poll::Ready(Some(Err(PayloadError::Overflow)));
+        }
         match &chunk {
             Some(Ok(chunk)) => match body.left.checked_sub(chunk.len() as u64) {
                 Some(left) => body.left = left,

@@ -16,6 +16,7 @@ pub mod schema;
 pub mod timestamp;
 pub mod values;
 pub mod wire;
+pub mod wrong_tokens;
 
 pub use auth::Caller;
 pub use body::Body;

@@ -1,8 +1,8 @@
 //! Where a request comes from: the socket's other end, unless that is a proxy whose word is believed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
+use actix_web::http::header::{HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
 /// The address of the caller. Of a trusted proxy's forwarding header the last address counts that is no trusted proxy
@@ -15,16 +15,37 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
         return Some(peer);
     }
     let mut nearest = peer;
-    let lines: Vec<&str> = headers.get_all(X_FORWARDED_FOR).filter_map(|line| line.to_str().ok()).collect();
-    for named in lines.iter().rev().flat_map(|line| line.split(',').rev()) {
+    // As bytes: a caller's part of a line may hold anything, and must not take the proxy's part of it along.
+    let lines: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
+    for named in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
         // What is no address ends the chain: whoever wrote it is the last one known.
-        let Some(address) = address(named.trim()) else { break };
+        let Some(address) = std::str::from_utf8(named).ok().and_then(|named| address(named.trim())) else { break };
         nearest = address;
         if !is_trusted(&address) {
             break;
         }
     }
     Some(nearest)
+}
+
+/// Bits of an IPv6 address that tell one customer from another.
+const IPV6_NETWORK_BITS: u32 = 64;
+
+/// Whoever shares an address: one of IPv4, or a network of 64 bits of IPv6, which is what one customer gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Address(IpAddr);
+
+impl Address {
+    /// Of a caller.
+    pub fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(IpAddr::V4(address)),
+            IpAddr::V6(address) => {
+                let network = address.to_bits() >> IPV6_NETWORK_BITS << IPV6_NETWORK_BITS;
+                Self(IpAddr::V6(Ipv6Addr::from_bits(network)))
+            }
+        }
+    }
 }
 
 /// An address with or without its port.
@@ -35,14 +56,17 @@ fn address(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::http::header::HeaderValue;
-
     use super::*;
 
     fn seen(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
+        let lines: Vec<&[u8]> = forwarded.iter().map(|line| line.as_bytes()).collect();
+        seen_as_bytes(peer, &lines, trusted)
+    }
+
+    fn seen_as_bytes(peer: &str, forwarded: &[&[u8]], trusted: &[&str]) -> String {
         let mut headers = HeaderMap::new();
         for line in forwarded {
-            headers.append(X_FORWARDED_FOR, HeaderValue::from_str(line).expect("header"));
+            headers.append(X_FORWARDED_FOR, HeaderValue::from_bytes(line).expect("header"));
         }
         let trusted: Vec<IpNet> = trusted.iter().map(|range| range.parse().expect("range")).collect();
         let peer = format!("{peer}:4711").parse().expect("peer");
@@ -64,5 +88,25 @@ mod tests {
         assert_eq!(seen("10.0.0.1", &["9.9.9.9", "1.2.3.4, 10.0.0.7"], trusted), "1.2.3.4");
         assert_eq!(seen("10.0.0.1", &["9.9.9.9, nonsense, 10.0.0.7"], trusted), "10.0.0.7");
         assert_eq!(seen("10.0.0.1", &["1.2.3.4:80"], trusted), "1.2.3.4");
+    }
+
+    #[test]
+    fn a_byte_that_is_no_ascii_ends_the_chain_and_takes_nothing_of_the_proxy_along() {
+        let trusted = &["10.0.0.0/8"];
+        let seen = |lines: &[&[u8]]| seen_as_bytes("10.0.0.1", lines, trusted);
+        assert_eq!(seen(&[b"\xe9, 1.2.3.4"]), "1.2.3.4");
+        assert_eq!(seen(&["é, 1.2.3.4".as_bytes()]), "1.2.3.4");
+        assert_eq!(seen(&[b"9.9.9.9\xff, 1.2.3.4, 10.0.0.7"]), "1.2.3.4");
+        assert_eq!(seen(&[b"9.9.9.9, \xff, 10.0.0.7"]), "10.0.0.7");
+        assert_eq!(seen(&[b"9.9.9.9", b"\xff"]), "10.0.0.1", "no line before it counts either");
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_address_and_a_mapped_ipv4_address_is_itself() {
+        let address = |text: &str| Address::of(text.parse().expect("address"));
+        assert_eq!(address("2001:db8:1:2:3:4:5:6"), address("2001:db8:1:2::1"));
+        assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));
+        assert_eq!(address("::ffff:192.0.2.1"), address("192.0.2.1"));
+        assert_ne!(address("192.0.2.1"), address("192.0.2.2"));
     }
 }

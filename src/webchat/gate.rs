@@ -19,10 +19,11 @@ use hotline_actors::Organization;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::limits::{Address, Ask};
+use super::limits::Ask;
 use super::{desk, script};
 use crate::app::App;
 use crate::web::aside::Tenant;
+use crate::web::origin::Address;
 use crate::web::rate::Allowance;
 use crate::web::{Answer, ApiError, origin};
 

@@ -1,6 +1,5 @@
 //! How much one address may ask of the door.
 
-use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +9,18 @@ use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
 
+use super::uploads::{Metered, UploadOptions, Uploads};
+use crate::web::origin::Address;
 use crate::web::rate::{Allowance, TooMany, allowance, full};
 
 /// How often addresses are forgotten that have all of their minute left.
-const FORGET_EVERY: Duration = Duration::from_secs(10);
+pub(super) const FORGET_EVERY: Duration = Duration::from_secs(10);
 
 /// Addresses that are remembered of each kind of request, some 64 bytes each. More within [`FORGET_EVERY`] is no
 /// crowd but a flood, and new ones wait until some are forgotten.
-const ADDRESSES_MAX: usize = 200_000;
-
-/// Bits of an IPv6 address that tell one customer from another.
-const IPV6_NETWORK_BITS: u32 = 64;
+pub(super) const KEYS_MAX: usize = 200_000;
 
 /// How visitors are served; each an option of the command line.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +33,8 @@ pub struct VisitorOptions {
     pub requests_per_minute: u32,
     /// Sockets it may have open.
     pub sockets_per_address: u32,
+    /// Bytes they may send.
+    pub uploads: UploadOptions,
     /// How often a socket is asked whether anybody is there.
     pub heartbeat: Duration,
     /// How long a socket may say nothing.
@@ -49,6 +50,7 @@ impl VisitorOptions {
         messages_per_minute: 240,
         requests_per_minute: 600,
         sockets_per_address: 500,
+        uploads: UploadOptions::DEFAULT,
         // Below the 30 seconds after which the strictest of the usual proxies cut a silent connection.
         heartbeat: Duration::from_secs(25),
         silence_max: Duration::from_secs(60),
@@ -58,23 +60,6 @@ impl VisitorOptions {
 impl Default for VisitorOptions {
     fn default() -> Self {
         Self::DEFAULT
-    }
-}
-
-/// Whoever shares an address: one of IPv4, or a network of 64 bits of IPv6, which is what one customer gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Address(IpAddr);
-
-impl Address {
-    /// Of a caller.
-    pub fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self(IpAddr::V4(address)),
-            IpAddr::V6(address) => {
-                let network = address.to_bits() >> IPV6_NETWORK_BITS << IPV6_NETWORK_BITS;
-                Self(IpAddr::V6(Ipv6Addr::from_bits(network)))
-            }
-        }
     }
 }
 
@@ -99,6 +84,7 @@ pub struct Visitors {
     messages: Limit,
     others: Limit,
     sockets: Arc<DashMap<Address, u32>>,
+    uploads: Arc<Uploads>,
     clock: DefaultClock,
 }
 
@@ -128,6 +114,7 @@ impl Visitors {
             messages: Limit::new(options.messages_per_minute),
             others: Limit::new(options.requests_per_minute),
             sockets: Arc::default(),
+            uploads: Arc::new(Uploads::new(options.uploads)),
             clock: DefaultClock::default(),
             options,
         }
@@ -144,7 +131,7 @@ impl Visitors {
             Ask::Other => &self.others,
         };
         let (Some(limiter), Some(address)) = (&limit.limiter, address) else { return Ok(full(limit.per_minute)) };
-        if limiter.len() >= ADDRESSES_MAX {
+        if limiter.len() >= KEYS_MAX {
             let allowance = allowance(limit.per_minute, 0);
             return Err(TooMany { allowance, retry_after_s: FORGET_EVERY.as_secs() });
         }
@@ -152,6 +139,11 @@ impl Visitors {
             Ok(state) => Ok(allowance(limit.per_minute, state.remaining_burst_capacity())),
             Err(refused) => Err(TooMany::after(limit.per_minute, refused.wait_time_from(self.clock.now()))),
         }
+    }
+
+    /// Counts what a session sends from an address, in one body.
+    pub(super) fn meter(&self, session: &SessionRow, address: Option<Address>) -> Metered {
+        Metered::of(self.uploads.clone(), session, address)
     }
 
     /// Takes a socket's place, if the address has one left.
@@ -179,6 +171,7 @@ impl Visitors {
                 limiter.retain_recent();
                 limiter.shrink_to_fit();
             }
+            self.uploads.forget();
         }
     }
 }
@@ -199,14 +192,6 @@ mod tests {
 
     fn address(text: &str) -> Option<Address> {
         Some(Address::of(text.parse().expect("address")))
-    }
-
-    #[test]
-    fn an_ipv6_network_is_one_address_and_a_mapped_ipv4_address_is_itself() {
-        assert_eq!(address("2001:db8:1:2:3:4:5:6"), address("2001:db8:1:2::1"));
-        assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));
-        assert_eq!(address("::ffff:192.0.2.1"), address("192.0.2.1"));
-        assert_ne!(address("192.0.2.1"), address("192.0.2.2"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod look;
 mod said;
 mod script;
 mod socket;
+mod uploads;
 mod view;
 mod visitor;
 
@@ -24,6 +25,7 @@ pub use demo::DemoPage;
 pub use gate::Door;
 pub use limits::{VisitorOptions, Visitors};
 pub use socket::SocketFigures;
+pub use uploads::UploadOptions;
 pub use visitor::Visitor;
 
 use crate::routes::{not_found, with_methods};

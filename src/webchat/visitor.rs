@@ -19,6 +19,7 @@ use super::view::{MessageView, SessionView};
 use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Words, note_delivery, shown_in};
 use crate::app::App;
 use crate::web::auth::bearer;
+use crate::web::form::Meter;
 use crate::web::{Answer, ApiError, Body, Created, Listed, Once, Query, Shown};
 
 /// Who asks: the visitor of one session of this webchat.
@@ -49,12 +50,18 @@ pub async fn identify<B: MessageBody + 'static>(
         let token = bearer(&request).map(str::to_owned);
         async move {
             let (app, door) = app.zip(door).ok_or_else(ApiError::not_found)?;
-            find(&app, &door, token.as_deref()).await
+            let visitor = find(&app, &door, token.as_deref()).await?;
+            let mut metered = app.visitors.meter(&visitor.0, door.address);
+            let meter = Meter::new(move |bytes| {
+                metered.take(bytes).map_err(|refused| ApiError::too_many_bytes(refused.retry_after_s))
+            });
+            Ok::<_, ApiError>((visitor, meter))
         }
     };
     match found.await {
-        Ok(visitor) => {
+        Ok((visitor, meter)) => {
             request.extensions_mut().insert(visitor);
+            request.extensions_mut().insert(meter);
             Ok(next.call(request).await?.map_into_left_body())
         }
         Err(refused) => Ok(request.into_response(refused.error_response()).map_into_right_body()),

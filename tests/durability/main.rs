@@ -6,6 +6,7 @@ mod support;
 
 mod clean_stop;
 mod command_line;
+mod doors;
 mod hooks;
 mod idempotency;
 mod journal_full;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use hotline::api::templates;
 use hotline::app::{Service, Settings};
 use hotline::media;
+use hotline::outbound::OutboundOptions;
 use hotline::providers::ProviderOptions;
-use hotline::webchat::VisitorOptions;
+use hotline::webchat::{UploadOptions, VisitorOptions};
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::tickets::Source;
@@ -30,6 +31,8 @@ pub struct TestOptions {
     /// 0: no limit.
     pub rate_per_minute: u32,
     pub per_page_max: i64,
+    /// 0: no limit.
+    pub wrong_tokens_per_minute: u32,
     /// Without limits by address: every test comes from the same.
     pub visitors: VisitorOptions,
     /// Whether figures are served, at a free port.
@@ -40,6 +43,8 @@ pub struct TestOptions {
     pub media: media::Options,
     /// How the providers are called; channels name the address.
     pub provider: ProviderOptions,
+    /// What may be fetched: providers of tests are on this machine.
+    pub outbound: OutboundOptions,
 }
 
 impl Default for TestOptions {
@@ -53,17 +58,23 @@ impl Default for TestOptions {
             trusted_proxies: Vec::new(),
             rate_per_minute: 0,
             per_page_max: 100,
+            wrong_tokens_per_minute: 0,
             visitors: VisitorOptions {
                 sessions_per_minute: 0,
                 messages_per_minute: 0,
                 requests_per_minute: 0,
                 sockets_per_address: 0,
+                uploads: UploadOptions::NONE,
                 ..VisitorOptions::default()
             },
             metrics: false,
             templates: templates::Options::default(),
             media: media::Options::in_folder(PathBuf::new()),
             provider: ProviderOptions::default(),
+            outbound: OutboundOptions {
+                allowed_networks: vec!["127.0.0.0/8".parse().expect("network")],
+                ..OutboundOptions::default()
+            },
         }
     }
 }
@@ -83,10 +94,12 @@ impl TestOptions {
             trusted_proxies: self.trusted_proxies.clone(),
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
+            wrong_tokens_per_minute: self.wrong_tokens_per_minute,
             visitors: self.visitors,
             templates: self.templates,
             media: media::Options { folder: folder.path().join("media"), ..self.media.clone() },
             provider: self.provider.clone(),
+            outbound: self.outbound.clone(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

@@ -1,9 +1,10 @@
 //! How much one address may ask.
 
-use hotline::webchat::VisitorOptions;
+use hotline::webchat::{UploadOptions, VisitorOptions};
 use reqwest::Method;
 use serde_json::json;
 
+use crate::support::form::Form;
 use crate::support::service::TestOptions;
 use crate::support::{Reply, TestApp};
 use crate::visitor::{Browser, Session, Socket};
@@ -18,6 +19,7 @@ const NONE: VisitorOptions = VisitorOptions {
     messages_per_minute: 0,
     requests_per_minute: 0,
     sockets_per_address: 0,
+    uploads: UploadOptions::NONE,
     ..VisitorOptions::DEFAULT
 };
 
@@ -92,5 +94,95 @@ async fn a_session_and_an_address_have_so_many_sockets() {
     sockets.truncate(5);
     crate::support::eventually("there is room again", || async { browser.try_socket(&session.token).await.is_ok() })
         .await;
+    app.stop().await;
+}
+
+/// A picture of so many bytes.
+fn picture(bytes: usize) -> Form {
+    let mut content = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89".to_vec();
+    content.resize(bytes, 0);
+    Form::default().file("a.png", "image/png", &content)
+}
+
+/// What a session sends is counted for itself, its address and its company, whatever it is; and what is refused leaves
+/// nothing.
+#[actix_web::test]
+async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
+    const MIB: usize = 1 << 20;
+    let uploads = UploadOptions { session_mib_per_hour: 2, address_mib_per_hour: 3, company_mib_per_hour: 4 };
+    let app = TestApp::start_with(options(VisitorOptions { uploads, ..NONE })).await;
+    let browser = Browser::of(&app).await;
+    let attach = async |session: &Session, address: &str, form: Form| {
+        let request = browser.with(session, Method::POST, "/messages").header("x-forwarded-for", address);
+        Reply::of(request.header("content-type", Form::content_type()).body(form.bytes())).await
+    };
+    let refused = |reply: &Reply| {
+        reply.error(429, "ERR_API_RATE_LIMITED");
+        let seconds: u64 = reply.headers["retry-after"].to_str().expect("text").parse().expect("seconds");
+        assert!((1..=3600).contains(&seconds), "{seconds}");
+    };
+    let half = || picture(MIB / 2);
+    let first = browser.open("first").await;
+    for _ in 0..3 {
+        attach(&first, "192.0.2.1", half()).await.data(201);
+    }
+    // More than the rest of the session's hour, found out on the way.
+    refused(&attach(&first, "192.0.2.1", picture(MIB)).await);
+    refused(&attach(&first, "192.0.2.2", half()).await);
+    // Words are bytes as well.
+    let words = json!({"body": "x".repeat(60_000)});
+    let mut said = 0;
+    while browser.post(&first, "/messages", words.clone()).await.status == 201 {
+        said += 1;
+        assert!(said < 100, "words are not counted");
+    }
+    let second = browser.open("second").await;
+    attach(&second, "192.0.2.1", half()).await.data(201);
+    refused(&attach(&second, "192.0.2.1", picture(MIB)).await);
+    attach(&second, "192.0.2.3", half()).await.data(201);
+    let third = browser.open("third").await;
+    refused(&attach(&third, "192.0.2.4", picture(MIB)).await);
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (5, 0));
+    // Another company has its own.
+    let (other, api) = app.another_company().await;
+    let elsewhere = Browser::on(&app, other.id, other.webchat).await;
+    let fourth = elsewhere.open("fourth").await;
+    let request = elsewhere.with(&fourth, Method::POST, "/messages").header("x-forwarded-for", "192.0.2.9");
+    Reply::of(request.header("content-type", Form::content_type()).body(half().bytes())).await.data(201);
+    assert_eq!(api.all("/messages").await.len(), 1);
+    app.stop().await;
+}
+
+/// Nobody fills the last of the disk: the files of visitors and of companies are refused first, and what is said goes on.
+#[actix_web::test]
+async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {
+    let mut options = TestOptions::default();
+    // More than any disk has.
+    options.media.free_bytes_min = 1 << 60;
+    let app = TestApp::start_with(options).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    let full = |reply: &Reply| {
+        reply.error(503, "ERR_API_UNAVAILABLE");
+        assert_eq!(reply.headers["retry-after"], "60");
+    };
+    let request = browser.with(&session, Method::POST, "/messages");
+    full(&Reply::of(request.header("content-type", Form::content_type()).body(picture(100_000).bytes())).await);
+    browser.say(&session, "words").await;
+
+    let contact = app.contact("5511987654321").await;
+    for key in [None, Some("a-key")] {
+        let form = picture(100_000).text("channelId", &app.company.phone.to_string());
+        let form = form.text("type", "media").text("contactId", &contact.to_string());
+        let mut request = app.api.request(Method::POST, "/messages").header("content-type", Form::content_type());
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        full(&Reply::of(request.body(form.bytes())).await);
+    }
+    let sent = json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": "words"});
+    app.api.post("/messages", sent).await.data(202);
+    assert_eq!(app.api.all("/messages").await.len(), 2);
+    assert_eq!((app.stored_files().len(), app.arriving_files().len()), (0, 0));
     app.stop().await;
 }

@@ -275,3 +275,40 @@ async fn a_trusted_proxy_says_where_a_request_comes_from() {
     assert_eq!(forwarded(&proxy, &["10.1.2.3"]).await, 401, "the proxy's own address does not cover its callers");
     app.stop().await;
 }
+
+/// Guessing is slowed by address, and nobody else is: a good token passes from the same one.
+#[actix_web::test]
+async fn an_address_that_guesses_is_told_so_and_a_good_token_passes_from_it() {
+    let trusted_proxies = vec!["127.0.0.1/32".parse().expect("range")];
+    let app =
+        TestApp::start_with(TestOptions { wrong_tokens_per_minute: 5, trusted_proxies, ..TestOptions::default() })
+            .await;
+    let ask = async |key: &str, address: &str| {
+        let api = app.api.with_key(key);
+        Reply::of(api.request(Method::GET, "/channels").header("x-forwarded-for", address)).await
+    };
+    for _ in 0..5 {
+        ask(&new_key("sk_live_"), "192.0.2.1").await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    // A byte of their own before the proxy's word makes nobody another one.
+    for from in ["192.0.2.1", "192.0.2.1", "9.9.9.9, 192.0.2.1"] {
+        let refused = ask(&new_key("sk_live_"), from).await;
+        refused.error(429, "ERR_API_RATE_LIMITED");
+        assert_eq!((&refused.headers["retry-after"], &refused.headers["connection"]), (&text("60"), &text("close")));
+    }
+    let mut forged = b"\xe9, ".to_vec();
+    forged.extend_from_slice(b"192.0.2.1");
+    let forged = HeaderValue::from_bytes(&forged).expect("header");
+    let request = app.api.with_key("sk_live_wrong").request(Method::GET, "/channels");
+    Reply::of(request.header("x-forwarded-for", forged)).await.error(429, "ERR_API_RATE_LIMITED");
+
+    let good = ask(&app.company.key, "192.0.2.1").await;
+    good.data(200);
+    assert!(!good.headers.contains_key("connection"), "{:?}", good.headers);
+    ask(&new_key("sk_live_"), "192.0.2.2").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.stop().await;
+}
+
+fn text(text: &'static str) -> HeaderValue {
+    HeaderValue::from_static(text)
+}

@@ -1,7 +1,11 @@
 //! Who is believed, and what is answered to whom is not.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::{Hooked, MARIA, Tally, messages, taken, tickets};
 use crate::steps::{listed, sql};
@@ -109,6 +113,95 @@ async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
     assert!(refused >= 10, "limited after {refused}: somebody who sets a channel up needs more");
     let call = other.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
     assert_eq!(other.told(&app.api, &call).await, taken(1));
+    // Behind a proxy that is not known everybody has one address: a good signature is never stopped by bad ones.
+    let call = channel.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let mut refused = 0;
+    loop {
+        let reply = Reply::of(app.api.anonymous(Method::POST, &format!("/hooks/ch_nobody{refused}"))).await;
+        if reply.status == 429 {
+            break;
+        }
+        reply.error(404, "ERR_API_NOT_FOUND");
+        refused += 1;
+        assert!(refused <= 1000, "nobody is ever limited");
+    }
+    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let path = format!("{}?hub.mode=subscribe&hub.challenge=1&hub.verify_token=verify+token", channel.path());
+    let verified = app.api.anonymous(Method::GET, &path).send().await.expect("an answer");
+    assert_eq!(verified.status(), 200);
+    app.stop().await;
+}
+
+/// The head of a call without a signature, of a body that never comes whole.
+async fn begin_slowly(app: &TestApp, channel: &Hooked, sent: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(app.service.address).await.expect("a connection");
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: hotline\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n",
+        channel.path()
+    );
+    stream.write_all(head.as_bytes()).await.expect("a head");
+    stream.write_all(&vec![b' '; sent]).await.expect("a part of a body");
+    stream
+}
+
+/// Sixteen calls that claim 4 MiB each once held all the memory of this door, for minutes and by claiming alone.
+#[actix_web::test]
+async fn slow_calls_without_a_signature_hold_up_nobody() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let other = Hooked::phone(&app).await;
+    let mut slow = Vec::new();
+    for (target, sent) in [(&channel, 0), (&channel, 3_900_000), (&other, 100), (&channel, 500_000)] {
+        for _ in 0..20 {
+            // Those that are cut off meanwhile need not take all of it.
+            let begun = tokio::time::timeout(Duration::from_secs(2), begin_slowly(&app, target, sent)).await;
+            slow.extend(begun);
+        }
+    }
+    // Signed calls of the same channel and of others, small and large.
+    let mut times = Vec::new();
+    for (number, target) in (0..60).zip([&channel, &other].into_iter().cycle()) {
+        let length = if number % 10 == 0 { 1_000_000 } else { 100 };
+        let message = text(&format!("wamid.{number}"), &"a".repeat(length));
+        let call = target.speaks().message(MARIA, "Maria", message);
+        let began = Instant::now();
+        assert_eq!(target.told(&app.api, &call).await, taken(1), "call {number}");
+        times.push(began.elapsed());
+    }
+    times.sort_unstable();
+    // Where memory is short a slow call is cut off after a second, and small ones do not even wait for that.
+    assert!(times[30] < Duration::from_millis(500), "half of the calls took {:?}", times[30]);
+    assert!(times[59] < Duration::from_secs(4), "a call took {:?}", times[59]);
+    drop(slow);
+    app.stop().await;
+}
+
+/// Also those that have sent nothing at all, more than a channel has places for.
+#[actix_web::test]
+async fn silent_calls_hold_up_nobody() {
+    let app = TestApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(begin_slowly(&app, &channel, 0).await);
+    }
+    let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    // They are given up soon, and told so.
+    let mut last = silent.pop().expect("one");
+    let mut answer = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), last.read_to_string(&mut answer)).await;
+    assert!(read.is_ok(), "it is waited for still");
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     app.stop().await;
 }
 

@@ -1,12 +1,17 @@
 //! Files contacts send: the message at once, the file once it was fetched.
 
+use std::time::{Duration, Instant};
+
+use hotline::outbound::OutboundOptions;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use super::{Hooked, MARIA, Setup, contact, messages, taken};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::{events, file, image};
+use crate::support::service::TestOptions;
 use crate::support::{TestApp, eventually};
 
 /// A whole picture of one pixel.
@@ -159,5 +164,98 @@ async fn files_of_a_social_message_are_one_message_each() {
     let bodies: Vec<Value> =
         messages(&app.api, channel.id).await.iter().map(|message| message["body"].clone()).collect();
     assert_eq!(bodies, [json!("two files"), Value::Null, json!("that is all")]);
+    app.stop().await;
+}
+
+/// Of no address but a public one anything is asked, whoever names it: a call, or the provider.
+#[actix_web::test]
+async fn a_file_that_lies_inside_is_not_fetched() {
+    let provider = Provider::start().await;
+    let options = TestOptions { outbound: OutboundOptions::default(), metrics: true, ..TestOptions::default() };
+    let app = TestApp::start_with(options).await;
+    let metrics = app.service.metrics.as_ref().expect("figures").address.port();
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let own = app.service.address.port();
+    let inside = [
+        format!("http://127.0.0.1:{metrics}/metrics"),
+        format!("https://127.0.0.1:{metrics}/metrics"),
+        format!("http://localhost:{metrics}/metrics"),
+        format!("https://localhost:{metrics}/metrics"),
+        format!("http://0x7f.1:{metrics}/metrics"),
+        format!("https://2130706433:{metrics}/metrics"),
+        format!("https://[::ffff:127.0.0.1]:{metrics}/metrics"),
+        format!("http://user:secret@127.0.0.1:{own}/health/live"),
+        "https://169.254.169.254/latest/meta-data/".to_owned(),
+        "file:///etc/passwd".to_owned(),
+        provider.file_url(&provider.offer("image/png", PNG)),
+    ];
+    let events = inside.iter().zip(0..).map(|(url, number)| events::attachment(&format!("m_{number}"), "image", url));
+    let call = channel.page("page").tells("77", 1_700_000_000_000, events.collect());
+    assert_eq!(channel.told(&app.api, &call).await, taken(inside.len() as u64));
+    eventually("each is given up", || async {
+        messages(&app.api, channel.id).await.iter().all(|message| message["error"].is_object())
+    })
+    .await;
+    for (message, url) in messages(&app.api, channel.id).await.iter().zip(&inside) {
+        assert_eq!(message["error"]["code"], "ERR_MEDIA_ADDRESS_FORBIDDEN", "{url}: {message}");
+        assert_eq!(message["media"], Value::Null, "{url}");
+        let said = message["error"]["message"].as_str().expect("a reason");
+        assert!(!said.contains("127.0.0.1") && !said.contains("secret"), "{said}");
+    }
+    // What the provider says a file's address is, is no more the operator's than what a call says.
+    let phone = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let picture = provider.offer("image/png", PNG);
+    phone.told(&app.api, &phone.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    let code = async || messages(&app.api, phone.id).await[0]["error"]["code"].clone();
+    eventually("it is given up", || async { code().await == "ERR_MEDIA_ADDRESS_FORBIDDEN" }).await;
+    assert_eq!(app.stored_files().len(), 0);
+    app.stop().await;
+}
+
+/// Thousands of addresses of one company that never answer, over more channels than there were places once; and a file
+/// of another company's.
+#[actix_web::test]
+async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
+    const CHANNELS: usize = 6;
+    const CALLS: usize = 20;
+    const FILES_OF_A_CALL: usize = 32;
+    let provider = Provider::start().await;
+    let app = TestApp::start().await;
+    // It takes connections, and says nothing.
+    let dead = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let port = dead.local_addr().expect("an address").port();
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let mut files = 0;
+    for number in 0..CHANNELS {
+        let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+        for call in 0..CALLS {
+            let files_of_call = (0..FILES_OF_A_CALL).map(|file| {
+                json!({"type": "image", "payload": {"url": format!("http://127.0.0.1:{port}/{number}/{call}/{file}")}})
+            });
+            let attachments: Vec<Value> = files_of_call.collect();
+            files += attachments.len() as u64;
+            let event = json!({"message": {"mid": format!("m_{number}_{call}"), "attachments": attachments}});
+            let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
+            assert_eq!(channel.told(&app.api, &call).await, taken(FILES_OF_A_CALL as u64));
+        }
+    }
+    assert_eq!(files, (CHANNELS * CALLS * FILES_OF_A_CALL) as u64);
+    let (other, api) = app.another_company().await;
+    let channel = Hooked::create(&app, &other, Messenger, setup).await;
+    let began = Instant::now();
+    for number in 0..5 {
+        let url = provider.file_url(&provider.offer("image/png", PNG));
+        let event = events::attachment(&format!("m_{number}"), "image", &url);
+        let call = channel.page("page").tells("78", 1_700_000_000_000, vec![event]);
+        assert_eq!(channel.told(&api, &call).await, taken(1));
+    }
+    eventually("the other company's files are there", || async {
+        messages(&api, channel.id).await.iter().all(|message| message["media"].is_object())
+    })
+    .await;
+    // A dead address is waited for 30 seconds.
+    assert!(began.elapsed() < Duration::from_secs(10), "it took {:?}", began.elapsed());
+    drop(dead);
     app.stop().await;
 }

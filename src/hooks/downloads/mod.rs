@@ -1,0 +1,382 @@
+//! Files contacts send: the provider keeps them for a while, and tells where.
+//! <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media>
+//!
+//! The message comes first: it is durable and says which file it wants before the provider is answered, which then
+//! need not wait for a download. The file is fetched behind the answer, tried again until the provider has it no more,
+//! stored, and put into its message. What a restart interrupts is found in the table.
+//!
+//! Where a file lies is what a call says, so it may be anywhere: it is fetched through [`Outbound`] only. Companies take
+//! turns (`line.rs`), so that one whose files cannot be had holds up its own. A file is tried again after half of the
+//! time it has been wanted for, so that a pause needs no memory of the tries before; one whose provider can be asked
+//! where it lies is given up after [`ASKED_FOR`], an address that leads nowhere after [`ADDRESS_TRIED_FOR`], and one
+//! that may not be reached at once.
+
+mod line;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use hotline_actors::channels::Account;
+use hotline_actors::tickets::SetMedia;
+use hotline_actors::{Engine, Refusal, clock};
+use hotline_persistence::tables::messages::{self, MessageError, MessageRow};
+use hotline_persistence::{ChannelId, CompanyId, MessageId};
+use rand::RngExt;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+
+use self::line::{Lines, Shares, Wait};
+use super::call::Wanted;
+use crate::media::{Declared, Media, Refused, StoreError};
+use crate::outbound::{Outbound, OutboundError};
+use crate::providers::{Graph, GraphError};
+
+/// First and longest pause before a file is asked for again. Each is drawn from its upper half.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(600);
+
+/// How long the provider is asked for a file. It keeps them for a week at least.
+const ASKED_FOR: TimeDelta = TimeDelta::days(7);
+
+/// How long an address is tried that nobody can be asked for anew. What it leads to is there when the call comes; a day
+/// is longer than an outage of the provider's file servers.
+const ADDRESS_TRIED_FOR: TimeDelta = TimeDelta::days(1);
+
+/// How often files are looked for that wait in the table only, and how many at once.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+const LOOKED_FOR: i64 = 1000;
+
+/// The files that are being fetched. Cheap to clone.
+#[derive(Clone)]
+pub struct Downloads(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    graph: Graph,
+    outbound: Outbound,
+    media: Media,
+    lines: Mutex<Lines<Job>>,
+}
+
+/// A message and the file it wants.
+struct Job {
+    message: MessageRow,
+    wanted: Wanted,
+}
+
+impl Job {
+    fn of(message: &MessageRow) -> Option<Self> {
+        let wanted = message.media.as_ref().and_then(Wanted::of)?;
+        Some(Self { message: message.clone(), wanted })
+    }
+}
+
+impl Wanted {
+    /// How long it is tried.
+    fn tried_for(&self) -> TimeDelta {
+        if self.id.is_some() { ASKED_FOR } else { ADDRESS_TRIED_FOR }
+    }
+}
+
+impl Wait for Job {
+    fn company(&self) -> CompanyId {
+        self.message.company_id
+    }
+
+    fn channel(&self) -> ChannelId {
+        self.message.channel_id
+    }
+
+    fn message(&self) -> MessageId {
+        self.message.id
+    }
+}
+
+/// A file that is being fetched. However that ends, its place is another's.
+struct Running {
+    downloads: Downloads,
+    job: Option<Job>,
+}
+
+impl Running {
+    /// Tries it again after a while, in which its place is another's.
+    fn pause(mut self, pause: Duration) {
+        let Some(job) = self.job.take() else { return };
+        let (company, message) = (job.message.company_id, job.message.id);
+        self.downloads.lines().pause(job);
+        self.downloads.go_on();
+        let downloads = self.downloads.clone();
+        self.downloads.0.engine.spawn(async move {
+            tokio::time::sleep(jittered(pause)).await;
+            downloads.lines().wake(company, message);
+            downloads.go_on();
+        });
+    }
+
+    /// It is fetched. Nobody else waits while its message cannot be changed; until it is, it counts as being fetched,
+    /// or it would be fetched once more.
+    fn leave(&self) {
+        if let Some(job) = &self.job {
+            self.downloads.lines().leave(job);
+        }
+        self.downloads.go_on();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(job) = self.job.take() else { return };
+        self.downloads.lines().done(&job);
+        self.downloads.go_on();
+    }
+}
+
+/// Why a file is not there.
+enum Missing {
+    /// It may be later.
+    Yet(String),
+    /// It never will.
+    Forever(MessageError),
+}
+
+impl Downloads {
+    /// Fetches by these means.
+    pub fn new(engine: Engine, graph: Graph, outbound: Outbound, media: Media) -> Self {
+        let lines = Mutex::new(Lines::new(Shares::default()));
+        Self(Arc::new(Inner { engine, graph, outbound, media, lines }))
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines<Job>> {
+        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to fetch the file of a message that has just come in, unless there is too much to do: it is found later
+    /// then.
+    pub(super) fn begin(&self, message: &MessageRow) {
+        let Some(job) = Job::of(message) else { return };
+        self.lines().add_news(job);
+        self.go_on();
+    }
+
+    /// Looks for files that nobody is fetching, for as long as the process lives.
+    pub async fn keep_looking(&self) {
+        let mut clock = tokio::time::interval(LOOK_EVERY);
+        let mut from = MessageId(0);
+        loop {
+            clock.tick().await;
+            match self.look(from).await {
+                Ok(next) => from = next,
+                Err(error) => tracing::debug!(%error, "files that are wanted are looked for later"),
+            }
+        }
+    }
+
+    /// Looks through all that is wanted, from this message on and round to it. Answers where the next look begins: at
+    /// the first that found no room, so that none is left out for ever.
+    async fn look(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
+        let store = self.0.engine.store();
+        // What was put into its message is in the table then, and not looked for again.
+        store.log.reached(store.log.durable()).await?;
+        let mut first_left = None;
+        for (mut after, until) in [(from, None), (MessageId(0), Some(from))] {
+            loop {
+                let wanted = messages::media_wanted(&store.housekeeping, after, LOOKED_FOR).await?;
+                let Some(last) = wanted.last() else { break };
+                after = last.id;
+                let is_round = until.is_some_and(|until| after > until);
+                let wanted = wanted.iter().filter(|message| until.is_none_or(|until| message.id <= until));
+                for message in wanted {
+                    let Some(job) = Job::of(message) else { continue };
+                    if !self.lines().add_found(job) && first_left.is_none() {
+                        // The look begins behind it.
+                        first_left = Some(MessageId(message.id.0 - 1));
+                    }
+                }
+                self.go_on();
+                if is_round {
+                    break;
+                }
+            }
+        }
+        Ok(first_left.unwrap_or(MessageId(0)))
+    }
+
+    /// Begins as many as there are places.
+    fn go_on(&self) {
+        while let Some(job) = { self.lines().next() } {
+            let downloads = self.clone();
+            self.0.engine.spawn(async move { downloads.fetch(job).await });
+        }
+    }
+
+    /// Tries to fetch a file, and puts it into its message, or lays it aside until it is tried again.
+    async fn fetch(&self, job: Job) {
+        let running = Running { downloads: self.clone(), job: Some(job) };
+        let Some(Job { message, wanted }) = &running.job else { return };
+        let age = clock::now() - message.created_at;
+        let media = match self.attempt(message, wanted).await {
+            Ok(media) => Ok(media),
+            Err(Missing::Forever(error)) => Err(error),
+            Err(Missing::Yet(reason)) if age > wanted.tried_for() => Err(unavailable(&reason)),
+            Err(Missing::Yet(reason)) => {
+                tracing::debug!(reason, message.id = %message.id, "a file is fetched later");
+                return running.pause(pause_at(age));
+            }
+        };
+        if let Err(error) = &media {
+            tracing::warn!(code = error.code, message.id = %message.id, "a file cannot be fetched");
+        }
+        running.leave();
+        self.put(message, media).await;
+    }
+
+    /// Puts the file into its message, as soon as changes are taken.
+    async fn put(&self, message: &MessageRow, media: Result<Value, MessageError>) {
+        let command = SetMedia { message: message.id, media };
+        loop {
+            match self.0.engine.ask(message.company_id, message.ticket_id, command.clone()).await {
+                Err(Refusal::Unavailable(reason)) => {
+                    tracing::debug!(reason, message.id = %message.id, "a file is put into its message later");
+                    tokio::time::sleep(jittered(PAUSE_MIN)).await;
+                }
+                // The message went with its contact; the file is swept.
+                Ok(()) | Err(_) => return,
+            }
+        }
+    }
+
+    async fn attempt(&self, message: &MessageRow, wanted: &Wanted) -> Result<Value, Missing> {
+        let (company, channel) = (message.company_id, message.channel_id);
+        let organization = self.0.engine.directory().company(company);
+        let account = organization.and_then(|organization| Account::of(organization.channels.get(&channel)?));
+        let account = account.ok_or_else(|| Missing::Yet("the channel cannot be spoken for".to_owned()))?;
+        let found = self.find(&account, wanted).await?;
+        let declared = Declared { mime_type: found.mime_type.clone(), file_name: wanted.file_name.clone() };
+        match self.take(company, &account, &found, Some(declared)).await {
+            // The provider, or who sent it, is wrong about what it is: its content counts.
+            Err(Taking::Refused(Refused::TypeMismatch)) => {
+                self.take(company, &account, &found, None).await.map_err(Taking::into_missing)
+            }
+            outcome => outcome.map_err(Taking::into_missing),
+        }
+    }
+
+    /// Where the file is.
+    async fn find(&self, account: &Account, wanted: &Wanted) -> Result<Found, Missing> {
+        let mime_type = wanted.mime_type.clone();
+        let Some(id) = &wanted.id else {
+            let url =
+                wanted.url.clone().ok_or_else(|| Missing::Forever(unavailable("the provider names no address")))?;
+            return Ok(Found { url, mime_type, is_asked_for: false });
+        };
+        let told = self.0.graph.get(account, &path_segment(id)).await.map_err(|error| not_told(&error))?;
+        let told = told.unwrap_or_default();
+        let bytes_max = self.0.media.bytes_max();
+        if told["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
+            return Err(Taking::Refused(Refused::TooLarge(bytes_max)).into_missing());
+        }
+        let url = told["url"].as_str().map(str::to_owned);
+        let url = url.ok_or_else(|| Missing::Yet("the provider's answer names no address".to_owned()))?;
+        let mime_type = told["mime_type"].as_str().map(str::to_owned).or(mime_type);
+        Ok(Found { url, mime_type, is_asked_for: true })
+    }
+
+    async fn take(
+        &self,
+        company: CompanyId,
+        account: &Account,
+        found: &Found,
+        declared: Option<Declared>,
+    ) -> Result<Value, Taking> {
+        // The token is for who was asked; an address in a call may be anybody's.
+        let token = found.is_asked_for.then_some(account.access_token.0.as_str());
+        let response = self.0.outbound.get(&found.url, token).await;
+        let response = response.map_err(|error| Taking::Missing(not_fetched(&error, !found.is_asked_for)))?;
+        let declared = declared.map(|said| match said {
+            Declared { mime_type: None, file_name: None } => Declared {
+                mime_type: response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned),
+                file_name: None,
+            },
+            said => said,
+        });
+        let declared = declared.unwrap_or_default();
+        match self.0.media.store(company, &declared, response.bytes_stream()).await {
+            Ok(stored) => Ok(json!(stored)),
+            Err(StoreError::Refused(refused)) => Err(Taking::Refused(refused)),
+            Err(StoreError::Source(error)) => Err(Taking::Missing(Missing::Yet(error.without_url().to_string()))),
+            Err(StoreError::Unavailable(reason)) => Err(Taking::Missing(Missing::Yet(reason.to_string()))),
+        }
+    }
+}
+
+/// Where a file is.
+struct Found {
+    url: String,
+    mime_type: Option<String>,
+    /// Whether the provider was asked for the address, which is good for some minutes only and needs the token.
+    is_asked_for: bool,
+}
+
+/// Why a file was not taken.
+enum Taking {
+    Missing(Missing),
+    Refused(Refused),
+}
+
+impl Taking {
+    fn into_missing(self) -> Missing {
+        let refused = match self {
+            Self::Missing(missing) => return missing,
+            Self::Refused(refused) => refused,
+        };
+        let code = match refused {
+            Refused::Empty => "ERR_API_MEDIA_EMPTY",
+            Refused::TooLarge(_) => "ERR_API_PAYLOAD_TOO_LARGE",
+            Refused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+        };
+        Missing::Forever(MessageError { code: code.to_owned(), message: refused.to_string() })
+    }
+}
+
+/// Whether a file may still come that the provider was asked for.
+fn not_told(error: &GraphError) -> Missing {
+    match error {
+        GraphError::Refused { status: 400 | 404 | 410, is_transient: false, message, .. } => {
+            Missing::Forever(unavailable(message))
+        }
+        error => Missing::Yet(error.to_string()),
+    }
+}
+
+/// Whether a file may still come from an address. `for_good`: nobody can be asked for a fresh one.
+fn not_fetched(error: &OutboundError, for_good: bool) -> Missing {
+    match error {
+        OutboundError::Forbidden(_) => Missing::Forever(MessageError {
+            code: "ERR_MEDIA_ADDRESS_FORBIDDEN".to_owned(),
+            message: error.to_string(),
+        }),
+        OutboundError::Status(400 | 404 | 410) if for_good => Missing::Forever(unavailable(&error.to_string())),
+        // An address without a token that is forbidden has expired.
+        error => Missing::Yet(error.to_string()),
+    }
+}
+
+fn unavailable(message: &str) -> MessageError {
+    MessageError { code: "ERR_MEDIA_UNAVAILABLE".to_owned(), message: message.to_owned() }
+}
+
+/// An id as one segment of a path, whatever it holds.
+fn path_segment(id: &str) -> String {
+    percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// Half of the time a file has been wanted for, within bounds.
+fn pause_at(age: TimeDelta) -> Duration {
+    (age.to_std().unwrap_or_default() / 2).clamp(PAUSE_MIN, PAUSE_MAX)
+}
+
+fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(rand::rng().random_range(0.5..=1.0))
+}

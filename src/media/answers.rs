@@ -1,0 +1,121 @@
+//! What a bucket answers, bounded: the store's client reads lists and errors whole, however long they are.
+
+use std::pin::Pin;
+
+use bytes::BytesMut;
+use futures_util::StreamExt;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+
+/// Bytes of an answer that is no file: a list of a thousand names has some hundred KiB.
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Makes clients that read no more than that.
+#[derive(Debug, Default)]
+pub(super) struct Bounding(ReqwestConnector);
+
+#[derive(Debug)]
+struct Bounded(HttpClient);
+
+/// An answer that is longer.
+#[derive(Debug, thiserror::Error)]
+#[error("the bucket's answer is longer than {ANSWER_BYTES_MAX} bytes")]
+struct TooLong;
+
+impl HttpConnector for Bounding {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Bounded(self.0.connect(options)?)))
+    }
+}
+
+type Answered<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'a>>;
+
+impl HttpService for Bounded {
+    // As the trait's macro writes it.
+    fn call<'life0, 'async_trait>(&'life0 self, request: HttpRequest) -> Answered<'async_trait>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move {
+            let is_list = request.uri().query().is_some_and(|query| query.contains("list-type="));
+            let asks_for_file = request.method() == "GET" && !is_list;
+            let response = self.0.execute(request).await?;
+            if asks_for_file && response.status().is_success() {
+                // Handed on piece by piece.
+                return Ok(response);
+            }
+            let (head, body) = response.into_parts();
+            let mut chunks = body.bytes_stream();
+            let mut bytes = BytesMut::new();
+            while let Some(chunk) = chunks.next().await {
+                let chunk = chunk?;
+                if bytes.len() + chunk.len() > ANSWER_BYTES_MAX {
+                    return Err(HttpError::new(HttpErrorKind::Decode, TooLong));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            Ok(HttpResponse::from_parts(head, bytes.freeze().into()))
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use object_store::client::HttpRequestBody;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers without an end, under this status.
+    async fn endless(status: &'static str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                    let head = format!("HTTP/1.1 {status}\r\ntransfer-encoding: chunked\r\n\r\n");
+                    let chunk = [&b"1000\r\n"[..], &[b' '; 4096], b"\r\n"].concat();
+                    let mut sent = stream.write_all(head.as_bytes()).await;
+                    while sent.is_ok() {
+                        sent = stream.write_all(&chunk).await;
+                    }
+                });
+            }
+        });
+        format!("http://{address}")
+    }
+
+    #[tokio::test]
+    async fn only_a_file_is_read_without_an_end() {
+        let client = Bounding::default().connect(&ClientOptions::new().with_allow_http(true)).expect("a client");
+        let ask = async |method: &str, url: String| {
+            let mut request = HttpRequest::new(HttpRequestBody::empty());
+            *request.method_mut() = method.parse().expect("a method");
+            *request.uri_mut() = url.parse().expect("an address");
+            client.execute(request).await
+        };
+        let (good, bad) = (endless("200 OK").await, endless("403 Forbidden").await);
+        for (method, url) in [
+            ("GET", format!("{good}/files?list-type=2&prefix=a")),
+            ("GET", format!("{bad}/files/a")),
+            ("PUT", format!("{good}/files/a")),
+            ("POST", format!("{bad}/files?delete")),
+            ("DELETE", format!("{good}/files/a")),
+        ] {
+            let refused = ask(method, url).await.map(|answer| answer.status()).expect_err("too long");
+            assert_eq!(refused.kind(), HttpErrorKind::Decode, "{method}: {refused}");
+        }
+        let file = ask("GET", format!("{good}/files/a")).await.expect("a file");
+        let mut pieces = file.into_body().bytes_stream();
+        let mut read = 0;
+        while read < 2 * ANSWER_BYTES_MAX {
+            read += pieces.next().await.expect("more").expect("a piece").len();
+        }
+    }
+}

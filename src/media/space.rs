@@ -1,0 +1,179 @@
+//! The floor under the disk: files are refused before the journal and the database run out of space.
+//!
+//! Files are what anybody may send in any amount; what was answered must always find room in the journal. So no file is
+//! taken in while less than the floor is free, whoever sends it: a visitor, a company, a provider. The disk is asked
+//! again and again, and what was written since is counted in between: however many files come in at once, they reach the
+//! floor and not the ground.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::statvfs::statvfs;
+use tokio::task::spawn_blocking;
+
+/// How long an answer of the disk is taken for true: others write to it as well.
+const TRUE_FOR: Duration = Duration::from_secs(1);
+
+/// The disks that are watched. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Space(Arc<Inner>);
+
+struct Inner {
+    folders: Vec<PathBuf>,
+    free_bytes_min: u64,
+    free: Box<dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync>,
+    seen: Mutex<Seen>,
+}
+
+/// What was seen when the disk was asked.
+#[derive(Default)]
+struct Seen {
+    at: Option<Instant>,
+    /// Bytes that may be written.
+    left: u64,
+    is_full: bool,
+}
+
+/// There is less space than the floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+impl std::fmt::Debug for Space {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Space").field("folders", &self.0.folders).finish_non_exhaustive()
+    }
+}
+
+impl Space {
+    /// So much must stay free on the disk of each of these folders.
+    pub(super) fn of(folders: Vec<PathBuf>, free_bytes_min: u64) -> Self {
+        Self::told_by(folders, free_bytes_min, free_bytes)
+    }
+
+    fn told_by(
+        folders: Vec<PathBuf>,
+        free_bytes_min: u64,
+        free: impl Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Inner { folders, free_bytes_min, free: Box::new(free), seen: Mutex::default() }))
+    }
+
+    /// So many bytes are about to be written.
+    ///
+    /// # Errors
+    /// When they would reach below the floor.
+    pub(super) async fn take(&self, bytes: u64) -> Result<(), Full> {
+        if self.0.free_bytes_min == 0 || self.take_seen(bytes, TRUE_FOR) {
+            return Ok(());
+        }
+        let space = self.clone();
+        // A network's disk may take its time.
+        let looked = spawn_blocking(move || space.look()).await;
+        match looked {
+            Ok(Ok(())) => {}
+            // Who cannot say what is free may have room: writing tells.
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "nobody can tell how much space is free");
+                return Ok(());
+            }
+            Err(_) => return Ok(()),
+        }
+        if self.take_seen(bytes, Duration::MAX) { Ok(()) } else { Err(Full) }
+    }
+
+    /// Takes of what was seen to be free, if that was not too long ago.
+    fn take_seen(&self, bytes: u64, true_for: Duration) -> bool {
+        let mut seen = self.seen();
+        let is_true = seen.at.is_some_and(|at| at.elapsed() < true_for);
+        match seen.left.checked_sub(bytes).filter(|_| is_true) {
+            Some(left) => {
+                seen.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn look(&self) -> io::Result<()> {
+        let free = (self.0.free)(&self.0.folders)?;
+        let mut seen = self.seen();
+        seen.at = Some(Instant::now());
+        seen.left = free.saturating_sub(self.0.free_bytes_min);
+        let is_full = seen.left == 0;
+        if is_full != seen.is_full {
+            seen.is_full = is_full;
+            let (free_mib, free_min_mib) = (free >> 20, self.0.free_bytes_min >> 20);
+            if is_full {
+                tracing::warn!(free_mib, free_min_mib, "the disk is nearly full: no files are taken in");
+            } else {
+                tracing::info!(free_mib, free_min_mib, "there is space again: files are taken in");
+            }
+        }
+        Ok(())
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that are free on the fullest of the folders' disks, for who is not root.
+fn free_bytes(folders: &[PathBuf]) -> io::Result<u64> {
+    let mut least = u64::MAX;
+    for folder in folders {
+        let found = statvfs(folder)?;
+        let fragments: u64 = found.blocks_available();
+        least = least.min(fragments.saturating_mul(found.fragment_size()));
+    }
+    Ok(least)
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    const FLOOR: u64 = 1000;
+
+    fn disk(free: u64) -> (Arc<AtomicU64>, Space) {
+        let free = Arc::new(AtomicU64::new(free));
+        let told = free.clone();
+        (free, Space::told_by(Vec::new(), FLOOR, move |_| Ok(told.load(Ordering::Relaxed))))
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_below_the_floor() {
+        let (free, space) = disk(FLOOR + 10);
+        assert_eq!(space.take(6).await, Ok(()));
+        // The disk still says what it said: what was taken counts.
+        free.store(FLOOR + 4, Ordering::Relaxed);
+        assert_eq!(space.take(5).await, Err(Full));
+        assert_eq!(space.take(4).await, Ok(()));
+        free.store(0, Ordering::Relaxed);
+        assert_eq!(space.take(1).await, Err(Full));
+        free.store(FLOOR + 1, Ordering::Relaxed);
+        assert_eq!(space.take(1).await, Ok(()), "there is space again");
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_does_not_tell_is_written_to_and_no_floor_is_none() {
+        let silent = Space::told_by(Vec::new(), FLOOR, |_| Err(io::ErrorKind::Unsupported.into()));
+        assert_eq!(silent.take(1 << 40).await, Ok(()));
+        let groundless = Space::told_by(Vec::new(), 0, |_| Ok(0));
+        assert_eq!(groundless.take(1 << 40).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_real_disk_tells() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let free = free_bytes(&[folder.path().to_owned()]).expect("it tells");
+        assert!(free > 0 && free < 1 << 60, "{free}");
+        assert!(free_bytes(&[folder.path().join("none")]).is_err());
+        let space = Space::of(vec![folder.path().to_owned()], 1 << 60);
+        assert_eq!(space.take(1).await, Err(Full));
+    }
+}

@@ -1,0 +1,250 @@
+//! What the guard lets through, against servers on this machine: none of them may be reached unless it was opened.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// Names that mean what a test says; each answer once, the last one for ever.
+#[derive(Default)]
+struct Names {
+    known: Mutex<HashMap<String, VecDeque<Vec<IpAddr>>>>,
+    asked: AtomicUsize,
+}
+
+impl Names {
+    fn of(names: &[(&str, &[&[&str]])]) -> Arc<Self> {
+        let parse = |text: &&str| text.parse().expect("an address");
+        let known = names.iter().map(|(name, answers)| {
+            ((*name).to_owned(), answers.iter().map(|answer| answer.iter().map(parse).collect()).collect())
+        });
+        Arc::new(Self { known: Mutex::new(known.collect()), asked: AtomicUsize::new(0) })
+    }
+}
+
+impl Lookup for Names {
+    fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = known.get_mut(name);
+        let answer = answers.map(|answers| match answers.len() {
+            1 => answers[0].clone(),
+            _ => answers.pop_front().unwrap_or_default(),
+        });
+        Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
+    }
+}
+
+/// A server that answers every request alike, and remembers them.
+struct Server {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    async fn start(answer: impl Into<String>) -> Self {
+        Self::start_at("127.0.0.1", answer).await
+    }
+
+    async fn start_at(address: &str, answer: impl Into<String>) -> Self {
+        let listener = TcpListener::bind((address, 0)).await.expect("a socket");
+        let port = listener.local_addr().expect("an address").port();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let (answer, seen): (String, _) = (answer.into(), heads.clone());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (answer, seen) = (answer.clone(), seen.clone());
+                tokio::spawn(async move {
+                    let mut head = Vec::new();
+                    let mut byte = [0];
+                    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.is_ok_and(|read| read > 0) {
+                        head.push(byte[0]);
+                    }
+                    seen.lock().expect("heads").push(String::from_utf8_lossy(&head).into_owned());
+                    drop(stream.write_all(answer.as_bytes()).await);
+                });
+            }
+        });
+        Self { port, heads }
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.heads.lock().expect("heads").clone()
+    }
+}
+
+const SECRET: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret";
+
+fn closed(names: Arc<Names>) -> Outbound {
+    Outbound::with_lookup(&OutboundOptions::default(), names).expect("a client")
+}
+
+fn opened(networks: &[&str], names: Arc<Names>) -> Outbound {
+    let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
+    let options = OutboundOptions { allowed_networks, ..OutboundOptions::default() };
+    Outbound::with_lookup(&options, names).expect("a client")
+}
+
+async fn refusal(outbound: &Outbound, url: &str) -> OutboundError {
+    outbound.get(url, Some("token")).await.map(|response| response.status()).expect_err(url)
+}
+
+#[tokio::test]
+async fn no_spelling_of_an_address_of_this_machine_is_reached() {
+    let server = Server::start(SECRET).await;
+    let (outbound, port) = (closed(Names::of(&[])), server.port);
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "017700000001",
+        "127.0.0.1.",
+        "0",
+        "0.0.0.0",
+        "%31%32%37.0.0.1",
+        "１２７.０.０.１",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "169.254.169.254",
+        "[fd00:ec2::254]",
+        "[fe80::1]",
+    ] {
+        for scheme in ["https", "http", "HTTPS"] {
+            let refused = refusal(&outbound, &format!("{scheme}://{host}:{port}/metrics")).await;
+            assert!(matches!(refused, OutboundError::Forbidden(_)), "{scheme}://{host}: {refused}");
+        }
+    }
+    assert_eq!(server.requests(), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_no_plain_address_of_the_web_is_not_asked() {
+    let names = Names::of(&[("public.example", &[&["93.184.215.14"]])]);
+    let outbound = closed(names.clone());
+    let long = format!("https://public.example/{}", "a".repeat(URL_BYTES_MAX));
+    for url in [
+        "",
+        "public.example",
+        "//public.example/",
+        "file:///etc/passwd",
+        "ftp://public.example/",
+        "gopher://public.example/",
+        "data:text/plain,a",
+        "https://",
+        "http://public.example/",
+        "https://user@public.example/",
+        "https://user:secret@public.example/",
+        "https://public.example@127.0.0.1/",
+        "https://:secret@public.example/",
+        "https://[::1",
+        "https://a b/",
+        &long,
+    ] {
+        let refused = refusal(&outbound, url).await;
+        assert!(matches!(refused, OutboundError::Forbidden(_)), "{url}: {refused}");
+    }
+    assert_eq!(names.asked.load(Ordering::Relaxed), 0, "a name was looked up");
+}
+
+#[tokio::test]
+async fn a_name_that_leads_inside_is_not_reached() {
+    let server = Server::start(SECRET).await;
+    let inside = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"];
+    for address in inside {
+        let outbound = closed(Names::of(&[("inside.example", &[&[address]])]));
+        let refused = refusal(&outbound, &format!("https://inside.example:{}/", server.port)).await;
+        assert!(matches!(refused, OutboundError::Forbidden(_)), "{address}: {refused}");
+    }
+    // A name that is not known is no forbidden one: it may be again.
+    let refused = refusal(&closed(Names::of(&[])), "https://nobody.example/").await;
+    assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
+    assert_eq!(server.requests(), [""; 0]);
+}
+
+/// A name is looked up once for a connection, and the connection goes to what was looked at. Whoever answers another
+/// address the next time is looked at the next time.
+#[tokio::test]
+async fn a_name_that_changes_its_mind_gains_nothing() {
+    let server = Server::start(SECRET).await;
+    // Opened and closed part of loopback stand for public and private: what matters is that one is permitted.
+    let names = Names::of(&[("rebinds.example", &[&["127.0.0.2"], &["127.0.0.1"]])]);
+    let outbound = opened(&["127.0.0.2/32"], names.clone());
+    let url = format!("http://rebinds.example:{}/", server.port);
+    let first = refusal(&outbound, &url).await;
+    assert!(matches!(first, OutboundError::Unreachable(_)), "nobody listens at 127.0.0.2: {first}");
+    assert_eq!(names.asked.load(Ordering::Relaxed), 1, "one look for one connection");
+    let second = refusal(&outbound, &url).await;
+    assert!(matches!(second, OutboundError::Forbidden(_)), "{second}");
+    // Of several addresses only the permitted ones are tried.
+    let both = opened(&["127.0.0.2/32"], Names::of(&[("both.example", &[&["127.0.0.1", "127.0.0.2"]])]));
+    let refused = refusal(&both, &format!("http://both.example:{}/", server.port)).await;
+    assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
+    assert_eq!(server.requests(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_redirect_is_looked_at_like_the_first_address() {
+    let inside = Server::start(SECRET).await;
+    let names = || Names::of(&[("cdn.example", &[&["127.0.0.9"]]), ("inside.example", &[&["127.0.0.1"]])]);
+    for target in [
+        format!("http://127.0.0.1:{}/metrics", inside.port),
+        format!("http://0x7f.1:{}/metrics", inside.port),
+        format!("http://inside.example:{}/metrics", inside.port),
+        format!("http://user@127.0.0.9:{}/", inside.port),
+        "file:///etc/passwd".to_owned(),
+        "http://[::1".to_owned(),
+    ] {
+        let head = format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
+        let outside = Server::start_at("127.0.0.9", head).await;
+        let url = format!("http://cdn.example:{}/", outside.port);
+        let refused = refusal(&opened(&["127.0.0.9/32"], names()), &url).await;
+        assert!(matches!(refused, OutboundError::Forbidden(_)), "{target}: {refused}");
+        assert_eq!(outside.requests().len(), 1);
+    }
+    assert_eq!(inside.requests(), [""; 0]);
+}
+
+#[tokio::test]
+async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
+    let round = Server::start("HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n").await;
+    let names = || Names::of(&[("a.example", &[&["127.0.0.1"]]), ("b.example", &[&["127.0.0.1"]])]);
+    let outbound = opened(&["127.0.0.0/8"], names());
+    let refused = refusal(&outbound, &format!("http://a.example:{}/", round.port)).await;
+    assert!(matches!(refused, OutboundError::Unreachable(_)), "{refused}");
+    let heads = round.requests();
+    assert_eq!(heads.len(), REDIRECTS_MAX + 1);
+    assert!(heads.iter().all(|head| head.contains("authorization: Bearer token")), "{heads:?}");
+
+    let file = Server::start(SECRET).await;
+    let location = format!("http://b.example:{}/file", file.port);
+    let moved = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+    let first = Server::start(moved).await;
+    let found = outbound.get(&format!("http://a.example:{}/", first.port), Some("token")).await.expect("an answer");
+    assert_eq!(found.text().await.expect("a body"), "secret");
+    assert!(first.requests()[0].contains("authorization: Bearer token"));
+    assert!(!file.requests()[0].contains("authorization"), "{:?}", file.requests());
+}
+
+#[tokio::test]
+async fn of_an_answer_that_is_no_success_the_status_is_told_and_nothing_is_read() {
+    // It says it is endless.
+    let server = Server::start("HTTP/1.1 404 Not Found\r\ncontent-length: 9999999999999\r\n\r\n").await;
+    let outbound = opened(&["127.0.0.1/32"], Names::of(&[]));
+    let refused = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;
+    assert_eq!(refused, OutboundError::Status(404));
+}

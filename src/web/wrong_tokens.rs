@@ -1,0 +1,56 @@
+//! Who guesses tokens: refusals are counted by address, and nothing else is. A good token is looked up and served
+//! whatever else has come from its address, or anybody behind the same proxy could shut everybody out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use moka::sync::Cache;
+
+use super::ApiError;
+use super::origin::Address;
+
+/// Refusals an address is told why in a minute, unless the installation says otherwise: somebody sets up a client, or
+/// runs one whose token has expired.
+pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Addresses that are remembered, some 100 bytes each; of more the least busy are forgotten.
+const ADDRESSES_MAX: u64 = 100_000;
+
+/// Refusals of every address in the minute since its first.
+pub struct WrongTokens {
+    per_minute: u32,
+    refused: Cache<Address, Arc<AtomicU32>>,
+}
+
+impl WrongTokens {
+    /// None yet; 0: no limit.
+    pub fn new(per_minute: u32) -> Self {
+        Self { per_minute, refused: Cache::builder().max_capacity(ADDRESSES_MAX).time_to_live(MINUTE).build() }
+    }
+
+    /// Counts a wrong token. What is answered to it: `401`, or `429` when there were too many.
+    pub fn refuse(&self, address: Option<Address>) -> ApiError {
+        let Some(address) = address.filter(|_| self.per_minute > 0) else { return ApiError::unauthorized() };
+        let before = self.refused.get_with(address, Arc::default).fetch_add(1, Ordering::Relaxed);
+        if before < self.per_minute { ApiError::unauthorized() } else { ApiError::rate_limited(MINUTE.as_secs()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_so_often_and_another_its_own() {
+        let wrong = WrongTokens::new(2);
+        let address = |last| Some(Address::of([192, 0, 2, last].into()));
+        let statuses = |last| [(); 3].map(|()| wrong.refuse(address(last)).status.as_u16());
+        assert_eq!(statuses(1), [401, 401, 429]);
+        assert_eq!(statuses(2), [401, 401, 429]);
+        assert_eq!(wrong.refuse(None).status.as_u16(), 401);
+        let unlimited = WrongTokens::new(0);
+        assert!((0..1000).all(|_| unlimited.refuse(address(1)).status.as_u16() == 401));
+    }
+}

@@ -1,0 +1,197 @@
+//! How many bytes visitors may send: of a session, of an address, of a company. Each is a well that fills up again
+//! evenly within an hour. Bytes count as they come, whatever becomes of them: a refused file has cost as much.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DefaultKeyedStateStore;
+use governor::{Quota, RateLimiter};
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::{CompanyId, SessionId};
+
+use super::limits::KEYS_MAX;
+use crate::web::origin::Address;
+use crate::web::rate::TooMany;
+
+/// Bytes that are counted as one. What is begun counts whole, so that no body is free.
+const UNIT_BYTES: usize = 1024;
+
+/// How much visitors may send in an hour, in MiB; 0: as much as they like.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadOptions {
+    /// Of one session.
+    pub session_mib_per_hour: u32,
+    /// Of all sessions of one address.
+    pub address_mib_per_hour: u32,
+    /// Of all sessions of one company.
+    pub company_mib_per_hour: u32,
+}
+
+impl UploadOptions {
+    /// What holds unless it is said otherwise.
+    pub const DEFAULT: Self = Self {
+        // Eight files of the largest size, or a hundred photographs.
+        session_mib_per_hour: 128,
+        // An office behind one address.
+        address_mib_per_hour: 1024,
+        // Thousands of visitors; a disk of 100 GiB lasts for ten such hours.
+        company_mib_per_hour: 10 * 1024,
+    };
+
+    /// No limits.
+    pub const NONE: Self = Self { session_mib_per_hour: 0, address_mib_per_hour: 0, company_mib_per_hour: 0 };
+}
+
+type Keyed<K> = RateLimiter<K, DefaultKeyedStateStore<K>, DefaultClock, NoOpMiddleware>;
+
+struct Limit<K: Clone + std::hash::Hash + Eq> {
+    mib_per_hour: u32,
+    limiter: Option<Keyed<K>>,
+}
+
+impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
+    fn new(mib_per_hour: u32) -> Self {
+        let kib = mib_per_hour.saturating_mul(1024);
+        let quota = NonZeroU32::new(kib).map(Quota::per_hour);
+        Self { mib_per_hour, limiter: quota.map(RateLimiter::keyed) }
+    }
+
+    fn take(&self, key: &K, units: NonZeroU32, clock: &DefaultClock) -> Result<(), TooMany> {
+        let Some(limiter) = &self.limiter else { return Ok(()) };
+        if limiter.len() >= KEYS_MAX {
+            return Err(TooMany::after(self.mib_per_hour, super::limits::FORGET_EVERY));
+        }
+        match limiter.check_key_n(key, units) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(clock.now()))),
+            // More at once than an hour has.
+            Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
+        }
+    }
+
+    fn forget(&self) {
+        if let Some(limiter) = &self.limiter {
+            limiter.retain_recent();
+            limiter.shrink_to_fit();
+        }
+    }
+}
+
+/// What every session, address and company has left.
+pub(super) struct Uploads {
+    sessions: Limit<SessionId>,
+    addresses: Limit<Address>,
+    companies: Limit<CompanyId>,
+    clock: DefaultClock,
+}
+
+impl Uploads {
+    pub(super) fn new(options: UploadOptions) -> Self {
+        Self {
+            sessions: Limit::new(options.session_mib_per_hour),
+            addresses: Limit::new(options.address_mib_per_hour),
+            companies: Limit::new(options.company_mib_per_hour),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    fn take(&self, whose: &Whose, units: NonZeroU32) -> Result<(), TooMany> {
+        self.sessions.take(&whose.session, units, &self.clock)?;
+        if let Some(address) = &whose.address {
+            self.addresses.take(address, units, &self.clock)?;
+        }
+        self.companies.take(&whose.company, units, &self.clock)
+    }
+
+    /// Forgets who has all of an hour left.
+    pub(super) fn forget(&self) {
+        self.sessions.forget();
+        self.addresses.forget();
+        self.companies.forget();
+    }
+}
+
+/// Who sends.
+#[derive(Clone)]
+struct Whose {
+    session: SessionId,
+    address: Option<Address>,
+    company: CompanyId,
+}
+
+/// Counts the bytes of one body.
+pub(super) struct Metered {
+    uploads: Arc<Uploads>,
+    whose: Whose,
+    /// Bytes of the last unit that was taken which have not come yet.
+    ahead: usize,
+}
+
+impl Metered {
+    pub(super) fn of(uploads: Arc<Uploads>, session: &SessionRow, address: Option<Address>) -> Self {
+        let whose = Whose { session: session.id.clone(), address, company: session.company_id };
+        Self { uploads, whose, ahead: 0 }
+    }
+
+    /// So many bytes more.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), TooMany> {
+        let missing = bytes.saturating_sub(self.ahead);
+        let units = missing.div_ceil(UNIT_BYTES);
+        if let Some(count) = NonZeroU32::new(u32::try_from(units).unwrap_or(u32::MAX)) {
+            self.uploads.take(&self.whose, count)?;
+        }
+        self.ahead = (self.ahead + units * UNIT_BYTES).saturating_sub(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn metered(uploads: &Arc<Uploads>, session: &str, last: u8, company: i64) -> Metered {
+        let address = Some(Address::of([192, 0, 2, last].into()));
+        let whose = Whose { session: SessionId(session.to_owned()), address, company: CompanyId(company) };
+        Metered { uploads: uploads.clone(), whose, ahead: 0 }
+    }
+
+    #[test]
+    fn a_session_an_address_and_a_company_have_each_their_own() {
+        let uploads = Arc::new(Uploads::new(UploadOptions {
+            session_mib_per_hour: 1,
+            address_mib_per_hour: 2,
+            company_mib_per_hour: 3,
+        }));
+        assert!(metered(&uploads, "a", 1, 1).take(MIB).is_ok());
+        let refused = metered(&uploads, "a", 1, 1).take(MIB / 2).expect_err("the session has had its hour");
+        assert_eq!(refused.allowance.limit, 1);
+        assert!((1790..=1800).contains(&refused.retry_after_s), "{refused:?}");
+        assert!(metered(&uploads, "b", 1, 1).take(MIB).is_ok());
+        let refused = metered(&uploads, "c", 1, 1).take(MIB / 2).expect_err("the address has");
+        assert_eq!(refused.allowance.limit, 2);
+        assert!(metered(&uploads, "d", 2, 1).take(MIB).is_ok());
+        let refused = metered(&uploads, "e", 3, 1).take(MIB / 2).expect_err("the company has");
+        assert_eq!(refused.allowance.limit, 3);
+        assert!(metered(&uploads, "f", 4, 2).take(MIB).is_ok(), "another company's");
+    }
+
+    #[test]
+    fn bytes_are_counted_whole_however_they_come() {
+        let options = UploadOptions { session_mib_per_hour: 1, ..UploadOptions::NONE };
+        let uploads = Arc::new(Uploads::new(options));
+        let mut one = metered(&uploads, "a", 1, 1);
+        for _ in 0..MIB / 2 {
+            one.take(1).expect("room");
+        }
+        let mut two = metered(&uploads, "a", 1, 1);
+        two.take(MIB / 2 + 8 * UNIT_BYTES).expect_err("more than the rest");
+        two.take(MIB / 2 - UNIT_BYTES).expect("the rest");
+        let unlimited = Arc::new(Uploads::new(UploadOptions::NONE));
+        assert!(metered(&unlimited, "a", 1, 1).take(usize::MAX / 2).is_ok());
+    }
+}

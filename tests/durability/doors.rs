@@ -1,0 +1,320 @@
+//! Every door is flooded by somebody who means no good, and the process keeps no more of it than the door's limit.
+//! `docs/limits.md` has the list.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::{ChannelId, Error};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use crate::process::{Process, data_folder, with_database};
+use crate::support::form::Form;
+use crate::support::provider::hooks::{Page, Phone, events, image, signature};
+use crate::support::seed::{APP_SECRET, provided};
+use crate::support::{Api, Company, eventually};
+
+const MIB: usize = 1024 * 1024;
+
+/// How much is sent to a door that takes it. Kept, it would show.
+const FLOOD_BYTES: usize = 96 * MIB;
+
+/// How far a flood may lift the process, beyond what the door's body may be: buffers of connections, and what the
+/// allocator keeps.
+const LIFT_BYTES_MAX: usize = 24 * MIB;
+
+const PAGE: &str = "https://shop.example";
+
+/// The doors of one process.
+struct Doors {
+    process: Process,
+    api: Api,
+    company: Company,
+    metrics: SocketAddr,
+    webchat: String,
+    visitor: String,
+    phone: ChannelRow,
+    page: ChannelRow,
+    provider: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Doors {
+    async fn open() -> Self {
+        let folder = data_folder();
+        let provider = endless_provider().await;
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let metrics = free.local_addr().expect("an address");
+        drop(free);
+        let options = ["--fetch-allow-network", "127.0.0.0/8", "--metrics-listen", &metrics.to_string()];
+        let url = format!("http://{provider}");
+        let (company, webchat, phone, page) = with_database(folder.path(), async |db| {
+            hotline_persistence::pool::migrate(db).await.expect("migrate");
+            let company = Company::create(db, "Acme").await;
+            let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+                settings.allowed_origins = vec![PAGE.to_owned()];
+                Ok(())
+            };
+            let webchat = channels::update(db, company.webchat, allow).await.expect("the page is allowed").public_key;
+            let phone = provided(db, company.id, ChannelType::Whatsapp, "1000", &url).await;
+            let page = provided(db, company.id, ChannelType::Messenger, "2000", &url).await;
+            (company, webchat, phone, page)
+        })
+        .await;
+        let process = Process::serve_with(folder.path(), &options, &[]);
+        let api = Api::new(process.address, &company.key);
+        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        let open = json!({"channelId": company.webchat, "visitor": {"externalId": "visitor"}});
+        let session = api.post("/webchat/sessions", open).await.data(201).clone();
+        let visitor = session["token"].as_str().expect("a token").to_owned();
+        Self { process, api, company, metrics, webchat, visitor, phone, page, provider, _folder: folder }
+    }
+
+    /// Does something to the process, and answers how far that lifted it.
+    async fn lift(&self, what: &str, limit_bytes: usize, flood: impl Future<Output = ()>) {
+        let before = self.process.resident_bytes();
+        self.process.forget_peak();
+        flood.await;
+        let lift = usize::try_from(self.process.peak_bytes().saturating_sub(before)).expect("a lift");
+        println!("{what}: {} KiB above {} MiB", lift / 1024, before as usize / MIB);
+        assert!(lift < limit_bytes + LIFT_BYTES_MAX, "{what}: {} MiB above", lift / MIB);
+        // Whoever was flooded serves.
+        assert_eq!(self.api.get("/channels").await.status, 200, "{what}");
+    }
+
+    /// A flood of a path, whose body is never at its end.
+    async fn flood_body(&self, head: &str, start: &[u8], fill: &[u8]) {
+        for length in ["content-length: 4611686018427387904", "transfer-encoding: chunked"] {
+            let head = format!("{head}host: hotline\r\n{length}\r\n\r\n");
+            let fill = if length.starts_with("transfer") { chunked(fill) } else { fill.to_vec() };
+            let start = if length.starts_with("transfer") { chunked(start) } else { start.to_vec() };
+            flood(self.process.address, &[head.as_bytes(), &start].concat(), &fill).await;
+        }
+    }
+}
+
+fn chunked(bytes: &[u8]) -> Vec<u8> {
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// Sends a beginning, and then the same again and again, until nobody takes it any more or it was enough.
+async fn flood(address: SocketAddr, start: &[u8], fill: &[u8]) {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    if stream.write_all(start).await.is_ok() {
+        pour(&mut stream, fill).await;
+    }
+}
+
+async fn pour(stream: &mut TcpStream, fill: &[u8]) {
+    let many = fill.repeat((256 * 1024 / fill.len()).max(1));
+    let mut sent = 0;
+    while sent < FLOOD_BYTES {
+        // Not taken for a while is not taken any more.
+        match timeout(Duration::from_secs(2), stream.write_all(&many)).await {
+            Ok(Ok(())) => sent += many.len(),
+            _ => return,
+        }
+    }
+}
+
+/// Answers whatever it is asked with a body that has no end, and no success to what ends in `refused`.
+async fn endless_provider() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut head = vec![0; 16 * 1024];
+                let read = stream.read(&mut head).await.unwrap_or_default();
+                let line = String::from_utf8_lossy(&head[..read]).lines().next().unwrap_or_default().to_owned();
+                let status = if line.contains("refused") { "400 Bad Request" } else { "200 OK" };
+                let mut start = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n");
+                if line.contains("head") {
+                    // A head that has no end either.
+                    start.push_str("x-fill: ");
+                } else {
+                    start.push_str("transfer-encoding: chunked\r\n\r\n");
+                }
+                if stream.write_all(start.as_bytes()).await.is_ok() {
+                    pour(&mut stream, &chunked(&[b' '; 1024])).await;
+                }
+            });
+        }
+    });
+    address
+}
+
+#[actix_web::test]
+async fn nothing_is_kept_beyond_its_limit_at_any_door() {
+    let doors = Doors::open().await;
+    let token = format!("authorization: Bearer {}\r\n", doors.company.key);
+    let fill = [b' '; 1024];
+
+    doors
+        .lift("a JSON body", MIB, doors.flood_body(&format!("POST /api/v1/contacts HTTP/1.1\r\n{token}"), b"{", &fill))
+        .await;
+    let import = format!("POST /api/v1/contacts/import HTTP/1.1\r\n{token}");
+    doors.lift("an import", 16 * MIB, doors.flood_body(&import, b"{", &fill)).await;
+    let keyed = format!("POST /api/v1/contacts HTTP/1.1\r\n{token}idempotency-key: a\r\n");
+    doors.lift("a keyed JSON body", MIB, doors.flood_body(&keyed, b"{", &fill)).await;
+
+    let kind = format!("content-type: {}\r\n", Form::content_type());
+    let boundary = Form::content_type().split_once("boundary=").expect("a boundary").1.to_owned();
+    let part = |disposition: &str| format!("--{boundary}\r\ncontent-disposition: form-data; {disposition}\r\n\r\n");
+    for (what, start) in [
+        ("a form's text", part("name=\"body\"")),
+        ("a form's file", part("name=\"medias\"; filename=\"a.txt\"")),
+        ("a form's unknown file", part("name=\"other\"; filename=\"a.txt\"")),
+        ("the head of a form's part", format!("--{boundary}\r\ncontent-disposition: form-data; name=\"")),
+        ("what stands before a form", String::new()),
+    ] {
+        for key in ["", "idempotency-key: b\r\n"] {
+            let head = format!("POST /api/v1/messages HTTP/1.1\r\n{token}{kind}{key}");
+            doors.lift(what, MIB, doors.flood_body(&head, start.as_bytes(), &[b'a'; 1024])).await;
+        }
+    }
+
+    let door = format!("/webchat/{}", doors.webchat);
+    let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", doors.visitor);
+    let said = format!("POST {door}/messages HTTP/1.1\r\n{visitor}");
+    doors.lift("a visitor's words", MIB, doors.flood_body(&said, b"{", &fill)).await;
+    let sessions = format!("POST {door}/sessions HTTP/1.1\r\norigin: {PAGE}\r\n");
+    doors.lift("a visitor's opening", MIB, doors.flood_body(&sessions, b"{", &fill)).await;
+    let file = part("name=\"medias\"; filename=\"a.txt\"");
+    let attached = format!("POST {door}/messages HTTP/1.1\r\n{visitor}{kind}");
+    doors.lift("a visitor's file", MIB, doors.flood_body(&attached, file.as_bytes(), &[b'a'; 1024])).await;
+
+    let hook = format!("POST /hooks/{} HTTP/1.1\r\n", doors.phone.public_key);
+    doors.lift("a call without a signature", 8 * MIB, doors.flood_body(&hook, b"{", &fill)).await;
+    doors.lift("a call of nobody's", 0, doors.flood_body("POST /hooks/ch_nobody HTTP/1.1\r\n", b"{", &fill)).await;
+    doors.lift("a body nobody asked for", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill)).await;
+    doors.lift("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill)).await;
+
+    for address in [doors.process.address, doors.metrics] {
+        for (what, start, fill) in [
+            ("a head without an end", "GET / HTTP/1.1\r\nx: ", "a"),
+            ("headers without an end", "GET / HTTP/1.1\r\n", "x: a\r\n"),
+            ("a query without an end", "GET /metrics?a=", "a"),
+            ("a method without an end", "", "A"),
+        ] {
+            doors.lift(what, MIB, flood(address, start.as_bytes(), fill.as_bytes())).await;
+        }
+        let body = b"POST /metrics HTTP/1.1\r\nhost: hotline\r\ncontent-length: 4611686018427387904\r\n\r\n";
+        doors.lift("a body at the figures", 0, flood(address, body, &fill)).await;
+    }
+    doors.process.terminate();
+}
+
+#[actix_web::test]
+async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be() {
+    let doors = Doors::open().await;
+    for (what, start, fill, code) in [
+        ("a frame of 2^40 bytes", vec![0x82, 0xFF, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4], vec![0; 1024], 1009),
+        ("a text of 2^63 - 1 bytes", [vec![0x81, 0xFF, 0x7F], vec![0xFF; 7], vec![0; 4]].concat(), vec![0; 1024], 1009),
+        ("a ping of 64 KiB", vec![0x89, 0xFE, 0xFF, 0xFF, 0, 0, 0, 0], vec![0; 1024], 1009),
+        ("a piece of 2^32 bytes", vec![0x01, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], vec![0; 1024], 1009),
+        ("pieces without an end", vec![0x01, 0x81, 0, 0, 0, 0, b' '], vec![0x00, 0x81, 0, 0, 0, 0, b' '], 1003),
+        ("pings without an end", Vec::new(), vec![0x89, 0x80, 0, 0, 0, 0], 4429),
+        ("empty texts without an end", Vec::new(), vec![0x81, 0x80, 0, 0, 0, 0], 4400),
+    ] {
+        let flooding = async {
+            let mut stream = socket(&doors).await;
+            if stream.write_all(&start).await.is_ok() {
+                pour(&mut stream, &fill).await;
+            }
+        };
+        doors.lift(what, 0, flooding).await;
+        // What is said of it, to who does not pour.
+        let mut stream = socket(&doors).await;
+        let few = fill.repeat(100);
+        drop(stream.write_all(&[&start[..], &few[..]].concat()).await);
+        let mut told = Vec::new();
+        let _ = timeout(Duration::from_secs(10), stream.read_to_end(&mut told)).await;
+        assert!(told.windows(4).any(|bytes| closes_with(bytes, code)), "{what}: not closed with {code}");
+    }
+    doors.process.terminate();
+}
+
+/// Whether these are the beginning of a frame that closes, of a server, with this code.
+fn closes_with(bytes: &[u8], code: u16) -> bool {
+    bytes[0] == 0x88 && bytes[1] >= 2 && bytes[2..4] == code.to_be_bytes()
+}
+
+/// A visitor's socket, opened by hand.
+async fn socket(doors: &Doors) -> TcpStream {
+    let mut stream = TcpStream::connect(doors.process.address).await.expect("a connection");
+    let head = format!(
+        "GET /webchat/{}/socket HTTP/1.1\r\nhost: hotline\r\norigin: {PAGE}\r\nconnection: upgrade\r\n\
+         upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         sec-websocket-protocol: hotline.v1, {}\r\n\r\n",
+        doors.webchat, doors.visitor
+    );
+    stream.write_all(head.as_bytes()).await.expect("a handshake");
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(stream.read_u8().await.expect("an answer"));
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
+    stream
+}
+
+#[actix_web::test]
+async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
+    let doors = Doors::open().await;
+    let templates = async || {
+        let path = format!("/channels/{}/templates", doors.phone.id);
+        assert_ne!(doors.api.get(&path).await.status.as_u16() / 100, 4);
+    };
+    doors.lift("templates without an end", 8 * MIB, templates()).await;
+    let error = async |channel: ChannelId, code: &str| {
+        eventually("the file is given up", || async {
+            let all = doors.api.all(&format!("/messages?channelId={channel}")).await;
+            !all.is_empty() && all.iter().all(|message| message["error"]["code"] == code)
+        })
+        .await;
+    };
+    // The address is asked for, and the answer has no end.
+    let call = Phone { id: "1000".to_owned(), number: "15550783881".to_owned() };
+    let asked = async {
+        tell(&doors, &doors.phone, &call.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)))
+            .await;
+        error(doors.phone.id, "ERR_MEDIA_UNAVAILABLE").await;
+    };
+    doors.lift("a refusal without an end", 8 * MIB, asked).await;
+
+    let page = Page { object: "page", id: "2000".to_owned() };
+    let url = |path: &str| format!("http://{}/{path}", doors.provider);
+    let file = async {
+        tell(&doors, &doors.page, &page.tells("77", 1, vec![events::attachment("m_1", "image", &url("file"))])).await;
+        error(doors.page.id, "ERR_API_PAYLOAD_TOO_LARGE").await;
+    };
+    doors.lift("a file without an end", 8 * MIB, file).await;
+    let others = async {
+        let attached =
+            [("m_2", "refused"), ("m_3", "head")].map(|(id, path)| events::attachment(id, "image", &url(path)));
+        tell(&doors, &doors.page, &page.tells("78", 1, attached.to_vec())).await;
+        eventually("one is given up, and one is tried again", || async {
+            let all = doors.api.all(&format!("/messages?channelId={}", doors.page.id)).await;
+            all.iter().any(|message| message["error"]["code"] == "ERR_MEDIA_UNAVAILABLE")
+        })
+        .await;
+    };
+    doors.lift("a refused file and a head without an end", 8 * MIB, others).await;
+    doors.process.terminate();
+}
+
+/// A call of the provider's, which is taken.
+async fn tell(doors: &Doors, channel: &ChannelRow, call: &Value) {
+    let bytes = call.to_string();
+    let request = doors.api.anonymous(reqwest::Method::POST, &format!("/hooks/{}", channel.public_key));
+    let signed = request.header("x-hub-signature-256", signature(APP_SECRET, bytes.as_bytes())).body(bytes);
+    let answer = signed.send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+}
