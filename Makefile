@@ -3,9 +3,10 @@
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BROWSER := tests/webchat/browser
+CLIENTS := tests/clients
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi check bench faults load neighbours fmt postgres wrk nextest node chromium
+.PHONY: demo test test-browser load-sockets widget schemathesis openapi check bench faults load neighbours fmt postgres wrk nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -36,6 +37,11 @@ widget: $(MODULES)
 # ARGS.
 schemathesis: postgres
 	tests/contract/schemathesis.sh $(ARGS)
+
+# Clients made of the document by five generators: they compile, and have a first conversation with the service. Needs
+# Python, Node and Java.
+clients: postgres java $(CLIENTS)/node_modules/.package-lock.json
+	$(CLIENTS)/clients.sh
 
 # The service under faults of disk, database, clock and clients, ten minutes at most; the table is in
 # target/faults/summary.md. Needs a C compiler, and root for a disk of its own. Options of nextest go into ARGS.
@@ -102,6 +108,17 @@ postgres:
 $(MODULES): $(BROWSER)/package.json $(BROWSER)/package-lock.json | node
 	cd $(BROWSER) && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
+
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json | node
+	cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+java:
+	@if ! command -v java >/dev/null 2>&1; then \
+		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+		$$sudo apt-get update && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends default-jre-headless; \
+	fi
 
 node:
 	@if ! command -v npm >/dev/null 2>&1; then \

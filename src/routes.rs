@@ -50,70 +50,70 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
     }
 }
 
-/// The endpoints of the API, each with its summary.
+/// The endpoints of the API, each with the id and the summary of its operation.
 #[rustfmt::skip] // One line an endpoint.
 fn endpoints(table: &mut Table<'_>) {
     table
-        .at("/contacts").get(contacts::list, "List contacts").post(contacts::create, "Create a contact")
+        .at("/contacts").get("listContacts", contacts::list, "List contacts").post("createContact", contacts::create, "Create a contact")
         // Before the path with an id, which would match it.
-        .at("/contacts/import").post(contacts::import, "Create or update up to 1000 contacts at once")
+        .at("/contacts/import").post("importContacts", contacts::import, "Create or update up to 1000 contacts at once")
         .at("/contacts/{contactId}")
-            .get(contacts::show, "Read a contact").put(contacts::update, "Update a contact").delete(contacts::remove, "Delete a contact")
-        .at("/contacts/{contactId}/tags/{tagId}").put(contacts::add_tag, "Apply a tag to a contact").delete(contacts::remove_tag, "Remove a tag from a contact")
-        .at("/tickets").get(tickets::list, "List tickets").post(tickets::create, "Open a ticket")
-        .at("/tickets/{ticketId}").get(tickets::show, "Read a ticket")
-        .at("/tickets/{ticketId}/transfer").post(tickets::transfer, "Transfer a ticket")
-        .at("/tickets/{ticketId}/close").post(tickets::close, "Close a ticket")
-        .at("/tickets/{ticketId}/reopen").post(tickets::reopen, "Reopen a ticket")
-        .at("/tickets/{ticketId}/wrapup").put(tickets::set_wrapup, "Set the wrap-up of a ticket")
-        .at("/tickets/{ticketId}/read").post(tickets::mark_read, "Mark a ticket as read")
-        .at("/tickets/{ticketId}/messages").get(tickets::list_messages, "List the messages of a ticket")
-        .at("/tickets/{ticketId}/events").get(tickets::list_events, "List the events of a ticket")
-        .at("/tickets/{ticketId}/notes").post(tickets::add_note, "Add a note to a ticket")
-        .at("/messages").get(messages::list, "List messages").post(messages::send, "Send a message")
-        .at("/messages/jobs/{jobId}").get(messages::show_job, "Read a message job")
-        .at("/messages/{messageId}").get(messages::show, "Read a message")
-        .at("/channels").get(channels::list, "List channels")
-        .at("/channels/{channelId}").get(channels::show, "Read a channel")
-        .at("/channels/{channelId}/templates").get(templates::list, "List the approved templates of a channel")
-        .at("/webchat/sessions").post(webchat::open, "Open a visitor session")
-        .at("/webchat/sessions/{sessionId}").get(webchat::show, "Read a visitor session")
+            .get("getContact", contacts::show, "Read a contact").put("updateContact", contacts::update, "Update a contact").delete("deleteContact", contacts::remove, "Delete a contact")
+        .at("/contacts/{contactId}/tags/{tagId}").put("addContactTag", contacts::add_tag, "Apply a tag to a contact").delete("removeContactTag", contacts::remove_tag, "Remove a tag from a contact")
+        .at("/tickets").get("listTickets", tickets::list, "List tickets").post("openTicket", tickets::create, "Open a ticket")
+        .at("/tickets/{ticketId}").get("getTicket", tickets::show, "Read a ticket")
+        .at("/tickets/{ticketId}/transfer").post("transferTicket", tickets::transfer, "Transfer a ticket")
+        .at("/tickets/{ticketId}/close").post("closeTicket", tickets::close, "Close a ticket")
+        .at("/tickets/{ticketId}/reopen").post("reopenTicket", tickets::reopen, "Reopen a ticket")
+        .at("/tickets/{ticketId}/wrapup").put("setTicketWrapup", tickets::set_wrapup, "Set the wrap-up of a ticket")
+        .at("/tickets/{ticketId}/read").post("markTicketRead", tickets::mark_read, "Mark a ticket as read")
+        .at("/tickets/{ticketId}/messages").get("listTicketMessages", tickets::list_messages, "List the messages of a ticket")
+        .at("/tickets/{ticketId}/events").get("listTicketEvents", tickets::list_events, "List the events of a ticket")
+        .at("/tickets/{ticketId}/notes").post("addTicketNote", tickets::add_note, "Add a note to a ticket")
+        .at("/messages").get("listMessages", messages::list, "List messages").post("sendMessage", messages::send, "Send a message")
+        .at("/messages/jobs/{jobId}").get("getMessageJob", messages::show_job, "Read a message job")
+        .at("/messages/{messageId}").get("getMessage", messages::show, "Read a message")
+        .at("/channels").get("listChannels", channels::list, "List channels")
+        .at("/channels/{channelId}").get("getChannel", channels::show, "Read a channel")
+        .at("/channels/{channelId}/templates").get("listChannelTemplates", templates::list, "List the approved templates of a channel")
+        .at("/webchat/sessions").post("openSession", webchat::open, "Open a visitor session")
+        .at("/webchat/sessions/{sessionId}").get("getSession", webchat::show, "Read a visitor session")
         .at("/webchat/sessions/{sessionId}/messages")
-            .get(webchat::list_messages, "List what a visitor sees").post(webchat::say, "Say something as a visitor")
-        .at("/webchat/sessions/{sessionId}/end").post(webchat::end, "End a visitor session")
-        .at("/tags").get(tags::list, "List tags").post(tags::create, "Create a tag")
-        .at("/tags/{tagId}").get(tags::show, "Read a tag").put(tags::update, "Update a tag").delete(tags::remove, "Delete a tag")
-        .at("/queues").get(queues::list, "List queues").post(queues::create, "Create a queue")
-        .at("/queues/{queueId}").get(queues::show, "Read a queue").put(queues::update, "Update a queue").delete(queues::remove, "Delete a queue")
-        .at("/queues/{queueId}/users").get(queues::list_users, "List the agents of a queue")
+            .get("listSessionMessages", webchat::list_messages, "List what a visitor sees").post("sendSessionMessage", webchat::say, "Say something as a visitor")
+        .at("/webchat/sessions/{sessionId}/end").post("endSession", webchat::end, "End a visitor session")
+        .at("/tags").get("listTags", tags::list, "List tags").post("createTag", tags::create, "Create a tag")
+        .at("/tags/{tagId}").get("getTag", tags::show, "Read a tag").put("updateTag", tags::update, "Update a tag").delete("deleteTag", tags::remove, "Delete a tag")
+        .at("/queues").get("listQueues", queues::list, "List queues").post("createQueue", queues::create, "Create a queue")
+        .at("/queues/{queueId}").get("getQueue", queues::show, "Read a queue").put("updateQueue", queues::update, "Update a queue").delete("deleteQueue", queues::remove, "Delete a queue")
+        .at("/queues/{queueId}/users").get("listQueueUsers", queues::list_users, "List the agents of a queue")
         .at("/queues/{queueId}/users/{userId}")
-            .put(queues::add_user, "Add an agent to a queue").delete(queues::remove_user, "Remove an agent from a queue")
-        .at("/queues/{queueId}/wrapup-types").get(queues::list_wrapup_types, "List the wrap-up types of a queue")
-        .at("/wrapup-types").get(wrapup_types::list, "List wrap-up types").post(wrapup_types::create, "Create a wrap-up type")
+            .put("addQueueUser", queues::add_user, "Add an agent to a queue").delete("removeQueueUser", queues::remove_user, "Remove an agent from a queue")
+        .at("/queues/{queueId}/wrapup-types").get("listQueueWrapupTypes", queues::list_wrapup_types, "List the wrap-up types of a queue")
+        .at("/wrapup-types").get("listWrapupTypes", wrapup_types::list, "List wrap-up types").post("createWrapupType", wrapup_types::create, "Create a wrap-up type")
         .at("/wrapup-types/{wrapupTypeId}")
-            .get(wrapup_types::show, "Read a wrap-up type").put(wrapup_types::update, "Update a wrap-up type").delete(wrapup_types::remove, "Delete a wrap-up type")
+            .get("getWrapupType", wrapup_types::show, "Read a wrap-up type").put("updateWrapupType", wrapup_types::update, "Update a wrap-up type").delete("deleteWrapupType", wrapup_types::remove, "Delete a wrap-up type")
         .at("/wrapup-categories")
-            .get(wrapup_categories::list, "List wrap-up categories").post(wrapup_categories::create, "Create a wrap-up category")
+            .get("listWrapupCategories", wrapup_categories::list, "List wrap-up categories").post("createWrapupCategory", wrapup_categories::create, "Create a wrap-up category")
         .at("/wrapup-categories/{categoryId}")
-            .put(wrapup_categories::update, "Update a wrap-up category").delete(wrapup_categories::remove, "Delete a wrap-up category")
-        .at("/users").get(users::list, "List users").post(users::create, "Create a user")
+            .put("updateWrapupCategory", wrapup_categories::update, "Update a wrap-up category").delete("deleteWrapupCategory", wrapup_categories::remove, "Delete a wrap-up category")
+        .at("/users").get("listUsers", users::list, "List users").post("createUser", users::create, "Create a user")
         // Before the path with an id, which would match it.
-        .at("/users/metrics").get(users::list_metrics, "List the conversation metrics of users")
+        .at("/users/metrics").get("listUserMetrics", users::list_metrics, "List the conversation metrics of users")
         .at("/users/{userId}")
-            .get(users::show, "Read a user").put(users::update, "Update a user").delete(users::remove, "Remove a user from the company")
-        .at("/profiles").get(profiles::list, "List permission profiles")
-        .at("/profiles/{profileId}").get(profiles::show, "Read a permission profile")
-        .at("/quick-messages").get(quick_messages::list, "List quick messages").post(quick_messages::create, "Create a quick message")
+            .get("getUser", users::show, "Read a user").put("updateUser", users::update, "Update a user").delete("removeUser", users::remove, "Remove a user from the company")
+        .at("/profiles").get("listProfiles", profiles::list, "List permission profiles")
+        .at("/profiles/{profileId}").get("getProfile", profiles::show, "Read a permission profile")
+        .at("/quick-messages").get("listQuickMessages", quick_messages::list, "List quick messages").post("createQuickMessage", quick_messages::create, "Create a quick message")
         .at("/quick-messages/{quickMessageId}")
-            .get(quick_messages::show, "Read a quick message").put(quick_messages::update, "Update a quick message").delete(quick_messages::remove, "Delete a quick message")
-        .at("/custom-fields").get(custom_fields::list, "List custom fields").post(custom_fields::create, "Create a custom field")
+            .get("getQuickMessage", quick_messages::show, "Read a quick message").put("updateQuickMessage", quick_messages::update, "Update a quick message").delete("deleteQuickMessage", quick_messages::remove, "Delete a quick message")
+        .at("/custom-fields").get("listCustomFields", custom_fields::list, "List custom fields").post("createCustomField", custom_fields::create, "Create a custom field")
         // Before the path with an id, which would match it.
-        .at("/custom-fields/order").put(custom_fields::reorder, "Reorder the custom fields of an application")
+        .at("/custom-fields/order").put("reorderCustomFields", custom_fields::reorder, "Reorder the custom fields of an application")
         .at("/custom-fields/{customFieldId}")
-            .get(custom_fields::show, "Read a custom field").put(custom_fields::update, "Update a custom field").delete(custom_fields::remove, "Delete a custom field")
-        .at("/global-variables").get(global_variables::list, "List global variables").post(global_variables::create, "Create a global variable")
+            .get("getCustomField", custom_fields::show, "Read a custom field").put("updateCustomField", custom_fields::update, "Update a custom field").delete("deleteCustomField", custom_fields::remove, "Delete a custom field")
+        .at("/global-variables").get("listGlobalVariables", global_variables::list, "List global variables").post("createGlobalVariable", global_variables::create, "Create a global variable")
         .at("/global-variables/{variableId}")
-            .get(global_variables::show, "Read a global variable").put(global_variables::update, "Update a global variable").delete(global_variables::remove, "Delete a global variable");
+            .get("getGlobalVariable", global_variables::show, "Read a global variable").put("updateGlobalVariable", global_variables::update, "Update a global variable").delete("deleteGlobalVariable", global_variables::remove, "Delete a global variable");
 }
 
 /// Every path that is served, as the figures name them.
@@ -225,13 +225,13 @@ struct At {
 
 macro_rules! methods {
     ($($name:ident $method:literal),+) => {$(
-        fn $name<F, Args>(&mut self, handler: F, summary: &'static str) -> &mut Self
+        fn $name<F, Args>(&mut self, id: &'static str, handler: F, summary: &'static str) -> &mut Self
         where
             F: Handler<Args>,
             F::Output: Responder + Described + 'static,
             Args: FromRequest + Described + 'static,
         {
-            self.add::<Args, F::Output>($method, web::$name().to(handler), summary)
+            self.add::<Args, F::Output>($method, web::$name().to(handler), id, summary)
         }
     )+};
 }
@@ -254,10 +254,11 @@ impl<'a> Table<'a> {
         &mut self,
         method: &'static str,
         route: Route,
+        id: &'static str,
         summary: &'static str,
     ) -> &mut Self {
         if let Some(mut at) = self.paths.pop() {
-            at.operations.push(Operation::of::<Args, Output>(method, at.path, summary, self.schemas));
+            at.operations.push(Operation::of::<Args, Output>(method, at.path, id, summary, self.schemas));
             at.resource = at.resource.route(route);
             self.paths.push(at);
         }

@@ -101,6 +101,8 @@ pub struct NewField {
 }
 
 impl Input for NewField {
+    const NAME: &'static str = "CustomFieldCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name");
         let application = fields.required("application");
@@ -157,6 +159,8 @@ pub struct ChangedField {
 }
 
 impl Input for ChangedField {
+    const NAME: &'static str = "CustomFieldUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self {
             name: fields.changed("name"),
@@ -241,6 +245,8 @@ pub struct Order {
 }
 
 impl Input for Order {
+    const NAME: &'static str = "CustomFieldOrder";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let application = fields.required("application");
         let ids = fields.required("orderedIds");

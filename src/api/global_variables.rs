@@ -77,6 +77,8 @@ pub struct NewGlobalVariable {
 }
 
 impl Input for NewGlobalVariable {
+    const NAME: &'static str = "GlobalVariableCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let key = fields.required("key");
         let value = fields.required("value");
@@ -110,6 +112,8 @@ pub struct ChangedGlobalVariable {
 }
 
 impl Input for ChangedGlobalVariable {
+    const NAME: &'static str = "GlobalVariableUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { value: fields.changed("value"), description: fields.patch("description") })
     }

@@ -71,6 +71,8 @@ pub struct NewQuickMessage {
 }
 
 impl Input for NewQuickMessage {
+    const NAME: &'static str = "QuickMessageCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let shortcut = fields.required("shortcut");
         let message = fields.required("message");
@@ -99,6 +101,8 @@ pub struct ChangedQuickMessage {
 }
 
 impl Input for ChangedQuickMessage {
+    const NAME: &'static str = "QuickMessageUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { shortcut: fields.changed("shortcut"), message: fields.changed("message") })
     }

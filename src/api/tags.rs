@@ -71,6 +71,8 @@ pub struct NewTag {
 }
 
 impl Input for NewTag {
+    const NAME: &'static str = "TagCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name");
         let color = fields.optional("color");
@@ -95,6 +97,8 @@ pub struct ChangedTag {
 }
 
 impl Input for ChangedTag {
+    const NAME: &'static str = "TagUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { name: fields.changed("name"), color: fields.changed("color") })
     }

@@ -55,6 +55,8 @@ pub struct NewWrapupCategory {
 }
 
 impl Input for NewWrapupCategory {
+    const NAME: &'static str = "WrapupCategoryCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { name: fields.required("name")? })
     }
@@ -80,6 +82,8 @@ pub struct ChangedWrapupCategory {
 }
 
 impl Input for ChangedWrapupCategory {
+    const NAME: &'static str = "WrapupCategoryUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { name: fields.changed("name") })
     }

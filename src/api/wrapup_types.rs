@@ -104,6 +104,8 @@ pub struct NewWrapupType {
 }
 
 impl Input for NewWrapupType {
+    const NAME: &'static str = "WrapupTypeCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name");
         let category = fields.required("categoryId");
@@ -139,6 +141,8 @@ pub struct ChangedWrapupType {
 }
 
 impl Input for ChangedWrapupType {
+    const NAME: &'static str = "WrapupTypeUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self {
             name: fields.changed("name"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use actix_web::web::Data;
 use serde_json::{Map, Value, json};
 
+use super::texts::Texts;
 use crate::routes;
 use crate::web::body::JSON_BYTES_MAX;
 use crate::web::form::{FILES_MAX, FILES_PART};
@@ -21,14 +22,16 @@ pub struct Operation {
     pub method: &'static str,
     /// Below `/api/v1`.
     pub path: String,
-    /// One line for people; its words make the operation's id.
+    /// Names it for programs: `createContact`.
+    pub id: &'static str,
+    /// One line for people.
     pub summary: &'static str,
     /// The path's ids, in order.
     pub path_ids: Vec<Value>,
     /// Parameters of the query, with their schemas.
     pub query: Vec<(String, Value)>,
-    /// The schema of the body.
-    pub body: Option<Value>,
+    /// The body's schema, which the document has by its name.
+    pub body: Option<(&'static str, Value)>,
     /// Bodies that show what there is, by name.
     pub examples: Vec<(&'static str, Value)>,
     /// The same of bodies with files.
@@ -45,6 +48,8 @@ pub struct Operation {
     pub success: (u16, Option<Value>),
     /// The errors it may answer.
     pub errors: Vec<u16>,
+    /// Whether a `422` may say more than which fields are wrong.
+    pub may_be_refused: bool,
 }
 
 /// Part of a handler's signature.
@@ -58,12 +63,14 @@ impl Operation {
     pub fn of<Args: Described, Output: Described>(
         method: &'static str,
         path: &str,
+        id: &'static str,
         summary: &'static str,
         schemas: &mut Schemas,
     ) -> Self {
         let mut operation = Self {
             method,
             path: path.to_owned(),
+            id,
             summary,
             path_ids: Vec::new(),
             query: Vec::new(),
@@ -76,6 +83,7 @@ impl Operation {
             is_idempotent: false,
             success: (200, None),
             errors: vec![401, 403, 429, 500, 503],
+            may_be_refused: false,
         };
         Args::describe(&mut operation, schemas);
         Output::describe(&mut operation, schemas);
@@ -93,26 +101,21 @@ impl Operation {
         routes::module_of(&format!("{}{}", routes::API, self.path))
     }
 
-    /// The summary in one word.
-    pub fn id(&self) -> String {
-        let words = self.summary.split(|character: char| !character.is_ascii_alphanumeric());
-        words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect::<Vec<_>>().join("_")
-    }
-
     /// The names of the path's ids.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 
     /// As the document has it.
-    pub fn into_value(self) -> Value {
+    pub fn into_value(self, texts: &Texts) -> Value {
         let module = self.module().unwrap_or_default();
-        let mut description = format!("Needs the permission `{module}` `{}`.", self.method);
+        let mut description =
+            format!("{} Needs the permission `{module}` `{}`.", texts.operation(self.id), self.method);
         if let Some(bytes) = self.body_bytes_max {
             description.push_str(&format!(" The body may have {bytes} bytes, however many rows they make."));
         }
         let mut value = json!({
-            "operationId": self.id(),
+            "operationId": self.id,
             "summary": self.summary,
             "description": description,
             "tags": [module],
@@ -123,11 +126,11 @@ impl Operation {
         if !parameters.is_empty() {
             value["parameters"] = json!(parameters);
         }
-        if let Some(schema) = self.body {
-            let mut content = json!({"application/json": {"schema": schema}});
+        if let Some((name, _)) = self.body {
+            let mut content = json!({"application/json": {"schema": reference(name)}});
             show(&mut content["application/json"], self.examples);
             if self.takes_files {
-                content["multipart/form-data"] = json!({"schema": form_schema(schema)});
+                content["multipart/form-data"] = json!({"schema": reference(&form_name(name))});
                 show(&mut content["multipart/form-data"], self.form_examples);
             }
             value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
@@ -173,8 +176,8 @@ impl Operation {
         let mut responses = Map::new();
         responses.insert(status.to_string(), success);
         for status in &self.errors {
-            let name = format!("#/components/responses/{status}");
-            responses.insert(status.to_string(), json!({"$ref": name}));
+            let name = if *status == 422 && self.may_be_refused { REFUSED } else { error_name(*status) };
+            responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
         }
         responses
     }
@@ -188,12 +191,23 @@ fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
     }
 }
 
+/// What the schema of a form is called.
+fn form_name(body: &str) -> String {
+    format!("{body}Form")
+}
+
 /// The same fields, and the files.
 fn form_schema(mut schema: Value) -> Value {
     schema["properties"][FILES_PART] = json!({
         "type": "array",
         "description": "The files, each in a part of this name; each becomes a message",
-        "items": {"type": "string", "contentMediaType": "application/octet-stream", "example": "the bytes of a file"},
+        // `format` is the word of OpenAPI 3.0, which most generators of clients still go by.
+        "items": {
+            "type": "string",
+            "format": "binary",
+            "contentMediaType": "application/octet-stream",
+            "example": "the bytes of a file",
+        },
         "minItems": 1,
         "maxItems": FILES_MAX,
     });
@@ -210,7 +224,28 @@ fn answer_headers(more: &[&str]) -> Value {
     Value::Object(headers.collect())
 }
 
-/// Every error of the API, by status.
+/// What the answer of a status is called.
+fn error_name(status: u16) -> &'static str {
+    match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        408 => "RequestTimeout",
+        409 => "Conflict",
+        413 => "PayloadTooLarge",
+        415 => "UnsupportedMediaType",
+        422 => "ValidationFailed",
+        429 => "RateLimited",
+        503 => "Unavailable",
+        _ => "InternalError",
+    }
+}
+
+/// A `422` that may say what no single field says: a contact that cannot be reached.
+const REFUSED: &str = "Refused";
+
+/// Every error of the API, by name.
 pub fn errors() -> BTreeMap<String, Value> {
     let table: [(u16, &str, &[&str], &str, &str); 12] = [
         (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),
@@ -260,21 +295,24 @@ pub fn errors() -> BTreeMap<String, Value> {
         .into_iter()
         .map(|(status, text, headers, code, message)| {
             let mut error = json!({"code": code, "message": message});
-            let mut schema = "Error";
+            let mut schema = "ApiError";
             if status == 422 {
                 error["details"] = json!([{"field": "name", "reason": "is required"}]);
-                schema = "ValidationError";
+                schema = "ApiValidationError";
             }
-            // `422` also says what no single field says: a contact that cannot be reached.
-            let schema = if status == 422 {
-                json!({"anyOf": [reference(schema), reference("Error")]})
-            } else {
-                reference(schema)
-            };
-            let content = json!({"application/json": {"schema": schema, "example": {"error": error}}});
-            (status.to_string(), json!({"description": text, "headers": answer_headers(headers), "content": content}))
+            (error_name(status).to_owned(), error_response(text, headers, schema, &error))
         })
+        .chain([(REFUSED.to_owned(), {
+            let text = "A field is missing or holds what is not accepted, or the contact cannot receive this now.";
+            let message = "the contact cannot receive on this channel";
+            error_response(text, &[], "ApiError", &json!({"code": "ERR_API_CONTACT_UNREACHABLE", "message": message}))
+        })])
         .collect()
+}
+
+fn error_response(text: &str, headers: &[&str], schema: &str, error: &Value) -> Value {
+    let content = json!({"application/json": {"schema": reference(schema), "example": {"error": error}}});
+    json!({"description": text, "headers": answer_headers(headers), "content": content})
 }
 
 impl Described for Caller {
@@ -315,8 +353,11 @@ impl<F: Filter> Described for Query<F> {
 }
 
 impl<T: Input> Described for Body<T> {
-    fn describe(operation: &mut Operation, _: &mut Schemas) {
-        operation.body = Some(Fields::describe::<T>());
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        let schema = Fields::describe::<T>();
+        schemas.insert(T::NAME.to_owned(), schema.clone());
+        operation.body = Some((T::NAME, schema));
+        operation.may_be_refused = T::MAY_BE_REFUSED;
         operation.examples = T::examples();
         operation.body_is_optional = T::MAY_BE_EMPTY;
         operation.body_bytes_max = (T::BYTES_MAX != JSON_BYTES_MAX).then_some(T::BYTES_MAX);
@@ -329,6 +370,7 @@ impl<T: Input> Described for BodyWithFiles<T> {
         Body::<T>::describe(operation, schemas);
         operation.form_examples = T::form_examples();
         operation.takes_files = true;
+        schemas.insert(form_name(T::NAME), form_schema(Fields::describe::<T>()));
     }
 }
 

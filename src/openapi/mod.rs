@@ -2,6 +2,7 @@
 //! answers is what is documented, so the document cannot say anything else than the code.
 
 mod describe;
+mod texts;
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,10 @@ use actix_web::web::{Bytes, Data, Path};
 use serde_json::{Map, Value, json};
 
 pub use describe::{Described, Operation};
+use texts::Texts;
 
 use crate::routes;
+use crate::web::error::CODES;
 use crate::web::schema::{Schemas, reference};
 
 /// Where the document is served.
@@ -19,6 +22,7 @@ pub const PATH: &str = "/api/v1/openapi.json";
 
 /// The whole document.
 pub fn document() -> Value {
+    let texts = Texts::read();
     let mut schemas = common_schemas();
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
@@ -27,8 +31,10 @@ pub fn document() -> Value {
             tags.push(module);
         }
         let method = operation.method.to_lowercase();
-        paths.entry(operation.path.clone()).or_default().insert(method, operation.into_value());
+        let path = format!("{}{}", routes::API, operation.path);
+        paths.entry(path).or_default().insert(method, operation.into_value(&texts));
     }
+    schemas.iter_mut().for_each(|(name, schema)| texts.describe(name, schema));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -37,9 +43,10 @@ pub fn document() -> Value {
             "description": INTRODUCTION,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
-        "servers": [{"url": routes::API}],
+        // Not all that is served lies below `/api/v1`; a client is given the service's origin.
+        "servers": [{"url": "/"}],
         "security": [{"token": []}],
-        "tags": tags.iter().map(|tag| json!({"name": tag})).collect::<Vec<_>>(),
+        "tags": tags.iter().map(|tag| json!({"name": tag, "description": texts.tag(tag)})).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {
@@ -64,43 +71,59 @@ fn common_schemas() -> Schemas {
         "type": "object",
         "description": "Which page of a list this is, and whether another follows.",
         "properties": {
-            "page": {"type": "integer", "example": 1},
-            "perPage": {"type": "integer", "example": 100},
-            "hasMore": {"type": "boolean", "example": false},
+            "page": {"type": "integer", "description": "Which page this is, from 1.", "example": 1},
+            "perPage": {"type": "integer", "description": "Rows a page has at most.", "example": 100},
+            "hasMore": {"type": "boolean", "description": "Whether another page follows.", "example": false},
         },
         "required": ["page", "perPage", "hasMore"],
     });
-    let error = json!({
+    let error = error_schema(
+        "Why a request was not served as asked: `code` for programs, `message` for people.",
+        json!({"type": "string", "enum": CODES, "example": "ERR_API_NOT_FOUND"}),
+        "record not found",
+        json!({"description": "What programs may want besides: which record is in the way, which field is wrong."}),
+    );
+    let invalid = error_schema(
+        "An error that names every field that is missing or holds what is not accepted.",
+        json!({"type": "string", "enum": ["ERR_API_VALIDATION"]}),
+        "products[2].unitPrice must be a number",
+        json!({"type": "array", "items": reference("FieldError")}),
+    );
+    let field = json!({
         "type": "object",
-        "description": "Why a request was not served as asked: `code` for programs, `message` for people.",
+        "description": "What is wrong with one field.",
+        "properties": {
+            "field": {"type": "string", "description": "Its path in the body, or the parameter's name.", "example": "products[2].unitPrice"},
+            "reason": {"type": "string", "description": "A phrase that follows the field's name.", "example": "must be a number"},
+        },
+        "required": ["field", "reason"],
+    });
+    [("PageMeta", meta), ("ApiError", error), ("ApiValidationError", invalid), ("FieldError", field)]
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .into()
+}
+
+/// The envelope of an error, spelled out: what is put together of several schemas loses its parts in many a client.
+fn error_schema(text: &str, mut code: Value, message: &str, mut details: Value) -> Value {
+    code["description"] = json!("Names the error for programs; it never changes.");
+    if details.get("description").is_none() {
+        details["description"] = json!("Every field that is wrong.");
+    }
+    json!({
+        "type": "object",
+        "description": text,
         "properties": {"error": {
             "type": "object",
+            "description": "What went wrong.",
             "properties": {
-                "code": {"type": "string", "pattern": "^ERR_API_[A-Z_]+$", "example": "ERR_API_NOT_FOUND"},
-                "message": {"type": "string", "example": "record not found"},
-                "details": {"description": "What programs may want besides; a `422` lists every failing field."},
+                "code": code,
+                "message": {"type": "string", "description": "For people; its words may change.", "example": message},
+                "details": details,
             },
             "required": ["code", "message"],
         }},
         "required": ["error"],
-    });
-    let invalid = json!({
-        "description": "An error that names every field that is missing or holds what is not accepted.",
-        "allOf": [reference("Error"), {"properties": {"error": {"properties": {"details": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "field": {"type": "string", "example": "products[2].unitPrice"},
-                    "reason": {"type": "string", "example": "must be a number"},
-                },
-                "required": ["field", "reason"],
-            },
-        }}}}}],
-    });
-    [("PageMeta", meta), ("Error", error), ("ValidationError", invalid)]
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .into()
+    })
 }
 
 fn headers() -> Value {

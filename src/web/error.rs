@@ -12,6 +12,37 @@ use crate::media::{ReadError, Refused, StoreError, Unavailable};
 /// What a handler answers.
 pub type Answer<T> = Result<T, ApiError>;
 
+/// Every code there is; v1 only ever gets more of them.
+pub const CODES: [&str; 27] = [
+    "ERR_API_BAD_REQUEST",
+    "ERR_API_COMPANY_INACTIVE",
+    "ERR_API_CONFLICT",
+    "ERR_API_CONTACT_NOT_FOUND",
+    "ERR_API_CONTACT_NOT_IDENTIFIED",
+    "ERR_API_CONTACT_UNREACHABLE",
+    "ERR_API_FORBIDDEN_ORIGIN",
+    "ERR_API_FORBIDDEN_SCOPE",
+    "ERR_API_IDEMPOTENCY_CONFLICT",
+    "ERR_API_INTERACTIVE_INVALID",
+    "ERR_API_INTERNAL",
+    "ERR_API_LINK_EXPIRED",
+    "ERR_API_MEDIA_EMPTY",
+    "ERR_API_MEDIA_TYPE_MISMATCH",
+    "ERR_API_MEDIA_TYPE_UNKNOWN",
+    "ERR_API_METHOD_NOT_ALLOWED",
+    "ERR_API_NOT_ENABLED",
+    "ERR_API_NOT_FOUND",
+    "ERR_API_PAYLOAD_TOO_LARGE",
+    "ERR_API_RANGE_NOT_SATISFIABLE",
+    "ERR_API_RATE_LIMITED",
+    "ERR_API_TICKET_CLOSED",
+    "ERR_API_UNAUTHORIZED",
+    "ERR_API_UNAVAILABLE",
+    "ERR_API_UNSUPPORTED_MEDIA_TYPE",
+    "ERR_API_VALIDATION",
+    "ERR_API_WINDOW_CLOSED",
+];
+
 /// Seconds after which a caller may try again when the store could not serve: about the time a restart takes.
 const RETRY_AFTER_S: u64 = 1;
 

@@ -11,11 +11,17 @@ use super::{Answer, ApiError};
 
 /// A body that is read field by field.
 pub trait Input: Sized {
+    /// What its schema is called in the API document.
+    const NAME: &'static str;
+
     /// Whether no body at all means an empty object.
     const MAY_BE_EMPTY: bool = false;
 
     /// Bytes of the body.
     const BYTES_MAX: usize = JSON_BYTES_MAX;
+
+    /// Whether a `422` may say more than which fields are wrong.
+    const MAY_BE_REFUSED: bool = false;
 
     /// Reads every field, then builds the value. `None` when a required field failed; the reason is in `fields`.
     ///
@@ -341,6 +347,8 @@ mod tests {
     }
 
     impl Input for Order {
+        const NAME: &'static str = "Order";
+
         fn read(fields: &mut Fields<'_>) -> Option<Self> {
             let title = fields.required::<Name>("title");
             let lines = fields.objects("lines", 3, |fields| fields.required("name"));
@@ -374,6 +382,8 @@ mod tests {
             lines: Vec<Name>,
         }
         impl Input for Parts {
+            const NAME: &'static str = "Parts";
+
             fn read(fields: &mut Fields<'_>) -> Option<Self> {
                 let (id, flag, title) = (fields.required("id"), fields.required("flag"), fields.required("title"));
                 let inner = fields.object("inner", |inner| inner.required("name"));

@@ -122,7 +122,8 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
 
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         let resource = schema::of::<T>(schemas);
-        Some(json!({"type": "object", "properties": {"data": resource}, "required": ["data"]}))
+        let properties = json!({"data": resource});
+        Some(schema::envelope::<T>(schemas, "Response", &properties, "What a success answers."))
     }
 }
 
@@ -149,7 +150,7 @@ impl<T: Serialize + ToSchema + 'static> Reply for Listed<T> {
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         let row = schema::of::<T>(schemas);
         let properties = json!({"data": {"type": "array", "items": row}, "meta": schema::reference("PageMeta")});
-        Some(json!({"type": "object", "properties": properties, "required": ["data", "meta"]}))
+        Some(schema::envelope::<T>(schemas, "List", &properties, "A page of a list."))
     }
 }
 

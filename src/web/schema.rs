@@ -12,15 +12,77 @@ pub type Schemas = BTreeMap<String, Value>;
 pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let mut found = Vec::new();
     T::schemas(&mut found);
-    let mut keep = |name: String, schema: &utoipa::openapi::RefOr<utoipa::openapi::Schema>| {
-        schemas.entry(name).or_insert_with(|| serde_json::to_value(schema).unwrap_or_default());
+    let mut keep = |name: &str, schema: &utoipa::openapi::RefOr<utoipa::openapi::Schema>| {
+        schemas.entry(public_name(name)).or_insert_with(|| answered(serde_json::to_value(schema).unwrap_or_default()));
     };
     for (name, schema) in &found {
-        keep(name.clone(), schema);
+        keep(name, schema);
     }
-    let name = T::name().into_owned();
-    keep(name.clone(), &<T as PartialSchema>::schema());
+    keep(&T::name(), &<T as PartialSchema>::schema());
+    reference(&public_name(&T::name()))
+}
+
+/// The schema of what stands around a resource, by reference: it is called after the resource, with an ending.
+pub fn envelope<T: ToSchema>(schemas: &mut Schemas, ending: &str, properties: &Value, text: &str) -> Value {
+    let name = format!("{}{ending}", public_name(&T::name()));
+    let required: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
+    let schema = json!({"type": "object", "description": text, "properties": properties, "required": required});
+    schemas.entry(name.clone()).or_insert(schema);
     reference(&name)
+}
+
+/// The name of a schema in the document: `Named<QueueId>`, which is `Named_QueueId` to `utoipa`, is `QueueRef`.
+fn public_name(name: &str) -> String {
+    let referred = name.strip_prefix("Named_").and_then(|id| id.strip_suffix("Id"));
+    referred.map_or_else(|| name.to_owned(), |noun| format!("{noun}Ref"))
+}
+
+/// What is answered, in the form that generators of clients understand:
+///
+/// - `Option` means `null`, never absence: serde writes every field. A field that may be left out is one that cannot be
+///   `null` (`#[schema(nullable = false)]`).
+/// - The words that describe a field that may be `null` stand beside both of its forms, not within one of them.
+fn answered(mut schema: Value) -> Value {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        let mut required = Vec::new();
+        for (name, property) in properties.iter_mut() {
+            *property = answered(property.take());
+            if is_nullable(property) {
+                required.push(json!(name));
+            }
+        }
+        let sent = schema.as_object_mut().map(|schema| schema.entry("required").or_insert_with(|| json!([])));
+        if let Some(sent) = sent.and_then(Value::as_array_mut) {
+            required.retain(|name| !sent.contains(name));
+            sent.append(&mut required);
+        }
+    }
+    if let Some(items) = schema.get_mut("items") {
+        *items = answered(items.take());
+    }
+    if let Some(named) = schema.get_mut("$ref") {
+        let name = named.as_str().and_then(|path| path.rsplit('/').next()).map(public_name).unwrap_or_default();
+        *named = reference(&name)["$ref"].take();
+    }
+    if let Some(branches) = schema.get_mut("oneOf").and_then(Value::as_array_mut) {
+        let mut text = None;
+        for branch in branches.iter_mut() {
+            *branch = answered(branch.take());
+            text = text.or_else(|| branch.as_object_mut()?.remove("description"));
+        }
+        if let Some(text) = text {
+            schema["description"] = text;
+        }
+    }
+    schema
+}
+
+/// Whether `null` is valid.
+fn is_nullable(schema: &Value) -> bool {
+    let names_null =
+        |kind: &Value| kind == "null" || kind.as_array().is_some_and(|kinds| kinds.contains(&json!("null")));
+    let branches = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    schema.get("type").is_some_and(names_null) || branches.into_iter().any(is_nullable)
 }
 
 /// A reference to a named schema.
@@ -30,8 +92,14 @@ pub fn reference(name: &str) -> Value {
 
 /// The same, or `null`.
 pub fn nullable(mut schema: Value) -> Value {
-    if schema.get("$ref").is_some() || schema.get("type").is_none() {
-        return json!({"oneOf": [schema, {"type": "null"}]});
+    // A word `null` among the words of an enum is more than most generators of clients can write down.
+    if schema.get("$ref").is_some() || schema.get("type").is_none() || schema.get("enum").is_some() {
+        let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        let mut either = json!({"oneOf": [schema, {"type": "null"}]});
+        if let Some(text) = text {
+            either["description"] = text;
+        }
+        return either;
     }
     let kind = schema["type"].take();
     schema["type"] = match kind {
@@ -41,9 +109,6 @@ pub fn nullable(mut schema: Value) -> Value {
         }
         one => json!([one, "null"]),
     };
-    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        words.push(Value::Null);
-    }
     schema
 }
 
@@ -80,8 +145,25 @@ mod tests {
     #[test]
     fn what_may_be_null_says_so_in_every_form() {
         assert_eq!(nullable(json!({"type": "string"})), json!({"type": ["string", "null"]}));
-        assert_eq!(nullable(json!({"type": "string", "enum": ["a"]}))["enum"], json!(["a", null]));
+        assert_eq!(nullable(json!({"type": "string", "enum": ["a"]}))["oneOf"][1], json!({"type": "null"}));
         assert_eq!(nullable(reference("Tag"))["oneOf"][1], json!({"type": "null"}));
         assert_eq!(nullable(json!({}))["oneOf"][0], json!({}));
+    }
+
+    #[test]
+    fn what_is_always_sent_is_required_and_what_may_be_left_out_is_not() {
+        let schema = answered(json!({
+            "type": "object",
+            "required": ["id"],
+            "properties": {
+                "id": {"type": "integer"},
+                "note": {"type": ["string", "null"]},
+                "queue": {"oneOf": [{"$ref": "#/components/schemas/Named_QueueId", "description": "Where"}, {"type": "null"}]},
+                "token": {"type": "string"},
+            },
+        }));
+        assert_eq!(schema["required"], json!(["id", "note", "queue"]));
+        let queue = json!({"description": "Where", "oneOf": [reference("QueueRef"), {"type": "null"}]});
+        assert_eq!(schema["properties"]["queue"], queue);
     }
 }

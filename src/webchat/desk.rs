@@ -22,6 +22,7 @@ pub struct AgentTyping {
 }
 
 impl Input for AgentTyping {
+    const NAME: &'static str = "AgentTyping";
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -48,6 +48,7 @@ struct Caption {
 }
 
 impl Input for Caption {
+    const NAME: &'static str = "VisitorFileCaption";
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -24,6 +24,7 @@ pub struct SessionView {
     pub ended_at: Option<Timestamp>,
     /// Once, in the answer to the opening.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub token: Option<String>,
 }
 

@@ -160,3 +160,79 @@ fn every_schema_says_what_it_is() {
         assert!(!text.is_empty() && !text.contains("as shown"), "{name}: {text:?} tells a reader nothing");
     }
 }
+
+/// Words that are the name of something else in most languages a client is made in.
+const RESERVED: [&str; 5] = ["Error", "File", "Event", "ValidationError", "Response"];
+
+#[test]
+fn generators_of_clients_find_what_they_can_write_down() {
+    let document = document();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas");
+    for name in schemas.keys() {
+        assert!(!RESERVED.contains(&name.as_str()), "{name} is the name of something else");
+        assert!(name.chars().all(|character| character.is_ascii_alphanumeric()), "{name} is no name of a type");
+    }
+    for (name, operation) in operations(&document) {
+        let id = operation["operationId"].as_str().unwrap_or_default();
+        let is_name = id.starts_with(|first: char| first.is_ascii_lowercase())
+            && id.chars().all(|character| character.is_ascii_alphanumeric());
+        assert!(is_name, "{name}: {id:?} is no name of a function");
+        for content in operation["requestBody"]["content"].as_object().into_iter().flat_map(Map::values) {
+            assert!(content["schema"].get("$ref").is_some(), "{name}: its body has no name");
+        }
+    }
+    walk(&document, "#", &mut |at, object| {
+        let words = object.get("enum").and_then(Value::as_array);
+        assert!(words.is_none_or(|words| !words.contains(&Value::Null)), "{at}: null is a word of an enum");
+        assert!(!object.contains_key("allOf"), "{at}: is put together of several schemas");
+    });
+}
+
+#[test]
+fn every_code_that_is_answered_is_in_the_enum() {
+    fn sources(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).expect("text");
+                let codes = text.split("ERR_API_").skip(1).map(|rest| {
+                    let end = rest.find(|character: char| character != '_' && !character.is_ascii_uppercase());
+                    format!("ERR_API_{}", &rest[..end.unwrap_or(rest.len())])
+                });
+                found.extend(codes.filter(|code| code != "ERR_API_"));
+            }
+        }
+    }
+    let mut used = BTreeSet::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut used);
+    let document = document();
+    let listed = &document["components"]["schemas"]["ApiError"]["properties"]["error"]["properties"]["code"]["enum"];
+    let listed: BTreeSet<String> =
+        listed.as_array().expect("words").iter().filter_map(|code| code.as_str().map(str::to_owned)).collect();
+    assert_eq!(listed, used);
+}
+
+#[test]
+fn what_is_always_sent_is_required() {
+    let document = document();
+    let mut optional = BTreeSet::new();
+    let bodies: BTreeSet<&str> = operations(&document)
+        .flat_map(|(_, operation)| operation["requestBody"]["content"].as_object().into_iter().flat_map(Map::values))
+        .filter_map(|content| content["schema"]["$ref"].as_str()?.rsplit('/').next())
+        .collect();
+    for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        if bodies.contains(name.as_str()) {
+            continue;
+        }
+        let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for field in schema["properties"].as_object().into_iter().flat_map(Map::keys) {
+            if !required.iter().any(|name| name == field) {
+                optional.insert(format!("{name}.{field}"));
+            }
+        }
+    }
+    // Sent once, in the answer to the opening.
+    assert_eq!(optional, BTreeSet::from(["Session.token".to_owned()]));
+}

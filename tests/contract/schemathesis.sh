@@ -61,11 +61,11 @@ for ((tenths = 0; ; tenths++)); do
 done
 base="$(sed -n 's/^hotline is ready on //p' "$folder/demo")"
 
-export HOTLINE_API="$base/api/v1" HOTLINE_TOKEN="$token"
+export HOTLINE_ORIGIN="$base" HOTLINE_TOKEN="$token"
 export SCHEMATHESIS_HOOKS="$hooks" PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0
 # It leaves files where it runs.
 cd "$tools"
-timeout --kill-after=10 "$seconds_max" "$tools/$version/bin/st" run "$HOTLINE_API/openapi.json" \
+timeout --kill-after=10 "$seconds_max" "$tools/$version/bin/st" run "$base/api/v1/openapi.json" \
     --header "Authorization: Bearer $token" --checks "$checks" --phases examples,coverage,fuzzing,stateful \
     --max-examples "$examples_max" --seed "$seed" --generation-database none \
     --continue-on-failure --request-timeout 10 --no-color "$@"

@@ -13,7 +13,9 @@ import zlib
 
 import schemathesis
 
-API = os.environ["HOTLINE_API"]
+ORIGIN = os.environ["HOTLINE_ORIGIN"]
+# What stands before the path of every endpoint.
+API = "/api/v1"
 TOKEN = os.environ["HOTLINE_TOKEN"]
 
 # Values kept of each kind; the latest stay.
@@ -70,7 +72,7 @@ def learn(path: str, ids: dict, answer) -> None:
 def ask(method: str, path: str, body=None):
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(API + path, data, headers, method=method)
+    request = urllib.request.Request(ORIGIN + path, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=10) as response:
         return json.load(response)
 
@@ -84,15 +86,15 @@ def after_load_schema(context, schema) -> None:
     for path, methods in paths.items():
         if "get" in methods and "{" not in path:
             learn(path, {}, ask("GET", path))
-    if "/webchat/sessions" in paths:
-        webchat = ask("GET", "/channels?type=webchat")["data"][0]["id"]
-        session = ask("POST", "/webchat/sessions", {"channelId": webchat, "visitor": {"name": "Visitor"}})
-        learn("/webchat/sessions", {}, session)
-        keep(records, "/webchat/sessions/{sessionId}", {"sessionId": session["data"]["id"]})
+    if f"{API}/webchat/sessions" in paths:
+        webchat = ask("GET", f"{API}/channels?type=webchat")["data"][0]["id"]
+        session = ask("POST", f"{API}/webchat/sessions", {"channelId": webchat, "visitor": {"name": "Visitor"}})
+        learn(f"{API}/webchat/sessions", {}, session)
+        keep(records, API + "/webchat/sessions/{sessionId}", {"sessionId": session["data"]["id"]})
         for text in ("Hello?", "Is anybody there?"):
-            ask("POST", f"/webchat/sessions/{session['data']['id']}/messages", {"body": text})
+            ask("POST", f"{API}/webchat/sessions/{session['data']['id']}/messages", {"body": text})
     for job in named.get("jobId", []):
-        keep(records, "/messages/jobs/{jobId}", {"jobId": job})
+        keep(records, API + "/messages/jobs/{jobId}", {"jobId": job})
 
 
 def chosen(pool: list, value):
@@ -148,4 +150,4 @@ def after_call(context, case, response) -> None:
     if 200 <= response.status_code < 300 and response.content:
         learn(path, ids, json.loads(response.content))
         for job in named.get("jobId", []):
-            keep(records, "/messages/jobs/{jobId}", {"jobId": job})
+            keep(records, API + "/messages/jobs/{jobId}", {"jobId": job})

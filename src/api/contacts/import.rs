@@ -65,6 +65,7 @@ pub struct Import {
 }
 
 impl Input for Import {
+    const NAME: &'static str = "ContactImport";
     const BYTES_MAX: usize = BYTES_MAX;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -95,6 +95,8 @@ impl WrittenContact {
 pub struct NewContact(WrittenContact);
 
 impl Input for NewContact {
+    const NAME: &'static str = "ContactCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut written = WrittenContact::read_row(fields);
         // A name or number that is not accepted has been refused already.
@@ -121,6 +123,8 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewContact>, once
 pub struct ChangedContact(WrittenContact);
 
 impl Input for ChangedContact {
+    const NAME: &'static str = "ContactUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.changed("name");
         let is_group = fields.changed("isGroup");

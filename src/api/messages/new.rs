@@ -93,6 +93,9 @@ impl Accepted for Interactive {
 }
 
 impl Input for NewMessage {
+    const NAME: &'static str = "MessageSend";
+    const MAY_BE_REFUSED: bool = true;
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let kind = fields.required::<Kind>("type");
         let channel_id = fields.optional("channelId");

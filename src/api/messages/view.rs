@@ -41,8 +41,8 @@ pub struct Message {
     /// The message this one answers.
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
-    /// Why it failed: `{code, message}`.
-    #[schema(value_type = Option<Object>)]
+    /// Why it failed.
+    #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
     pub user: Option<MessageUser>,
     /// Who caused it.
@@ -51,6 +51,18 @@ pub struct Message {
     pub sent_at: Option<Timestamp>,
     pub delivered_at: Option<Timestamp>,
     pub read_at: Option<Timestamp>,
+}
+
+/// Why a message failed. Its row keeps it as it is shown.
+#[derive(ToSchema)]
+#[allow(dead_code, missing_docs)]
+struct MessageFailure {
+    /// The provider's own code, or one of Hotline's.
+    #[schema(example = "131026")]
+    code: String,
+    /// For people.
+    #[schema(example = "Message undeliverable")]
+    message: String,
 }
 
 /// Who wrote a message, with the name they had then.
@@ -65,6 +77,7 @@ pub struct MessageUser {
 /// A file that was sent or received.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = MediaFile)]
 #[allow(missing_docs)]
 pub struct File {
     /// Where it can be read without a token, for about a day from now.
@@ -129,8 +142,8 @@ pub struct Job {
     pub status: MessageStatus,
     pub message_id: MessageId,
     pub ticket_id: TicketId,
-    /// Why it failed: `{code, message}`.
-    #[schema(value_type = Option<Object>)]
+    /// Why it failed.
+    #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
 }
 

@@ -118,6 +118,8 @@ pub struct NewQueue {
 }
 
 impl Input for NewQueue {
+    const NAME: &'static str = "QueueCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name");
         let written = Written {
@@ -147,6 +149,8 @@ pub struct ChangedQueue {
 }
 
 impl Input for ChangedQueue {
+    const NAME: &'static str = "QueueUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.changed("name");
         let written = Written {

@@ -364,6 +364,8 @@ mod tests {
     struct Sent(Asked);
 
     impl crate::web::Input for Sent {
+        const NAME: &'static str = "Sent";
+
         fn read(fields: &mut Fields<'_>) -> Option<Self> {
             fields.object("template", Asked::read).map(Self)
         }

@@ -29,15 +29,15 @@ pub struct Template {
     pub language: String,
     /// What it may be used for.
     #[serde(default)]
-    #[schema(example = "UTILITY")]
+    #[schema(required = true, example = "UTILITY")]
     pub category: String,
     /// What the provider thinks of it.
     #[serde(default)]
-    #[schema(example = "APPROVED")]
+    #[schema(required = true, example = "APPROVED")]
     pub status: String,
     /// Its parts, as the provider describes them.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(required = true, value_type = Vec<Object>)]
     pub components: Vec<Value>,
 }
 

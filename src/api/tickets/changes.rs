@@ -29,6 +29,8 @@ pub struct TransferBody {
 }
 
 impl Input for TransferBody {
+    const NAME: &'static str = "TicketTransfer";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let queue = fields.optional("queueId");
         let user = fields.patch("userId");
@@ -58,6 +60,7 @@ pub struct CloseBody {
 }
 
 impl Input for CloseBody {
+    const NAME: &'static str = "TicketClose";
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -95,6 +98,8 @@ pub struct WrapupBody {
 }
 
 impl Input for WrapupBody {
+    const NAME: &'static str = "TicketWrapup";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let wrapup_type = fields.required("wrapupTypeId");
         let wrapup_note = fields.patch("wrapupNote");
@@ -121,6 +126,8 @@ pub struct NoteBody {
 }
 
 impl Input for NoteBody {
+    const NAME: &'static str = "NoteCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self { body: fields.required("body")? })
     }

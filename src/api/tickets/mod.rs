@@ -27,6 +27,8 @@ pub struct NewTicket {
 }
 
 impl Input for NewTicket {
+    const NAME: &'static str = "TicketOpen";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let channel_id = fields.required("channelId");
         let contact_id = fields.required("contactId");

@@ -141,6 +141,7 @@ impl<'a> View<'a> {
 /// A change of a ticket: what it was, what it became, and who did it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TicketEvent)]
 #[allow(missing_docs)]
 pub struct Event {
     pub id: EventId,

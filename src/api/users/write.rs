@@ -41,6 +41,8 @@ pub struct NewUser {
 }
 
 impl Input for NewUser {
+    const NAME: &'static str = "UserCreate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required("name");
         let email = fields.required("email");
@@ -78,6 +80,8 @@ pub struct ChangedUser {
 }
 
 impl Input for ChangedUser {
+    const NAME: &'static str = "UserUpdate";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self {
             name: fields.changed("name"),

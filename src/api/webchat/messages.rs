@@ -27,6 +27,8 @@ enum Said {
 }
 
 impl Input for VisitorMessage {
+    const NAME: &'static str = "SessionMessageSend";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let client_id = fields.optional("clientId");
         let reply = fields.object("reply", |fields| {

@@ -31,6 +31,8 @@ pub struct OpenSession {
 }
 
 impl Input for OpenSession {
+    const NAME: &'static str = "SessionOpen";
+
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let channel_id = fields.required("channelId");
         let contact_id = fields.optional("contactId");
@@ -47,6 +49,7 @@ pub struct Arrival {
 }
 
 impl Input for Arrival {
+    const NAME: &'static str = "VisitorSessionOpen";
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

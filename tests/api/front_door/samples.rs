@@ -62,7 +62,7 @@ pub fn references(operation: &Operation) -> Vec<Reference> {
         }
     }
     let mut found = Vec::new();
-    walk(operation.body.as_ref().unwrap_or(&Value::Null), &[], &operation.path, &mut found);
+    walk(operation.body.as_ref().map_or(&Value::Null, |(_, schema)| schema), &[], &operation.path, &mut found);
     found
 }
 
@@ -77,7 +77,7 @@ pub struct Samples<'a> {
 impl Samples<'_> {
     /// A body with everything the operation requires, what it changes, and the field.
     pub fn body(&self, operation: &Operation, field: Option<&Reference>) -> Value {
-        let Some(schema) = &operation.body else { return Value::Null };
+        let Some((_, schema)) = &operation.body else { return Value::Null };
         let mut body = self.object(schema, &operation.path, field.map_or(&[], |field| &field.path));
         if operation.method == "PUT" {
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {

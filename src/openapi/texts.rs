@@ -1,0 +1,149 @@
+//! The sentences of the document: what `texts.toml` says of operations, tags and fields.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The sentences, in a file of their own: they are prose.
+const TEXTS: &str = include_str!("texts.toml");
+
+/// Endings of a body's schema: without them it is the noun whose fields it writes.
+const BODIES: [&str; 4] = ["Create", "Update", "Form", "Ref"];
+
+/// What is said of operations, tags and fields.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Texts {
+    operations: BTreeMap<String, String>,
+    tags: BTreeMap<String, String>,
+    /// Of bodies: what is answered says itself what it is.
+    schemas: BTreeMap<String, String>,
+    /// By `Schema.field`, by `Noun.field` for all bodies of a noun, or by the field's name alone.
+    fields: BTreeMap<String, FieldText>,
+}
+
+/// What is said of a field.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum FieldText {
+    Text(String),
+    WithExample { text: String, example: toml::Value },
+}
+
+impl Texts {
+    /// Reads them.
+    pub fn read() -> Self {
+        // A test reads them too; a document without sentences is better than a service that does not start.
+        toml::from_str(TEXTS).unwrap_or_default()
+    }
+
+    /// What an operation does.
+    pub fn operation(&self, id: &str) -> &str {
+        self.operations.get(id).map(String::as_str).unwrap_or_default()
+    }
+
+    /// What the operations of a tag have in common.
+    pub fn tag(&self, tag: &str) -> &str {
+        self.tags.get(tag).map(String::as_str).unwrap_or_default()
+    }
+
+    /// Adds what is said of a schema and of each of its fields, and what a field may look like.
+    pub fn describe(&self, schema_name: &str, schema: &mut Value) {
+        if let Some(text) = self.schemas.get(schema_name) {
+            schema["description"] = json!(text);
+        }
+        if let Some(items) = schema.get_mut("items") {
+            self.describe(schema_name, items);
+        }
+        let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+        for (name, property) in properties {
+            self.describe(&format!("{schema_name}.{name}"), property);
+            let is_described = property.get("description").is_some();
+            let Some(text) = self.field(schema_name, name, is_described) else { continue };
+            let (words, example) = match text {
+                FieldText::Text(text) => (text, None),
+                FieldText::WithExample { text, example } => (text, Some(example)),
+            };
+            property["description"] = json!(words);
+            if let Some(example) = example {
+                property["example"] = json!(example);
+            }
+        }
+    }
+
+    /// What fits best: of the schema's own field, of its noun's, or, where nothing is said yet, of all of this name.
+    fn field(&self, schema: &str, name: &str, is_described: bool) -> Option<&FieldText> {
+        let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
+        let noun = BODIES.iter().find_map(|ending| noun.strip_suffix(ending)).unwrap_or(noun);
+        let path = if rest.is_empty() { noun.to_owned() } else { format!("{noun}.{rest}") };
+        let own = [format!("{schema}.{name}"), format!("{path}.{name}")];
+        let own = own.iter().find_map(|key| self.fields.get(key));
+        own.or_else(|| self.fields.get(name).filter(|_| !is_described))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::openapi::document;
+
+    fn texts() -> Texts {
+        toml::from_str(TEXTS).expect("texts.toml can be read")
+    }
+
+    #[test]
+    fn what_is_said_is_said_of_something_that_is_there() {
+        let (texts, document) = (texts(), document());
+        let operations: BTreeSet<String> = document["paths"]
+            .as_object()
+            .expect("paths")
+            .values()
+            .flat_map(|path| path.as_object().expect("methods").values())
+            .filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
+            .collect();
+        let said: BTreeSet<String> = texts.operations.keys().cloned().collect();
+        assert_eq!(said, operations);
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        let stale: Vec<&String> = texts.schemas.keys().filter(|name| !schemas.contains_key(*name)).collect();
+        assert!(stale.is_empty(), "there are no such schemas: {stale:?}");
+        let mut fields = BTreeSet::new();
+        let mut visit = |schema: &str, name: &str, _: &Value| {
+            let (noun, rest) = schema.split_once('.').unwrap_or((schema, ""));
+            let stem = BODIES.iter().find_map(|ending| noun.strip_suffix(ending)).unwrap_or(noun);
+            let rest = if rest.is_empty() { String::new() } else { format!(".{rest}") };
+            fields.extend([name.to_owned(), format!("{noun}{rest}.{name}"), format!("{stem}{rest}.{name}")]);
+        };
+        for (name, schema) in schemas {
+            walk(name, schema, &mut visit);
+        }
+        let stale: Vec<&String> = texts.fields.keys().filter(|key| !fields.contains(*key)).collect();
+        assert!(stale.is_empty(), "nothing has these fields: {stale:?}");
+    }
+
+    #[test]
+    fn every_field_has_a_sentence() {
+        let document = document();
+        let mut silent = BTreeSet::new();
+        for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+            walk(name, schema, &mut |schema, name, property| {
+                if property.get("description").is_none() {
+                    silent.insert(format!("{schema}.{name}"));
+                }
+            });
+        }
+        assert!(silent.is_empty(), "nothing is said of these:\n{}", silent.into_iter().collect::<Vec<_>>().join("\n"));
+    }
+
+    fn walk(name: &str, schema: &Value, visit: &mut impl FnMut(&str, &str, &Value)) {
+        if let Some(items) = schema.get("items") {
+            walk(name, items, visit);
+        }
+        for (field, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            visit(name, field, property);
+            walk(&format!("{name}.{field}"), property, visit);
+        }
+    }
+}
