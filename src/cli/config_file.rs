@@ -156,6 +156,12 @@ mod tests {
             visitor_messages_per_minute = 8
             visitor_requests_per_minute = 9
             visitor_sockets_per_address = 10
+            visitor_session_mib_per_hour = 11
+            visitor_address_mib_per_hour = 12
+            visitor_company_mib_per_hour = 13
+            wrong_tokens_per_minute = 14
+            free_mib_min = 15
+            fetch_allow_network = ["10.1.0.0/16", "10.2.0.1"]
             metrics_listen = "127.0.0.1:2"
             media_bytes_max = 7
             media_store = "s3://files/hotline"
@@ -180,6 +186,11 @@ mod tests {
         let visitors = settings.visitors;
         assert_eq!((visitors.sessions_per_minute, visitors.messages_per_minute), (7, 8));
         assert_eq!((visitors.requests_per_minute, visitors.sockets_per_address), (9, 10));
+        let uploads = visitors.uploads;
+        let per_hour = [uploads.session_mib_per_hour, uploads.address_mib_per_hour, uploads.company_mib_per_hour];
+        assert_eq!((per_hour, settings.wrong_tokens_per_minute), ([11, 12, 13], 14));
+        assert_eq!((settings.media.free_bytes_min, &settings.media.watched[0]), (15 << 20, &settings.data_dir));
+        assert_eq!(settings.outbound.allowed_networks.len(), 2);
         assert_eq!(settings.trusted_proxies.len(), 2);
         assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());

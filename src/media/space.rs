@@ -20,10 +20,13 @@ const TRUE_FOR: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Space(Arc<Inner>);
 
+/// Asks the disks of folders how many bytes are free.
+type Ask = dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync;
+
 struct Inner {
     folders: Vec<PathBuf>,
     free_bytes_min: u64,
-    free: Box<dyn Fn(&[PathBuf]) -> io::Result<u64> + Send + Sync>,
+    free: Box<Ask>,
     seen: Mutex<Seen>,
 }
 

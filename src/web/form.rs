@@ -37,7 +37,9 @@ const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// Counts the bytes of a body as they come, and may refuse more of them: what the one who sends them has left.
 #[derive(Clone)]
-pub struct Meter(Rc<RefCell<dyn FnMut(usize) -> Result<(), ApiError>>>);
+pub struct Meter(Rc<RefCell<Take>>);
+
+type Take = dyn FnMut(usize) -> Result<(), ApiError>;
 
 impl Meter {
     /// Asked for every chunk.
