@@ -33,7 +33,8 @@ const WRITTEN_AT_ONCE: usize = 100;
 pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     // What an import changes it finds by key. A join of another kind reads all the company has first, and whether that
     // is little only the statistics say.
-    let by_key = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)";
+    let by_key = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+        set_config('enable_seqscan', 'off', true)";
     within(sqlx::query(by_key).execute(&mut *db)).await?;
     within(
         sqlx::query("select pg_advisory_xact_lock(hashtextextended('contacts_import:' || $1, 0))")
@@ -128,7 +129,7 @@ pub async fn insert_all(
     write(db, company, sql, contacts).await
 }
 
-/// Takes their numbers from contacts.
+/// Takes their numbers from contacts, which [`candidates`] has locked: they are where they are found.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -138,13 +139,15 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     }
     let cleared = sqlx::query(
         "update contacts c set number = null from unnest($2) as x (cleared_id)
-         where c.company_id = $1 and c.id = x.cleared_id",
+         cross join lateral (
+             select ctid as place from contacts where company_id = $1 and id = x.cleared_id offset 0) held
+         where c.ctid = held.place",
     );
     within(cleared.bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
-/// Changes contacts, each as far as is given.
+/// Changes contacts, each as far as is given; they are locked, as with [`clear_numbers`].
 ///
 /// # Errors
 /// [`crate::Error::Taken`] when a number is.
@@ -157,7 +160,9 @@ pub async fn update_all(
         "update contacts c set updated_at = now(),
              ({COLUMNS}) = (select {COLUMNS} from jsonb_populate_record(c, x.columns))
          from unnest($2::bigint[], $3::jsonb[]) as x (changed_id, columns)
-         where c.company_id = $1 and c.id = x.changed_id"
+         cross join lateral (
+             select ctid as place from contacts where company_id = $1 and id = x.changed_id offset 0) held
+         where c.ctid = held.place"
     );
     write(db, company, sql, contacts).await
 }

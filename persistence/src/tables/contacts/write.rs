@@ -99,9 +99,14 @@ pub async fn set_tags(
     let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
     within(async {
         sqlx::query(
-            "delete from contact_tags x using unnest($2::bigint[]) as held (contact)
-             where x.company_id = $1 and x.contact_id = held.contact and (x.contact_id, x.tag_id) not in (
-                 select contact, tag from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag))",
+            // Found by key and deleted by place, whatever the statistics say: a link is never changed, only made and
+            // deleted.
+            "delete from contact_tags where ctid = any (array(
+                 select x.place from unnest($2::bigint[]) as held (contact) cross join lateral (
+                     select ctid as place, contact_id, tag_id from contact_tags
+                     where company_id = $1 and contact_id = held.contact offset 0) x
+                 where (x.contact_id, x.tag_id) not in (
+                     select contact, tag from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag))))",
         )
         .bind(company)
         .bind(contacts)
@@ -141,8 +146,10 @@ pub async fn set_custom_values(
     let (written, cleared): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
     within(async {
         sqlx::query(
-            "delete from contact_custom_field_values v using unnest($2::bigint[], $3::bigint[]) as x (contact, field)
-             where v.company_id = $1 and v.contact_id = x.contact and v.custom_field_id = x.field",
+            "delete from contact_custom_field_values where ctid = any (array(
+                 select v.place from unnest($2::bigint[], $3::bigint[]) as x (contact, field) cross join lateral (
+                     select ctid as place from contact_custom_field_values
+                     where company_id = $1 and contact_id = x.contact and custom_field_id = x.field offset 0) v))",
         )
         .bind(company)
         .bind(cleared.iter().map(|(contact, ..)| *contact).collect::<Vec<_>>())

@@ -1,0 +1,475 @@
+//! No statement depends on how the statistics happen to be: what a call reads grows with what its own company has, and
+//! never with what others have.
+//!
+//! The companies here are as unlike as they get: one with nearly everything, many with next to nothing, and one that
+//! came after the statistics were taken. Every statement of the service tells what it did (`auto_explain`), so a
+//! call is judged by the rows it looked at, which are the same on every machine, and not by its time. The lists come
+//! from the API document: a new list, or a new filter, is judged without being named here.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hotline::app::Service;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, PgPool};
+use tempfile::TempDir;
+use tracing::field::{Field, Visit};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually};
+
+/// Contacts, tickets and half the messages of the company that has nearly everything.
+const HUGE: i64 = 12_000;
+
+/// The same of the company that came after the statistics.
+const GROWN: i64 = 600;
+
+/// The same of each of the others.
+const TINY: i64 = 4;
+
+/// Rows a call of a tiny company may look at: a few times what it has, with what every request reads beside.
+const TINY_READS_MAX: u64 = 250;
+
+/// Rows a call of the grown company may look at: its contacts, tickets and messages a few times over, and a fraction
+/// of what the huge one has.
+const GROWN_READS_MAX: u64 = 6_000;
+
+/// What the statements told, one plan each.
+#[derive(Clone, Default)]
+struct Plans(Arc<Mutex<Vec<Value>>>);
+
+impl Plans {
+    fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Plans {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        struct Message(String);
+        impl Visit for Message {
+            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                if field.name() == "message" {
+                    self.0 = format!("{value:?}");
+                }
+            }
+        }
+        if event.metadata().target() != "sqlx::postgres::notice" {
+            return;
+        }
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        if let Some(at) = message.0.find('{').filter(|_| message.0.starts_with("duration:")) {
+            let plan = serde_json::from_str(&message.0[at..]).expect("a plan is JSON");
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(plan);
+        }
+    }
+}
+
+/// Rows that a plan's scans looked at, kept or not.
+fn rows_read(plan: &Value) -> u64 {
+    let figure = |name: &str| plan[name].as_u64().unwrap_or_default();
+    let is_scan = plan["Relation Name"].is_string() || plan["Node Type"] == "Bitmap Index Scan";
+    let read = figure("Actual Rows") + figure("Rows Removed by Filter") + figure("Rows Removed by Index Recheck");
+    let own = if is_scan { read * figure("Actual Loops") } else { 0 };
+    own + plan["Plans"].as_array().into_iter().flatten().map(rows_read).sum::<u64>()
+}
+
+struct World {
+    app: TestApp,
+    plans: Plans,
+    /// What calls of which company read, where that was too much.
+    too_much: Vec<String>,
+}
+
+/// A company, a client for it, and ids of what it has.
+struct Asker {
+    api: Api,
+    company: Company,
+    contact: i64,
+    ticket: i64,
+    tag: i64,
+    rows: i64,
+    reads_max: u64,
+}
+
+impl World {
+    async fn make() -> (Self, Vec<Asker>) {
+        let plans = Plans::default();
+        let subscriber = tracing_subscriber::registry().with(plans.clone());
+        tracing::subscriber::set_global_default(subscriber).expect("each test has a process of its own");
+        let database = TestDatabase::create().await;
+        let db = &database.db;
+        hotline_persistence::pool::migrate(db).await.expect("migrate");
+        // The statistics stay as they are taken below.
+        let tables: Vec<String> = sqlx::query_scalar("select tablename from pg_tables where schemaname = 'public'")
+            .fetch_all(db)
+            .await
+            .expect("tables");
+        for table in tables {
+            run(db, &format!("alter table {table} set (autovacuum_enabled = false)")).await;
+        }
+        let huge = Company::create(db, "Huge").await;
+        seed(db, &huge, HUGE).await;
+        let mut tiny = Vec::new();
+        for number in 1..=12 {
+            let company = Company::create(db, &format!("Tiny {number}")).await;
+            seed(db, &company, TINY).await;
+            tiny.push(company);
+        }
+        run(db, "analyze").await;
+        let grown = Company::create(db, "Grown").await;
+        seed(db, &grown, GROWN).await;
+
+        let folder = TempDir::new().expect("folder");
+        let options = database.options.clone().options([
+            ("session_preload_libraries", "auto_explain"),
+            ("auto_explain.log_min_duration", "0"),
+            ("auto_explain.log_analyze", "on"),
+            ("auto_explain.log_timing", "off"),
+            ("auto_explain.log_nested_statements", "on"),
+            ("auto_explain.log_format", "json"),
+            ("auto_explain.log_level", "notice"),
+        ]);
+        let service =
+            Service::start(TestOptions::default().settings(&folder, options)).await.expect("the service starts");
+        let first = Api::new(service.address, &grown.key);
+        let company = tiny.pop().expect("a tiny one");
+        let mut askers = Vec::new();
+        for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (company, TINY, TINY_READS_MAX)] {
+            let api = first.with_key(&company.key);
+            eventually("the directory is loaded", || async { api.get("/channels").await.status == 200 }).await;
+            let one = async |table: &str| {
+                let statement = format!("select max(id) from {table} where company_id = $1");
+                sqlx::query_scalar(AssertSqlSafe(statement)).bind(company.id).fetch_one(db).await.expect("an id")
+            };
+            let (contact, ticket, tag) = (one("contacts").await, one("tickets").await, one("tags").await);
+            askers.push(Asker { api, company, contact, ticket, tag, rows, reads_max });
+        }
+        let company = askers[0].company.clone();
+        let app = TestApp { service, database, folder, company, api: first };
+        (Self { app, plans, too_much: Vec::new() }, askers)
+    }
+
+    /// Makes a call, and holds what its statements read against what they may.
+    async fn judge(
+        &mut self,
+        asker: &Asker,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        reads_max: u64,
+    ) -> Reply {
+        self.plans.take();
+        let request = asker.api.request(method.clone(), path);
+        let reply = Reply::of(match body {
+            Some(body) => request.json(body),
+            None => request,
+        })
+        .await;
+        assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
+        let plans = self.plans.take();
+        let read: u64 = plans.iter().map(|plan| rows_read(&plan["Plan"])).sum();
+        if read > reads_max {
+            let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
+            self.too_much.push(format!(
+                "{method} {path} of {} read {read} rows, of which {} in: {worst:#}",
+                asker.company.id,
+                rows_read(&worst["Plan"])
+            ));
+        }
+        reply
+    }
+
+    async fn end(self) {
+        assert!(self.too_much.is_empty(), "{}\n{} calls", self.too_much.join("\n"), self.too_much.len());
+        self.app.stop().await;
+    }
+}
+
+async fn run(db: &PgPool, statement: &str) {
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(db).await.expect(statement);
+}
+
+/// Gives a company so many of everything.
+async fn seed(db: &PgPool, company: &Company, rows: i64) {
+    let id = company.id;
+    let few = rows.min(500);
+    let (phone, queue, user, wrapup) = (company.phone, company.support, company.ana, company.solved);
+    // Live ids do not come from the database; each company has a range of its own here.
+    let base = id.0 * 10_000_000;
+    for statement in [
+        format!("insert into tags (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!("insert into queues (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!(
+            "insert into users (company_id, name, email) select {id}, 'Some ' || k, 'u' || k || '@x.example'
+             from generate_series(1, {few}) k"
+        ),
+        format!("insert into profiles (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!("insert into wrapup_categories (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!(
+            "insert into wrapup_types (company_id, name, category_id)
+             select {id}, 'Some ' || k, (select min(id) from wrapup_categories where company_id = {id})
+             from generate_series(1, {few}) k"
+        ),
+        format!(
+            "insert into quick_messages (company_id, shortcut, message)
+             select {id}, 'some' || k, 'Some text' from generate_series(1, {few}) k"
+        ),
+        format!(
+            "insert into custom_fields (company_id, key, name, application, type, position)
+             select {id}, 'some' || k, 'Some ' || k, 'contact', 'text', k from generate_series(1, {few}) k"
+        ),
+        format!(
+            "insert into global_variables (company_id, key, value)
+             select {id}, 'some' || k, 'Some' from generate_series(1, {few}) k"
+        ),
+        format!(
+            "insert into contacts (company_id, name, number, email, code, origin, last_channel_id)
+             select {id}, 'Some ' || k, ({base} + k)::text, 'c' || k || '@x.example', 'code ' || k, 'api', {phone}
+             from generate_series(1, {rows}) k"
+        ),
+        format!(
+            "insert into contact_tags (company_id, contact_id, tag_id)
+             select {id}, c.id, (select max(id) from tags where company_id = {id}) from contacts c where c.company_id = {id}"
+        ),
+        format!(
+            "insert into contact_custom_field_values (company_id, contact_id, custom_field_id, value)
+             select {id}, c.id, (select max(id) from custom_fields where company_id = {id}), 'Some'
+             from contacts c where c.company_id = {id}"
+        ),
+        format!(
+            "insert into tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source,
+                 unread_count, wrapup_type_id, reopen_count, opened_at, closed_at, created_at, updated_at)
+             select {id}, {base} + c.k, {phone}, c.id, {queue}, {user}, case when c.k % 10 = 1 then 'open' else 'closed' end,
+                 'api', 0, case when c.k % 10 = 1 then null else {wrapup} end, 0, now(), now(), now(), now()
+             from (select id, row_number() over (order by id) as k from contacts where company_id = {id}) c"
+        ),
+        format!(
+            "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status, source,
+                 created_at)
+             select {id}, t.id * 2 + k, t.id, t.contact_id, {phone}, case k when 0 then 'inbound' else 'outbound' end, 'text',
+                 'Some text', case k when 0 then 'received' else 'sent' end, 'api', now()
+             from tickets t, generate_series(0, 1) k where t.company_id = {id}"
+        ),
+        format!(
+            "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
+             select {id}, t.id, t.id, 'opened', 'api', now() from tickets t where t.company_id = {id}"
+        ),
+    ] {
+        run(db, &statement).await;
+    }
+}
+
+impl Asker {
+    /// An id by the name of its parameter, as far as it says what it is the id of.
+    fn id(&self, name: &str) -> Option<i64> {
+        Some(match name {
+            "contactId" => self.contact,
+            "ticketId" => self.ticket,
+            "tagId" => self.tag,
+            "queueId" => self.company.support.0,
+            "userId" => self.company.ana.0,
+            "channelId" => self.company.phone.0,
+            "wrapupTypeId" => self.company.solved.0,
+            _ => return None,
+        })
+    }
+
+    /// What a filter is asked with: what the company has, and what it has not.
+    fn values(&self, name: &str, schema: &Value) -> Vec<String> {
+        if let Some(words) = schema["enum"].as_array() {
+            return words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        }
+        let base = self.company.id.0 * 10_000_000;
+        match (name, schema["type"].as_str(), schema["format"].as_str()) {
+            (_, Some("boolean"), _) => vec!["true".to_owned(), "false".to_owned()],
+            (_, _, Some("date-time")) => vec!["2000-01-01T00:00:00Z".to_owned(), "2100-01-01T00:00:00Z".to_owned()],
+            ("search", ..) => ["some", "some 1", "nobody is called this"].map(str::to_owned).to_vec(),
+            ("number", ..) => vec![(base + 1).to_string(), "5511900000000".to_owned()],
+            ("email", ..) => vec!["c1@x.example".to_owned(), "nobody@x.example".to_owned()],
+            ("origin", ..) => vec!["api".to_owned(), "elsewhere".to_owned()],
+            ("after", ..) => vec!["0".to_owned(), "1".to_owned()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A list with each of its filters: its path, and every query to ask it with.
+fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)]) -> Vec<String> {
+    let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned()];
+    for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
+        let name = parameter["name"].as_str().expect("a name");
+        if ["page", "perPage", "order"].contains(&name) {
+            continue;
+        }
+        let own = ids.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
+        let values = match asker.id(name).or(own) {
+            Some(id) => vec![id.to_string()],
+            None => asker.values(name, &parameter["schema"]),
+        };
+        assert!(!values.is_empty(), "{path} has a filter {name} that this test has no value for");
+        queries.extend(values.into_iter().map(|value| {
+            let mut query = form_urlencoded::Serializer::new(String::from("&"));
+            query.append_pair(name, &value);
+            query.finish()
+        }));
+    }
+    queries
+}
+
+#[actix_web::test]
+async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
+    let (mut world, askers) = World::make().await;
+    let document = hotline::openapi::document();
+    let mut lists = 0;
+    for asker in &askers {
+        let db = &world.app.database.db;
+        let one = async |statement: &'static str| -> i64 {
+            sqlx::query_scalar(statement).bind(asker.company.id).fetch_one(db).await.expect("an id")
+        };
+        let ids = [
+            ("profileId", one("select max(id) from profiles where company_id = $1").await),
+            ("categoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
+        ];
+        let body = json!({"channelId": asker.company.webchat, "visitor": {"name": "Visitor"}});
+        let session = asker.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("id").to_owned();
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            let Some(parameters) = item["get"]["parameters"].as_array() else { continue };
+            if !parameters.iter().any(|parameter| parameter["name"] == "page") {
+                continue;
+            }
+            // What is asked of a provider.
+            if path.ends_with("/templates") {
+                continue;
+            }
+            let at = path.strip_prefix("/api/v1").unwrap_or(path);
+            let mut at = at.replace("{sessionId}", &session);
+            for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
+                let name = parameter["name"].as_str().expect("a name");
+                if let Some(id) = asker.id(name) {
+                    at = at.replace(&format!("{{{name}}}"), &id.to_string());
+                }
+            }
+            assert!(!at.contains('{'), "{at} has an id that this test does not know");
+            lists += 1;
+            for query in queries(asker, &at, parameters, &ids) {
+                let path = format!("{at}?perPage=5{query}");
+                world.judge(asker, Method::GET, &path, None, asker.reads_max).await;
+            }
+        }
+    }
+    assert!(lists >= 2 * 15, "the document has {lists} lists");
+    world.end().await;
+}
+
+#[actix_web::test]
+async fn a_write_reads_what_it_writes_and_nothing_of_others() {
+    let (mut world, askers) = World::make().await;
+    let mut removed = BTreeSet::new();
+    for asker in &askers {
+        let base = asker.company.id.0 * 10_000_000;
+        // An import finds each row by its key: new ones, known ones, and ones that give up a number.
+        const ROWS: i64 = 200;
+        let rows = |from: i64| -> Vec<Value> {
+            let row = |k: i64| {
+                json!({"name": "Imported", "number": format!("55{}", base + from + k), "email": format!("i{k}@x.example"),
+                    "code": format!("import {k}"), "tagIds": [asker.tag]})
+            };
+            (0..ROWS).map(row).collect()
+        };
+        // A dozen look-ups a row: what it is found by, its row, its tags and those of its references.
+        let import_max = 40 * ROWS as u64;
+        for from in [1_000_000, 1_000_000, 2_000_000] {
+            let body = json!({"contacts": rows(from)});
+            let reply = world.judge(asker, Method::POST, "/contacts/import", Some(&body), import_max).await;
+            assert_eq!(reply.data(200)["errors"], json!([]));
+        }
+        let plain = [
+            (
+                "/contacts",
+                "contactId",
+                json!({"name": "New", "number": format!("5599{base}"), "tagIds": [asker.tag]}),
+                json!({"name": "Changed"}),
+            ),
+            ("/tags", "tagId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/queues", "queueId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/wrapup-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/users", "userId", json!({"name": "New", "email": "new@x.example"}), json!({"name": "Changed"})),
+            (
+                "/quick-messages",
+                "quickMessageId",
+                json!({"shortcut": "new", "message": "New"}),
+                json!({"message": "Changed"}),
+            ),
+            (
+                "/custom-fields",
+                "customFieldId",
+                json!({"name": "New", "application": "contact", "type": "text"}),
+                json!({"name": "Changed"}),
+            ),
+            ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
+        ];
+        for (path, id_name, new, changed) in plain {
+            let made = world.judge(asker, Method::POST, path, Some(&new), asker.reads_max).await;
+            let one = format!("{path}/{}", made.data(201)["id"]);
+            world.judge(asker, Method::PUT, &one, Some(&changed), asker.reads_max).await;
+            world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+            removed.insert(format!("{path}/{{{id_name}}}"));
+        }
+        let category = asker.api.post("/wrapup-categories", json!({"name": "Another"})).await.data(201)["id"].clone();
+        let new = json!({"name": "New", "categoryId": category, "queueIds": [asker.company.sales]});
+        let made = world.judge(asker, Method::POST, "/wrapup-types", Some(&new), asker.reads_max).await;
+        let one = format!("/wrapup-types/{}", made.data(201)["id"]);
+        world.judge(asker, Method::PUT, &one, Some(&json!({"name": "Changed"})), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+        removed.insert("/wrapup-types/{wrapupTypeId}".to_owned());
+
+        let contact = asker.api.post("/contacts", json!({"name": "Linked"})).await.data(201)["id"].clone();
+        let link = format!("/contacts/{contact}/tags/{}", asker.tag);
+        let member = format!("/queues/{}/users/{}", asker.company.sales, asker.company.ana);
+        for (link, documented) in
+            [(link, "/contacts/{contactId}/tags/{tagId}"), (member, "/queues/{queueId}/users/{userId}")]
+        {
+            world.judge(asker, Method::PUT, &link, None, asker.reads_max).await;
+            world.judge(asker, Method::DELETE, &link, None, asker.reads_max).await;
+            removed.insert(documented.to_owned());
+        }
+        // What many rows refer to: they go with it, or lose it, and nobody else's are looked at.
+        let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
+        world.judge(asker, Method::DELETE, &format!("/tags/{}", asker.tag), None, most).await;
+        let send =
+            json!({"channelId": asker.company.phone, "number": "5511988887777", "type": "text", "body": "Hello"});
+        world.judge(asker, Method::POST, "/messages", Some(&send), asker.reads_max).await;
+    }
+    let document = hotline::openapi::document();
+    let removable: BTreeSet<String> = document["paths"]
+        .as_object()
+        .expect("paths")
+        .iter()
+        .filter(|(_, item)| item["delete"].is_object())
+        .map(|(path, _)| path.strip_prefix("/api/v1").unwrap_or(path).to_owned())
+        .collect();
+    assert_eq!(removed, removable, "every DELETE of the document is judged");
+    world.end().await;
+}
+
+#[actix_web::test]
+async fn every_table_of_companies_is_planned_alike() {
+    let app = TestApp::start().await;
+    let known = "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'company_id'
+            and a.attstattarget <> 0 order by 1";
+    let known: Vec<String> = sqlx::query_scalar(known).fetch_all(&app.database.db).await.expect("tables");
+    assert_eq!(known, Vec::<String>::new(), "have statistics on company_id: `set statistics 0`, see migration 21");
+    let searched =
+        "select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam
+        where m.amname = 'gin' and c.relnamespace = 'public'::regnamespace
+            and pg_get_indexdef(i.indexrelid, 1, true) <> 'company_id' order by 1";
+    let searched: Vec<String> = sqlx::query_scalar(searched).fetch_all(&app.database.db).await.expect("indexes");
+    assert_eq!(searched, Vec::<String>::new(), "hold what is searched for without its company");
+    app.stop().await;
+}
