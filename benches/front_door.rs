@@ -109,6 +109,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         listen: ([127, 0, 0, 1], 0).into(),
         data_dir: postgres.journal_dir("front_door"),
         database: Some(database),
+        key_file: postgres.keys().path().to_owned(),
         pg_bin: None,
         durability: Durability::Journal,
         on_premise: false,

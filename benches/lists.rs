@@ -201,6 +201,7 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         listen: ([127, 0, 0, 1], 0).into(),
         data_dir: postgres.journal_dir("lists"),
         database: Some(database),
+        key_file: postgres.keys().path().to_owned(),
         pg_bin: None,
         durability: Durability::Journal,
         on_premise: false,

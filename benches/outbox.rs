@@ -32,6 +32,7 @@ use hotline::providers::{Graph, ProviderOptions, Providers};
 use hotline_actors::channels::SendingOptions;
 use hotline_actors::tickets::{Author, Do, Send};
 use hotline_actors::{Directory, Engine, EngineOptions};
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::{ChannelId, Durability, PgPool, Store, pool};
@@ -169,12 +170,13 @@ impl Desk {
         let company = Company::create(&db, RECIPIENTS.min(messages)).await;
         let mut channels = Vec::with_capacity(count);
         for index in 0..count {
-            channels.push(new_channel(&db, &company, index, address).await);
+            channels.push(new_channel(&db, &postgres.keys(), &company, index, address).await);
         }
         db.close().await;
         let store = support::open(postgres.store_options(database, Durability::Journal)).await;
         let reload_every = hotline_actors::directory::RELOAD_EVERY;
-        let directory = Directory::load(&store.housekeeping, reload_every).await.expect("load the directory");
+        let directory =
+            Directory::load(&store.housekeeping, &store.keys, reload_every).await.expect("load the directory");
         let sending = SendingOptions {
             per_second: 0,
             recipient_interval: Duration::ZERO,
@@ -245,7 +247,7 @@ impl Desk {
     }
 }
 
-async fn new_channel(db: &PgPool, company: &Company, index: usize, address: SocketAddr) -> ChannelId {
+async fn new_channel(db: &PgPool, keys: &Keyring, company: &Company, index: usize, address: SocketAddr) -> ChannelId {
     let secret = || Some(Secret("token".to_owned()));
     let settings = ChannelSettings {
         phone_number_id: Some(index.to_string()),
@@ -257,5 +259,5 @@ async fn new_channel(db: &PgPool, company: &Company, index: usize, address: Sock
     };
     let name = format!("Phone {index}");
     let new = NewChannel { name: &name, kind: ChannelType::Whatsapp, number: None, queue_id: None, settings };
-    channels::insert(db, company.id, new).await.expect("a channel").id
+    channels::insert(db, keys, company.id, new).await.expect("a channel").id
 }

@@ -28,6 +28,7 @@ use hotline_actors::{Directory, Engine, EngineOptions, Organization};
 use hotline_persistence::change::encode;
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::journal::{self, Journal, Refused};
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization;
 use hotline_persistence::{Change, CompanyId, ContactId, Durability, PgPool, StoreOptions, TicketId, pool};
@@ -54,7 +55,8 @@ async fn after_a_crash(postgres: &Postgres, records: usize) {
     let options = postgres.store_options(database, Durability::Journal);
     let db = migrated(&options).await;
     let company = Company::create(&db, TICKETS_OF_RECORDS.min(records)).await;
-    let organization = organization::load(&db, company.id).await.expect("load the company").expect("the company");
+    let organization =
+        organization::load(&db, &Keyring::default(), company.id).await.expect("load the company").expect("the company");
     let bytes = write_journal(&options, &db, &company, &organization, records).await;
     db.close().await;
 
@@ -106,7 +108,7 @@ struct Started {
 async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> Started {
     let began = Instant::now();
     let (store, opened_in) = timed(support::open(options)).await;
-    let directory = Directory::load(&store.housekeeping, hotline_actors::directory::RELOAD_EVERY)
+    let directory = Directory::load(&store.housekeeping, &store.keys, hotline_actors::directory::RELOAD_EVERY)
         .await
         .expect("load the directory");
     // Numbers that nobody has ever written from are written to.

@@ -384,7 +384,7 @@ impl Live {
         let company = Company::create(&db, contacts).await;
         db.close().await;
         let store = support::open(postgres.store_options(database, durability)).await;
-        let directory = Directory::load(&store.housekeeping, hotline_actors::directory::RELOAD_EVERY)
+        let directory = Directory::load(&store.housekeeping, &store.keys, hotline_actors::directory::RELOAD_EVERY)
             .await
             .expect("load the directory");
         // Numbers that nobody has ever written from are written to.

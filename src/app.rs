@@ -1,5 +1,6 @@
 //! The service as one piece, and the order of its life: database, recovery, actors, listener; and back.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,9 +13,11 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::{CompanyId, Db, Durability, Store, StoreOptions, journal};
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
+use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -97,6 +100,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Which database; none: a private one.
     pub database: Option<PgConnectOptions>,
+    /// The file of the keys that seal secrets.
+    pub key_file: PathBuf,
     /// Where the PostgreSQL binaries are, when they are not found.
     pub pg_bin: Option<PathBuf>,
     /// When a change counts as kept.
@@ -163,9 +168,11 @@ pub enum ServiceError {
     /// The files of messages.
     #[error(transparent)]
     Media(#[from] media::OpenError),
-    /// The listener.
-    #[error("listen on {address}: {error}")]
+    /// A listener.
+    #[error("{}", cannot_listen(option, *address, error))]
     Listen {
+        /// Which option says where.
+        option: &'static str,
         /// Where.
         address: SocketAddr,
         /// Why not.
@@ -179,6 +186,15 @@ impl Service {
     /// # Errors
     /// When a part cannot start; those before it are stopped again.
     pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
+        // Before anything else is begun: a port that is taken must not be found out behind PostgreSQL and a recovery.
+        let doors = match Doors::bind(&settings) {
+            // Most often the other one is the service of this very folder, which is the better thing to say.
+            Err(error) if settings.database.is_none() => {
+                Cluster::not_served(&settings.data_dir)?;
+                return Err(error);
+            }
+            doors => doors?,
+        };
         let (cluster, database) = match settings.database.clone() {
             Some(database) => (None, database),
             None => {
@@ -187,7 +203,7 @@ impl Service {
                 (Some(cluster), database)
             }
         };
-        match Self::start_on(&settings, database).await {
+        match Self::start_on(&settings, doors, database).await {
             Ok((app, address, metrics, server, serving, following)) => {
                 Ok(Self { app, address, metrics, cluster, server, serving, following })
             }
@@ -200,27 +216,22 @@ impl Service {
         }
     }
 
-    async fn start_on(settings: &Settings, database: PgConnectOptions) -> Result<Started, ServiceError> {
-        // Before anything else is begun: an address that is taken must not be found out behind a long recovery.
-        let not_there = |address| move |error| ServiceError::Listen { address, error };
-        let figures = match settings.metrics_listen {
-            Some(address) => Some((address, Listener::bind(address).map_err(not_there(address))?)),
-            None => None,
-        };
+    async fn start_on(settings: &Settings, doors: Doors, database: PgConnectOptions) -> Result<Started, ServiceError> {
         let store = Store::open(
             StoreOptions {
                 database,
                 journal_dir: settings.data_dir.join("journal"),
                 journal: settings.journal.clone(),
                 durability: settings.durability,
+                keys: Keyring::at(&settings.key_file),
             },
             fail,
         )
         .await?;
-        let directory = Directory::load(&store.housekeeping, settings.engine.reload_every).await?;
+        let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let keys = Keys::load(&store.housekeeping).await?;
         // After the store: its lock on the folder is what keeps another process out.
-        let media = Media::open(settings.media.clone(), &store.housekeeping, Handle::current()).await?;
+        let media = Media::open(settings.media.clone(), &store.housekeeping, &store.keys, Handle::current()).await?;
         let following = tokio::spawn(directory.clone().follow(store.housekeeping.clone()));
         // The threads that serve run the actors too.
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
@@ -265,7 +276,7 @@ impl Service {
         let mut told = HeaderMap::new();
         app.rates.untouched().write(&mut told);
         let listening = Listening {
-            address: settings.listen,
+            socket: doors.http,
             workers: settings.workers,
             drain: DRAIN_TIME_MAX,
             limits: Limits::default(),
@@ -278,10 +289,13 @@ impl Service {
                 .wrap(from_fn(routes::name_request))
                 .configure(routes::configure(shared.clone(), document.clone()))
         })
-        .map_err(not_there(settings.listen))?;
+        .map_err(Doors::not_there(LISTEN, settings.listen))?;
         let handle = server.handle();
-        let metrics = match figures {
-            Some((address, socket)) => Some(Listener::start(socket, app.clone()).map_err(not_there(address))?),
+        let metrics = match doors.figures {
+            Some((address, socket)) => {
+                let started = Listener::start(socket, app.clone());
+                Some(started.map_err(Doors::not_there(METRICS_LISTEN, address))?)
+            }
             None => None,
         };
         Ok((app, address, metrics, handle, tokio::spawn(server), following))
@@ -312,6 +326,47 @@ impl Service {
     /// The private PostgreSQL, if there is one.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
+    }
+}
+
+/// The options that say where.
+const LISTEN: &str = "--listen";
+const METRICS_LISTEN: &str = "--metrics-listen";
+
+/// Where the service will listen: taken at once, opened once it can answer.
+struct Doors {
+    http: TcpSocket,
+    figures: Option<(SocketAddr, std::net::TcpListener)>,
+}
+
+impl Doors {
+    fn bind(settings: &Settings) -> Result<Self, ServiceError> {
+        let http = wire::bind(settings.listen).map_err(Self::not_there(LISTEN, settings.listen))?;
+        let figures = match settings.metrics_listen {
+            Some(address) => {
+                let socket = Listener::bind(address).map_err(Self::not_there(METRICS_LISTEN, address))?;
+                Some((address, socket))
+            }
+            None => None,
+        };
+        Ok(Self { http, figures })
+    }
+
+    fn not_there(option: &'static str, address: SocketAddr) -> impl FnOnce(std::io::Error) -> ServiceError {
+        move |error| ServiceError::Listen { option, address, error }
+    }
+}
+
+fn cannot_listen(option: &str, address: SocketAddr, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => {
+            format!("{option} {address}: another process has this port; end it or give another one")
+        }
+        ErrorKind::AddrNotAvailable => format!("{option} {address}: this machine has no such address"),
+        ErrorKind::PermissionDenied => {
+            format!("{option} {address}: this user may not listen there; ports from 1024 are for everybody")
+        }
+        _ => format!("{option} {address}: {error}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod sending;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -24,6 +24,9 @@ use crate::webchat::{UploadOptions, VisitorOptions};
 /// What visitors may do unless it is said otherwise.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
 
+/// What the key file is called in a data folder.
+const KEY_FILE: &str = "secrets.key";
+
 /// Which database, for every command.
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseArgs {
@@ -33,19 +36,41 @@ pub struct DatabaseArgs {
     /// A PostgreSQL server of your own (15 or newer); without it Hotline runs a private one under the data folder
     #[arg(long, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
+    /// File of the keys that seal the secrets of channels; without it `secrets.key` in the data folder
+    #[arg(long, env = "HOTLINE_KEY_FILE", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
     /// Folder of the PostgreSQL binaries, when they are not found
     #[arg(long, env = "HOTLINE_PG_BIN", value_name = "FOLDER")]
     pub pg_bin: Option<PathBuf>,
 }
 
 impl DatabaseArgs {
+    /// The file of the keys that seal secrets.
+    pub fn key_file(&self) -> PathBuf {
+        self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE))
+    }
+
     /// The database named by the URL, if one is.
     ///
     /// # Errors
     /// When the URL is none.
     pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
-        let parse = |url: &String| PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"));
-        self.database_url.as_ref().map(parse).transpose()
+        self.database_url.as_deref().map(database).transpose()
+    }
+}
+
+/// The database of a URL. Nothing of it is told but its scheme: it may hold a password.
+fn database(url: &str) -> Result<PgConnectOptions, String> {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    match scheme {
+        Some("postgres" | "postgresql") => {
+            PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"))
+        }
+        Some(scheme) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Err(format!(
+            "--database-url: `{scheme}` is no scheme of PostgreSQL, which is the database Hotline speaks to; the URL \
+             begins with postgres://"
+        )),
+        _ => Err("--database-url: it is no URL; it begins with postgres://".to_owned()),
     }
 }
 
@@ -55,8 +80,9 @@ pub struct ServeArgs {
     /// Which database.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// Address and port of HTTP
-    #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]
+    /// Address and port of HTTP; `:8080` is every address of the machine
+    #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT",
+        value_parser = address)]
     pub listen: SocketAddr,
     /// When a change counts as kept: once the local journal has synced it (journal), once PostgreSQL has committed
     /// it (database), or at once (memory, for benchmarks only)
@@ -68,10 +94,12 @@ pub struct ServeArgs {
         value_parser = clap::builder::BoolishValueParser::new())]
     pub on_premise: bool,
     /// Most the journal may grow to while the database is away, in MiB
-    #[arg(long, env = "HOTLINE_JOURNAL_MAX_MIB", default_value_t = 4096, value_name = "MIB")]
+    #[arg(long, env = "HOTLINE_JOURNAL_MAX_MIB", default_value_t = 4096, value_name = "MIB",
+        value_parser = clap::value_parser!(u64).range(1..=JOURNAL_MAX_MIB_MAX))]
     pub journal_max_mib: u64,
     /// Size of one segment of the journal, in KiB
-    #[arg(long, env = "HOTLINE_JOURNAL_SEGMENT_KIB", default_value_t = 65_536, value_name = "KIB")]
+    #[arg(long, env = "HOTLINE_JOURNAL_SEGMENT_KIB", default_value_t = 65_536, value_name = "KIB",
+        value_parser = clap::value_parser!(u64).range(1..=JOURNAL_SEGMENT_KIB_MAX))]
     pub journal_segment_kib: u64,
     /// Seconds an actor without work stays in memory
     #[arg(long, env = "HOTLINE_IDLE_AFTER_S", default_value_t = 300, value_name = "SECONDS")]
@@ -129,7 +157,7 @@ pub struct ServeArgs {
         value_name = "REQUESTS")]
     pub wrong_tokens_per_minute: u32,
     /// Address and port of the figures; without it there are none
-    #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
     /// Bytes of a file that is sent or received, at most
     #[arg(long, env = "HOTLINE_MEDIA_BYTES_MAX", default_value_t = media::BYTES_MAX, value_name = "BYTES",
@@ -159,6 +187,12 @@ pub struct ServeArgs {
     pub log: crate::telemetry::LogFormat,
 }
 
+/// MiB of a journal nobody means: 16 TiB.
+const JOURNAL_MAX_MIB_MAX: u64 = 16 * 1024 * 1024;
+
+/// KiB of a segment nobody means: 4 GiB.
+const JOURNAL_SEGMENT_KIB_MAX: u64 = 4 * 1024 * 1024;
+
 /// Hours of a year: a longer window is none.
 const CONVERSATION_WINDOW_HOURS_MAX: i64 = 366 * 24;
 
@@ -166,12 +200,21 @@ impl ServeArgs {
     /// As the service takes them.
     ///
     /// # Errors
-    /// When the database URL is none.
+    /// When the database URL is none, or the journal could not make room with these bounds.
     pub fn settings(&self) -> Result<Settings, String> {
+        let (max_mib, segment_kib) = (self.journal_max_mib, self.journal_segment_kib);
+        if max_mib * 1024 < 2 * segment_kib {
+            return Err(format!(
+                "--journal-max-mib {max_mib} is less than two segments of {segment_kib} KiB (--journal-segment-kib): \
+                 give at least {}, or smaller segments",
+                (2 * segment_kib).div_ceil(1024)
+            ));
+        }
         Ok(Settings {
             listen: self.listen,
             data_dir: self.database.data_dir.clone(),
             database: self.database.database()?,
+            key_file: self.database.key_file(),
             pg_bin: self.database.pg_bin.clone(),
             durability: self.durability,
             on_premise: self.on_premise,
@@ -236,7 +279,7 @@ const MEDIA_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 const MEDIA_LINK_VALID_FOR_S_MAX: u64 = 365 * 24 * 3600;
 
 /// `https://support.example`, or `http://host:port`.
-fn public_url(text: &str) -> Result<String, String> {
+pub fn public_url(text: &str) -> Result<String, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
     let is_plain = matches!(url.scheme(), "http" | "https")
         && url.has_host()
@@ -252,10 +295,71 @@ fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
+/// An address with its port, as it is said elsewhere too: `:8080` is every address, `localhost:8080` this machine's own,
+/// and a name what the system makes of it.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let refused = || format!("`{text}` is no address with a port, such as 127.0.0.1:8080, localhost:8080 or :8080");
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
+    let port: u16 = port.parse().map_err(|_| refused())?;
+    match host {
+        "" | "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
+        // Whatever else the system says it is: the address that is tried first everywhere.
+        "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        host if host.contains(':') => Err(refused()),
+        host => {
+            let found = (host, port).to_socket_addrs().map_err(|error| format!("`{host}`: {error}"))?;
+            found.into_iter().next().ok_or_else(refused)
+        }
+    }
+}
+
 /// A single address is a range of one.
 fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_| format!("`{text}` is no address and no range"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_as_people_write_it() {
+        for (text, read) in [
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            ("[::1]:8080", "[::1]:8080"),
+            (":8080", "0.0.0.0:8080"),
+            ("*:8080", "0.0.0.0:8080"),
+            ("localhost:0", "127.0.0.1:0"),
+        ] {
+            assert_eq!(address(text), Ok(read.parse().expect("address")), "{text}");
+        }
+        for bad in ["8080", "", ":", "localhost", "localhost:", "localhost:65536", "::1:8080", "http://localhost:8080"]
+        {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_a_url_of_postgresql_names_a_database_and_a_mistaken_one_is_not_told() {
+        for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
+            assert!(database(good).is_ok(), "{good}");
+        }
+        for (bad, said) in [
+            ("mysql://hotline:hidden@db.example/hotline", "`mysql`"),
+            ("https://hotline:hidden@db.example", "`https`"),
+            ("hotline:hidden@db.example", "no URL"),
+            ("host=db.example password=hidden", "no URL"),
+            ("postgres://hotline:hidden@db.example:port/hotline", "--database-url"),
+            ("", "no URL"),
+        ] {
+            let told = database(bad).expect_err(bad);
+            assert!(told.contains(said) && !told.contains("hidden"), "{bad}: {told}");
+        }
+    }
 }

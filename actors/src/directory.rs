@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::news::News;
+use hotline_persistence::sealed::Keyring;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
@@ -43,6 +44,8 @@ struct Inner {
     loads: DashMap<CompanyId, Arc<Loads>>,
     /// How often everything is loaded anew.
     reload_every: Duration,
+    /// What opens the secrets of channels.
+    keys: Keyring,
 }
 
 impl Default for Inner {
@@ -55,6 +58,7 @@ impl Default for Inner {
             changed: watch::Sender::new(()),
             loads: DashMap::new(),
             reload_every: RELOAD_EVERY,
+            keys: Keyring::default(),
         }
     }
 }
@@ -144,8 +148,9 @@ impl Directory {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn load(db: &PgPool, reload_every: Duration) -> Result<Self> {
-        let directory = Self { inner: Arc::new(Inner { reload_every, ..Inner::default() }) };
+    pub async fn load(db: &PgPool, keys: &Keyring, reload_every: Duration) -> Result<Self> {
+        let keys = keys.clone();
+        let directory = Self { inner: Arc::new(Inner { reload_every, keys, ..Inner::default() }) };
         directory.reload_all(db).await?;
         Ok(directory)
     }
@@ -266,7 +271,7 @@ impl Directory {
         }
         // Whoever has asked by now is served by what is read from now on.
         let served = loads.asked.load(Ordering::Acquire);
-        match organization::load(db, id).await? {
+        match organization::load(db, &self.inner.keys, id).await? {
             Some(mut organization) => {
                 loads.leaving().iter().for_each(|leaving| leaving.mark(&mut organization));
                 self.put(organization);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_persistence::postgres::Cluster;
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::queues::{self, QueueFields};
@@ -71,10 +72,18 @@ impl Postgres {
         self.root.path().join(format!("journal-{database}"))
     }
 
+    /// What seals the secrets of all of its databases.
+    pub fn keys(&self) -> Keyring {
+        let keys = Keyring::at(self.root.path().join("secrets.key"));
+        keys.load_or_create().expect("a key file");
+        keys
+    }
+
     /// How the service opens its store, over this database.
     pub fn store_options(&self, database: PgConnectOptions, durability: Durability) -> StoreOptions {
         let journal_dir = self.journal_dir(database.get_database().expect("a database is named"));
-        StoreOptions { database, journal_dir, journal: journal::Options::default(), durability }
+        let keys = self.keys();
+        StoreOptions { database, journal_dir, journal: journal::Options::default(), durability, keys }
     }
 }
 
@@ -168,7 +177,7 @@ pub async fn new_channel(db: &PgPool, company: CompanyId, queue_id: Option<Queue
         queue_id,
         settings: ChannelSettings::default(),
     };
-    channels::insert(db, company, new).await.expect("a channel")
+    channels::insert(db, &Keyring::default(), company, new).await.expect("a channel")
 }
 
 /// How long something takes.

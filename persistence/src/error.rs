@@ -23,6 +23,14 @@ pub enum Error {
     /// The store cannot serve now; nothing was changed. Trying again later may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// There is no database at the address that was given.
+    #[error("PostgreSQL at {place} cannot be reached: {reason}")]
+    Unreachable {
+        /// Where, and as whom.
+        place: String,
+        /// What came instead.
+        reason: String,
+    },
     /// The database answered something no retry will mend.
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
@@ -43,6 +51,12 @@ pub enum Error {
         /// What the decoder said.
         reason: String,
     },
+    /// A secret cannot be sealed or opened.
+    #[error(transparent)]
+    Key(#[from] crate::sealed::KeyError),
+    /// The database was migrated by a newer release, and this one cannot serve it any more.
+    #[error(transparent)]
+    Newer(#[from] crate::schema::NewerSchema),
     /// Another process is the writer of this database.
     #[error("another Hotline serves this database")]
     NotOwner,

@@ -27,6 +27,8 @@ pub mod postgres;
 pub mod readers;
 pub mod recovery;
 pub mod scheduler;
+pub mod schema;
+pub mod sealed;
 pub mod select;
 pub mod store;
 pub mod table;

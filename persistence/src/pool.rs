@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 
-use crate::Result;
 use crate::scheduler::Shares;
+use crate::{Error, Result};
 
 /// Connections for requests. More than the cores can use only queue inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
@@ -64,12 +64,12 @@ pub(crate) const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(3);
 /// Opens a pool that belongs to no service: the command line's. No connection is made yet, so it works while the
 /// database is down.
 pub fn connect(options: PgConnectOptions) -> PgPool {
-    pool(POOL_MAX, named(options).options([PLAN_FOR_THE_VALUES]))
+    pool(POOL_MAX, named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]))
 }
 
 /// Opens the pool of the service's own work.
 pub(crate) fn connect_housekeeping(options: PgConnectOptions) -> PgPool {
-    pool(HOUSEKEEPING_MAX, named(options).options([PLAN_FOR_THE_VALUES]))
+    pool(HOUSEKEEPING_MAX, named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]))
 }
 
 /// Opens the pool of requests.
@@ -89,6 +89,9 @@ pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 /// executions, cannot tell a fragment that finds one contact of a million from one that finds them all: the second then
 /// reads and sorts the whole company (seconds instead of milliseconds). Planning anew costs 0.1 ms for each table joined.
 const PLAN_FOR_THE_VALUES: (&str, &str) = ("plan_cache_mode", "force_custom_plan");
+
+/// That a table of the migrations is there already is no news.
+const WITHOUT_NOTICES: (&str, &str) = ("client_min_messages", "warning");
 
 /// A statement that has one good plan for all values is planned once for a connection.
 pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
@@ -155,10 +158,84 @@ pub(crate) fn named(options: PgConnectOptions) -> PgConnectOptions {
     options.application_name("hotline").disable_statement_logging()
 }
 
+/// Finds out whether there is a database to be had, and says in words why not. A pool only says that nobody came.
+///
+/// # Errors
+/// [`Error::Unreachable`] when there is none.
+pub async fn reach(options: &PgConnectOptions) -> Result<()> {
+    let connected = async {
+        loop {
+            match named(options.clone()).connect().await {
+                Ok(connection) => {
+                    let _ = connection.close().await;
+                    return None;
+                }
+                Err(error) if !is_passing(&error) => return Some(reason(&error)),
+                Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+            }
+        }
+    };
+    let failed = match tokio::time::timeout(ACQUIRE_TIME_MAX, connected).await {
+        Ok(failed) => failed,
+        Err(_) => Some(format!("no answer within {} s", ACQUIRE_TIME_MAX.as_secs())),
+    };
+    failed.map_or(Ok(()), |reason| Err(Error::Unreachable { place: place(options), reason }))
+}
+
+/// Waits until nobody is the database's writer: a moment after a process was killed its connection may still be there.
+/// The claim itself is for [`connect_writer`]; who comes too late is told here, in one word and before anything is done.
+///
+/// # Errors
+/// [`Error::NotOwner`] when somebody goes on being it.
+pub(crate) async fn wait_for_writer(db: &PgPool) -> Result<()> {
+    let freed = async {
+        loop {
+            // For the length of this statement's transaction only.
+            let is_free: bool =
+                sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(WRITER_LOCK).fetch_one(db).await?;
+            if is_free {
+                return Ok::<_, sqlx::Error>(());
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    };
+    match tokio::time::timeout(ACQUIRE_TIME_MAX, freed).await {
+        Ok(freed) => Ok(freed?),
+        Err(_) => Err(Error::NotOwner),
+    }
+}
+
+/// Between two tries to reach a server that is about to start.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Whether a server is there and will let us in soon: it starts, or somebody has to leave first.
+fn is_passing(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57P03" || code == "53300")
+}
+
+fn reason(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Io(error) => error.to_string(),
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// Where a database is, and who asks for it; never with the password.
+fn place(options: &PgConnectOptions) -> String {
+    let port = options.get_port();
+    let at = match options.get_socket() {
+        Some(folder) => format!("the socket {}/.s.PGSQL.{port}", folder.display()),
+        None => format!("{}:{port}", options.get_host()),
+    };
+    let user = options.get_username();
+    format!("{at} (database {}, user {user})", options.get_database().unwrap_or(user))
+}
+
 /// Brings the database to this release's schema.
 ///
 /// # Errors
-/// When the database cannot be reached or a migration fails.
+/// When the database cannot be reached, a migration fails, or it is a newer release's.
 pub async fn migrate(db: &PgPool) -> Result<()> {
-    Ok(sqlx::migrate!("./migrations").run(db).await?)
+    crate::schema::migrate(db).await
 }

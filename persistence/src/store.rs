@@ -16,6 +16,8 @@ use crate::journal::Recovered;
 use crate::persister::{self, FlushQueue, Mark, Writer};
 use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
+use crate::sealed::Keyring;
+use crate::tables::secret_keys::{self, NewFile};
 use crate::{ChangeLog, CompanyId, Db, Durability, Error, Readers, Result, journal, pool, recovery};
 
 /// How the store is opened.
@@ -29,6 +31,8 @@ pub struct StoreOptions {
     pub journal: journal::Options,
     /// When a change counts as kept.
     pub durability: Durability,
+    /// What seals secrets; its file is made at the first start.
+    pub keys: Keyring,
 }
 
 /// Everything below the actors.
@@ -36,6 +40,8 @@ pub struct Store {
     /// Connections of the service's own work, which belongs to no company: news, sweeps, what is loaded at the start.
     /// Nothing a request does goes through here.
     pub housekeeping: PgPool,
+    /// What seals secrets.
+    pub keys: Keyring,
     /// Connections for the reads that have one plan.
     pub readers: Readers,
     /// Where live changes go.
@@ -80,8 +86,11 @@ impl Store {
         options: StoreOptions,
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Result<Arc<Self>> {
+        pool::reach(&options.database).await?;
         let housekeeping = pool::connect_housekeeping(options.database.clone());
+        pool::wait_for_writer(&housekeeping).await?;
         pool::migrate(&housekeeping).await?;
+        secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
         let requests = pool::connect_requests(options.database.clone());
         let readers = Readers::new(options.database.clone());
         let claim = Arc::new(WriterClaim::default());
@@ -110,6 +119,7 @@ impl Store {
         let scheduler = Scheduler::new(pool::request_shares());
         Ok(Arc::new(Self {
             housekeeping,
+            keys: options.keys,
             readers,
             log,
             ids,

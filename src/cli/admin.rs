@@ -9,7 +9,7 @@ use hotline_persistence::tables::admins::{self, AdminRow};
 use serde::Serialize;
 
 use super::Failure;
-use super::database::with_database;
+use super::database::with_new_database;
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
 use crate::web::values::{Accepted, Email};
@@ -51,7 +51,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
     let email = Email::from_text(&create.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
     let password = if create.password_stdin { chosen()? } else { Password::random() };
     let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
-    let made = with_database(&create.database, async |db| match admins::insert(db, &email, &hash).await {
+    let made = with_new_database(&create.database, async |db| match admins::insert(db, &email, &hash).await {
         Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
         made => Ok(made?),
     });

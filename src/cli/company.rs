@@ -5,7 +5,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::companies::{self, CompanyChanges};
 
 use super::Failure;
-use super::database::with_database;
+use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
 
@@ -66,7 +66,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Create { name, database, output } => {
             let name = super::named(&name)?;
-            let company = with_database(&database, async |db| Ok(companies::insert(db, &name).await?)).await?;
+            let company = with_new_database(&database, async |db| Ok(companies::insert(db, &name).await?)).await?;
             output.one(company)
         }
         Command::List { database, output } => {

@@ -3,7 +3,9 @@
 
 use std::any::TypeId;
 use std::error::Error;
-use std::io::ErrorKind;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, Args, Command};
@@ -30,12 +32,40 @@ struct FileValue {
 /// When the file cannot be read, is no TOML, or has a key or a value that is not accepted.
 pub fn apply(command: Command, named: Option<&Path>) -> Result<Command, Failure> {
     let path = named.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match read(&path, named.is_none()) {
         Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => return Ok(command),
         read => read.map_err(|error| format!("{}: {error}", path.display()))?,
     };
     let defaults = defaults(&command, &text).map_err(|reason| format!("{}: {reason}", path.display()))?;
     Ok(with_defaults(command, &defaults))
+}
+
+/// Reads the file. One that only lies about is read when it is ours or root's: in a folder such as `/tmp` it may be
+/// anybody's, who would then say which database and which provider this process speaks to. One that is named is the
+/// decision of whoever names it.
+fn read(path: &Path, lies_about: bool) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    if lies_about {
+        let link = path.symlink_metadata()?;
+        refuse_others(&link, &file.metadata()?)
+            .map_err(|reason| io::Error::other(format!("{reason}; it is not read unless it is named with --config")))?;
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn refuse_others(link: &Metadata, file: &Metadata) -> Result<(), String> {
+    let (own, group) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
+    if let Some(other) = [link, file].iter().map(|about| about.uid()).find(|owner| ![0, own].contains(owner)) {
+        return Err(format!("it belongs to the user {other}, not to this one ({own}) or root"));
+    }
+    // Most systems give each user a group of their own, and let it write.
+    let others = if [0, group].contains(&file.gid()) { 0o002 } else { 0o022 };
+    if file.mode() & others != 0 {
+        return Err(format!("others may write it (mode {:04o})", file.mode() & 0o7777));
+    }
+    Ok(())
 }
 
 fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
@@ -140,6 +170,7 @@ mod tests {
         let text = r#"
             data_dir = "/srv/hotline"
             database-url = "postgres:///hotline"
+            key_file = "/etc/hotline/secrets.key"
             pg_bin = "/usr/bin"
             listen = "127.0.0.1:1"
             durability = "database"
@@ -195,6 +226,7 @@ mod tests {
         assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());
         assert_eq!(settings.data_dir, Path::new("/srv/hotline"));
+        assert_eq!(settings.key_file, Path::new("/etc/hotline/secrets.key"));
         assert_eq!(settings.media.folder, Path::new("/srv/hotline/media"));
         assert_eq!(settings.media.store, "s3://files/hotline".parse().ok());
         assert_eq!((settings.media.bytes_max, settings.media.link_valid_for.as_secs()), (7, 8));

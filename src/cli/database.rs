@@ -1,28 +1,83 @@
 //! The database of a command that is soon over: the running service's, or one started for the purpose.
 
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::sealed::Keyring;
+use hotline_persistence::tables::secret_keys::{self, NewFile};
 use hotline_persistence::{PgPool, pool};
 
 use super::Failure;
 use crate::config::DatabaseArgs;
 
-/// Does something with the database, on a stopped service and on a running one alike.
-pub async fn with_database<T>(
+/// What a command does when there is no private PostgreSQL in the data folder yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewFolder {
+    /// It makes one: the command is one an installation begins with.
+    Made,
+    /// It refuses: there is nothing in it for this command, so the folder is mistyped.
+    Refused,
+}
+
+/// Does something with the database of an installation, on a stopped service and on a running one alike.
+pub(super) async fn with_database<T>(
     args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    open(args, NewFolder::Refused, work).await
+}
+
+/// As [`with_database`], for a command an installation may begin with.
+pub(super) async fn with_new_database<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    open(args, NewFolder::Made, work).await
+}
+
+/// As [`with_database`], with the keys that seal its secrets.
+pub(super) async fn with_secrets<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool, &Keyring) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    open(args, NewFolder::Refused, async |db| {
+        let keys = Keyring::at(args.key_file());
+        // A database elsewhere is a service's elsewhere, whose key this command must not make anew.
+        let is_here = args.database_url.is_none() || args.key_file.is_some() || args.data_dir.is_dir();
+        secret_keys::begin(db, &keys, if is_here { NewFile::Made } else { NewFile::Refused }).await?;
+        work(db, &keys).await
+    })
+    .await
+}
+
+async fn open<T>(
+    args: &DatabaseArgs,
+    new_folder: NewFolder,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let (cluster, options) = match args.database()? {
         Some(options) => (None, options),
         None => {
             let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
+            if new_folder == NewFolder::Refused && !options.exists() {
+                let folder = args.data_dir.display();
+                return Err(format!(
+                    "there is no Hotline in the folder {folder}: name the service's with --data-dir \
+                     (HOTLINE_DATA_DIR), or its database with --database-url; `hotline serve` and `hotline company \
+                     create` make a new one"
+                )
+                .into());
+            }
             let cluster = Cluster::open(options).await?;
             let options = cluster.connect_options();
             (Some(cluster), options)
         }
     };
+    let ready = pool::reach(&options).await;
     let db = pool::connect(options);
-    let done = match pool::migrate(&db).await {
-        Ok(()) => work(&db).await,
+    let done = match ready {
+        Ok(()) => match pool::migrate(&db).await {
+            Ok(()) => work(&db).await,
+            Err(error) => Err(error.into()),
+        },
         Err(error) => Err(error.into()),
     };
     db.close().await;

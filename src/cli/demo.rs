@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::{self, Visitor};
 use hotline_persistence::tables::queues::{self, QueueFields};
@@ -66,7 +67,8 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
         }
         Ok(())
     };
-    channels::update(&app.engine.store().housekeeping, demo.webchat, allow).await?;
+    let store = app.engine.store();
+    channels::update(&store.housekeeping, &store.keys, demo.webchat, allow).await?;
     app.engine.refresh(demo.company).await;
     // Set once: there is one demo in a process.
     let _ = app.demo.set(page);
@@ -160,7 +162,8 @@ async fn channel(
     queue: QueueId,
 ) -> Result<ChannelId, Failure> {
     let new = NewChannel { name, kind, number, queue_id: Some(queue), settings: ChannelSettings::default() };
-    Ok(channels::insert(db, company, new).await?.id)
+    // A demo's channels have no secrets.
+    Ok(channels::insert(db, &Keyring::default(), company, new).await?.id)
 }
 
 /// The directory hears of the company as of any other change made outside.

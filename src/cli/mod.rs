@@ -6,9 +6,11 @@ mod company;
 mod config_file;
 mod database;
 mod demo;
+mod environment;
 mod output;
 mod permissions;
 mod profile;
+mod secrets;
 mod serve;
 mod token;
 
@@ -59,6 +61,9 @@ enum Command {
     /// Permission profiles
     #[command(subcommand)]
     Profile(profile::Command),
+    /// The keys that seal the credentials of channels
+    #[command(subcommand)]
+    Secrets(secrets::Command),
     /// Administrators of the panel
     #[command(subcommand)]
     Admin(admin::Command),
@@ -80,6 +85,7 @@ pub async fn run() -> ExitCode {
         Command::Token(command) => token::run(command).await,
         Command::Channel(command) => channel::run(*command).await,
         Command::Profile(command) => profile::run(command).await,
+        Command::Secrets(command) => secrets::run(command).await,
         Command::Admin(command) => admin::run(command).await,
     };
     match outcome {
@@ -112,10 +118,16 @@ impl Cli {
     /// mistake in the command line, `--help` and `--version` end the process.
     fn read() -> Result<Self, Failure> {
         let command = Self::command();
+        environment::warn(&command);
         let named = Self::from_arg_matches(&command.clone().get_matches()).unwrap_or_else(|error| error.exit()).config;
         let command = config_file::apply(command, named.as_deref())?;
         Ok(Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit()))
     }
+}
+
+/// The command line as it is declared, for whoever checks what is written of it.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// A name as the API would take it.

@@ -53,7 +53,7 @@ pub struct Create {
     #[arg(long)]
     name: String,
     /// Everything is permitted
-    #[arg(long, conflicts_with = "permission", required_unless_present = "permission")]
+    #[arg(long, conflicts_with = "permission")]
     all: bool,
     /// What is permitted in a module, for instance tickets:GET,POST (repeatable)
     #[arg(long, value_name = "MODULE:METHODS")]
@@ -115,6 +115,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self) -> Result<(), Failure> {
+        if !self.all && self.permission.is_empty() {
+            return Err("say what the token may do: --permission MODULE:METHODS for each module it needs, such as \
+                        --permission tickets:GET,POST; or --all for everything"
+                .into());
+        }
         let new = NewToken {
             name: &super::named(&self.name)?,
             permissions: permissions(self.all, &self.permission)?,

@@ -23,6 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};
 use futures_util::Stream;
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::installation_keys;
 use hotline_persistence::tables::media::{MediaId, StoredMedia};
 use hotline_persistence::{CompanyId, PgPool};
@@ -174,8 +175,8 @@ impl Media {
     ///
     /// # Errors
     /// When the folder cannot be used, the store's address is none, or the database cannot answer.
-    pub async fn open(options: Options, db: &PgPool, background: Handle) -> Result<Self, OpenError> {
-        let key = installation_keys::find_or_create(db, "media_links").await?;
+    pub async fn open(options: Options, db: &PgPool, keys: &Keyring, background: Handle) -> Result<Self, OpenError> {
+        let key = installation_keys::find_or_create(db, keys, "media_links").await?;
         let public_url = options.public_url.clone();
         let (bytes_max, sweep_every) = (options.bytes_max, options.sweep_every);
         let valid_for = TimeDelta::from_std(options.link_valid_for).unwrap_or(TimeDelta::MAX);

@@ -12,7 +12,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use futures_util::{StreamExt, stream};
-use hotline::web::wire::{Limits, Listening, listen};
+use hotline::web::wire::{Limits, Listening, bind, listen};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -163,7 +163,7 @@ struct Plain {
 /// A service without anything behind it.
 fn plain(limits: Limits) -> Plain {
     let listening = Listening {
-        address: "127.0.0.1:0".parse().expect("address"),
+        socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits,
@@ -408,7 +408,7 @@ async fn who_takes_no_answer_is_given_up() {
     let gone = Arc::new(AtomicBool::new(false));
     let flag = gone.clone();
     let listening = Listening {
-        address: "127.0.0.1:0".parse().expect("address"),
+        socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits: Limits { write: SHORT, ..Limits::default() },

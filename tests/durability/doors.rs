@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, data_folder, keys_of, with_database};
 use crate::support::form::Form;
 use crate::support::provider::hooks::{Page, Phone, events, image, signature};
 use crate::support::seed::{APP_SECRET, provided};
@@ -51,6 +51,7 @@ impl Doors {
         drop(free);
         let options = ["--fetch-allow-network", "127.0.0.0/8", "--metrics-listen", &metrics.to_string()];
         let url = format!("http://{provider}");
+        let keys = keys_of(folder.path());
         let (company, webchat, phone, page) = with_database(folder.path(), async |db| {
             hotline_persistence::pool::migrate(db).await.expect("migrate");
             let company = Company::create(db, "Acme").await;
@@ -58,9 +59,10 @@ impl Doors {
                 settings.allowed_origins = vec![PAGE.to_owned()];
                 Ok(())
             };
-            let webchat = channels::update(db, company.webchat, allow).await.expect("the page is allowed").public_key;
-            let phone = provided(db, company.id, ChannelType::Whatsapp, "1000", &url).await;
-            let page = provided(db, company.id, ChannelType::Messenger, "2000", &url).await;
+            let webchat =
+                channels::update(db, &keys, company.webchat, allow).await.expect("the page is allowed").public_key;
+            let phone = provided(db, &keys, company.id, ChannelType::Whatsapp, "1000", &url).await;
+            let page = provided(db, &keys, company.id, ChannelType::Messenger, "2000", &url).await;
             (company, webchat, phone, page)
         })
         .await;

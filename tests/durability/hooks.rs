@@ -3,28 +3,29 @@
 use futures_util::future::join_all;
 use hotline::app::Service;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
 use hotline_persistence::{CompanyId, PgPool};
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, data_folder, keys_of, with_database};
 use crate::support::provider::hooks::{Phone, image, signature, text};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, Reply, eventually};
+use crate::support::{Api, Company, Reply, eventually, keys};
 
 const SECRET: &str = "app secret";
 const MARIA: &str = "5511987654321";
 
 /// The public key of a new phone channel that only receives.
-async fn channel(db: &PgPool, company: CompanyId) -> String {
+async fn channel(db: &PgPool, keys: &Keyring, company: CompanyId) -> String {
     let settings = ChannelSettings {
         phone_number_id: Some("106540352242922".to_owned()),
         app_secret: Some(Secret(SECRET.to_owned())),
         ..ChannelSettings::default()
     };
     let new = NewChannel { name: "Phone", kind: ChannelType::Whatsapp, number: None, queue_id: None, settings };
-    channels::insert(db, company, new).await.expect("channel").public_key
+    channels::insert(db, keys, company, new).await.expect("channel").public_key
 }
 
 fn phone() -> Phone {
@@ -46,7 +47,7 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
-    let (hot, cold) = (channel(&db, company.id).await, channel(&db, company.id).await);
+    let (hot, cold) = (channel(&db, &keys(), company.id).await, channel(&db, &keys(), company.id).await);
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
     let service = Service::start(settings.clone()).await.expect("the service starts");
     let api = Api::new(service.address, &company.key);
@@ -107,7 +108,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
     let (company, key) = with_database(folder.path(), async |db| {
         hotline_persistence::pool::migrate(db).await.expect("migrate");
         let company = Company::create(db, "Acme").await;
-        let key = channel(db, company.id).await;
+        let key = channel(db, &keys_of(folder.path()), company.id).await;
         (company, key)
     })
     .await;

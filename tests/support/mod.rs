@@ -12,13 +12,27 @@ pub mod provider;
 pub mod seed;
 pub mod service;
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+use hotline_persistence::sealed::Keyring;
 
 pub use client::{Api, Reply};
 pub use database::TestDatabase;
 pub use provider::Provider;
 pub use seed::Company;
 pub use service::TestApp;
+
+/// What seals the secrets of services that run in the test's own process.
+pub fn keys() -> Keyring {
+    static KEYS: LazyLock<(tempfile::TempDir, Keyring)> = LazyLock::new(|| {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let keys = Keyring::at(folder.path().join("secrets.key"));
+        keys.load_or_create().expect("a key file");
+        (folder, keys)
+    });
+    KEYS.1.clone()
+}
 
 /// How long a condition may take to come true before the test fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);

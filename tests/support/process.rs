@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use hotline_persistence::PgPool;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_persistence::sealed::Keyring;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -42,6 +43,13 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
 /// A command that serves, as tests do.
 pub fn serving(folder: &Path) -> Command {
     command(folder, SERVE)
+}
+
+/// What seals the secrets of the service of this folder.
+pub fn keys_of(folder: &Path) -> Keyring {
+    let keys = Keyring::at(folder.join("secrets.key"));
+    keys.load_or_create().expect("a key file");
+    keys
 }
 
 /// Runs a command that ends.

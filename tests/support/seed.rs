@@ -1,6 +1,7 @@
 //! A company with everything conversations need.
 
 use hotline::cli::everything;
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
 use hotline_persistence::tables::queues::{self, QueueFields};
 use hotline_persistence::tables::tokens::{self, NewToken};
@@ -62,6 +63,7 @@ pub const VERIFY_TOKEN: &str = "verify-token";
 /// A connected channel whose provider knows it as `account`.
 pub async fn provided(
     db: &PgPool,
+    keys: &Keyring,
     company: CompanyId,
     kind: ChannelType,
     account: &str,
@@ -69,7 +71,7 @@ pub async fn provided(
 ) -> ChannelRow {
     let settings = provided_settings(kind, account, provider_url);
     let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
-    channels::insert(db, company, new).await.expect("channel")
+    channels::insert(db, keys, company, new).await.expect("channel")
 }
 
 /// All that a channel needs to be connected.
@@ -96,5 +98,6 @@ pub async fn channel(
     queue_id: Option<QueueId>,
 ) -> ChannelId {
     let new = NewChannel { name, kind, number: None, queue_id, settings: ChannelSettings::default() };
-    channels::insert(db, company, new).await.expect("channel").id
+    // It has no secret to seal.
+    channels::insert(db, &Keyring::default(), company, new).await.expect("channel").id
 }

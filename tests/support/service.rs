@@ -85,6 +85,7 @@ impl TestOptions {
             listen: "127.0.0.1:0".parse().expect("address"),
             data_dir: folder.path().to_owned(),
             database: Some(database),
+            key_file: super::keys().path().to_owned(),
             pg_bin: None,
             durability: self.durability,
             on_premise: self.on_premise,

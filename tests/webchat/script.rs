@@ -6,7 +6,7 @@ use serde_json::json;
 use hotline_persistence::Error;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Position, PreChatField};
 
-use crate::support::{Reply, TestApp, eventually};
+use crate::support::{Reply, TestApp, eventually, keys};
 use crate::visitor::Browser;
 
 #[actix_web::test]
@@ -60,7 +60,7 @@ async fn the_look_is_what_the_channel_is_set_to() {
         settings.pre_chat_fields = vec![PreChatField::Name, PreChatField::Email];
         Ok(())
     };
-    channels::update(&app.database.db, app.company.webchat, set).await.expect("update");
+    channels::update(&app.database.db, &keys(), app.company.webchat, set).await.expect("update");
     let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
         "preChatFields": ["name", "email"], "attachments": {"bytesMax": 16 * 1024 * 1024}});
     eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;

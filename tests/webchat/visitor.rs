@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use crate::support::{PATIENCE, Reply, TestApp, eventually};
+use crate::support::{PATIENCE, Reply, TestApp, eventually, keys};
 
 /// The page visitors are on.
 pub const PAGE: &str = "https://shop.example";
@@ -43,7 +43,7 @@ pub async fn embed(db: &PgPool, channel: ChannelId) -> String {
         settings.allowed_origins = vec![PAGE.to_owned()];
         Ok(())
     };
-    channels::update(db, channel, allow).await.expect("the channel is changed").public_key
+    channels::update(db, &keys(), channel, allow).await.expect("the channel is changed").public_key
 }
 
 impl Browser {

@@ -10,6 +10,7 @@ use actix_web::{Error, HttpResponse};
 use hotline::api::tickets::Ticket;
 use hotline_actors::directory::RELOAD_EVERY;
 use hotline_actors::{Directory, Organization, tickets as live};
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::select::Page;
 use hotline_persistence::tables::tickets::{self, TicketFilter, TicketStatus};
 use hotline_persistence::{CompanyId, PgPool, pool};
@@ -32,7 +33,8 @@ impl Tables {
         let usual = PgPoolOptions::new().max_connections(pool::CONNECTIONS_MAX);
         let db = usual.connect_lazy_with(options.disable_statement_logging().options([pool::PLAN_ONCE]));
         let company = CompanyId(company);
-        let organization = Directory::load(&db, RELOAD_EVERY).await?.company(company).ok_or("no such company")?;
+        let organization =
+            Directory::load(&db, &Keyring::default(), RELOAD_EVERY).await?.company(company).ok_or("no such company")?;
         Ok(Self { db, company, organization })
     }
 }

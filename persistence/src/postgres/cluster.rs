@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::binaries::Binaries;
 use super::home::{Home, data_dir};
-use super::lock::{GuestLock, OwnerLock, Role, holder};
+use super::lock::{GuestLock, OWNER_FILE, OwnerLock, Role, holder};
 use super::postmaster::Postmaster;
 use super::supervisor::Supervisor;
 use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
@@ -51,6 +51,21 @@ impl Cluster {
         let data_dir = data_dir(&options.data_dir)?;
         let lock = OwnerLock::take(&data_dir, Role::Service, PASSING_PATIENCE).await?;
         Self::own(options, &data_dir, lock, Role::Service).await
+    }
+
+    /// Whether no service runs on this data folder; changes nothing.
+    ///
+    /// # Errors
+    /// [`ClusterError::InUse`] when one does.
+    pub fn not_served(path: impl AsRef<Path>) -> Result<(), ClusterError> {
+        let path = path.as_ref();
+        if !path.join(OWNER_FILE).exists() || OwnerLock::try_take(path, Role::Passing)?.is_some() {
+            return Ok(());
+        }
+        match holder(path) {
+            (pid, Some(Role::Service)) => Err(ClusterError::InUse { data_dir: path.to_owned(), pid }),
+            _ => Ok(()),
+        }
     }
 
     /// For short commands: uses the cluster another process owns, or owns it for the length of the command.

@@ -9,7 +9,7 @@ use super::os_user::OsUser;
 use super::{ClusterError, socket};
 
 /// Name of the cluster, or of the link to it, in the data folder.
-const CLUSTER: &str = "postgres";
+pub(super) const CLUSTER: &str = "postgres";
 
 /// Where clusters go whose data folder lies where PostgreSQL's user cannot follow, such as below `/root`.
 const ELSEWHERE: &str = "/var/lib/hotline";

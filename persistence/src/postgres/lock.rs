@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::ClusterError;
 
-const OWNER_FILE: &str = "postgres.lock";
+pub(super) const OWNER_FILE: &str = "postgres.lock";
 const GUESTS_FILE: &str = "postgres.guests.lock";
 
 /// Pause between two attempts at a lock: short against a start, long against the cost of trying.

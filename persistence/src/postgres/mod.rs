@@ -74,6 +74,11 @@ impl ClusterOptions {
         }
     }
 
+    /// Whether there is one in the data folder, running or not.
+    pub fn exists(&self) -> bool {
+        self.data_dir.join(home::CLUSTER).symlink_metadata().is_ok()
+    }
+
     /// A cluster for tests and benches of everything but durability: no fsync, and room for many processes.
     pub fn for_tests(data_dir: impl Into<PathBuf>) -> Self {
         Self { fsync: false, max_connections: SHARED_MAX_CONNECTIONS, ..Self::new(data_dir) }

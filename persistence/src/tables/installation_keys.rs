@@ -1,31 +1,69 @@
-//! Secrets of the installation: each is made once, by whoever needs it first, and all processes share it.
+//! Secrets of the installation: each is made once, by whoever needs it first, and all processes share it. They are stored
+//! sealed ([`crate::sealed`]).
 
 use rand::Rng;
 use sqlx::PgPool;
 
-use crate::Result;
 use crate::error::within;
+use crate::sealed::{KeyError, Keyring, Place};
+use crate::{CompanyId, Result};
 
 /// A secret from the operating system's random source: as many bytes as HMAC-SHA-256 takes at once.
 pub type InstallationKey = [u8; 64];
 
+/// Bytes of one that is stored as it is, as releases before did; a sealed one is longer.
+const PLAIN_BYTES: usize = size_of::<InstallationKey>();
+
+fn place_of(name: &str) -> Place<'_> {
+    Place { column: "installation_keys.key", company: CompanyId(0), row: name }
+}
+
 /// The secret of this name.
 ///
 /// # Errors
-/// When the database cannot answer.
-pub async fn find_or_create(db: &PgPool, name: &str) -> Result<InstallationKey> {
-    let mut fresh: InstallationKey = [0; 64];
+/// When the database cannot answer; [`crate::Error::Key`] when it cannot be sealed or opened.
+pub async fn find_or_create(db: &PgPool, keys: &Keyring, name: &str) -> Result<InstallationKey> {
+    let mut fresh: InstallationKey = [0; PLAIN_BYTES];
     // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
     rand::rng().fill_bytes(&mut fresh);
-    within(
+    let sealed = keys.seal(&place_of(name), &fresh)?;
+    let stored: Vec<u8> = within(
         sqlx::query_scalar(
             // Who comes second reads the first one's: an update that changes nothing returns it.
             "insert into installation_keys (name, key) values ($1, $2)
              on conflict (name) do update set key = installation_keys.key returning key",
         )
         .bind(name)
-        .bind(fresh)
+        .bind(sealed.into_bytes())
         .fetch_one(db),
     )
-    .await
+    .await?;
+    opened(keys, name, &stored)
+}
+
+fn opened(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> {
+    if let Ok(plain) = InstallationKey::try_from(stored) {
+        return Ok(plain);
+    }
+    let sealed = std::str::from_utf8(stored).map_err(|_| KeyError::Damaged)?;
+    let plain = keys.open(&place_of(name), sealed)?;
+    InstallationKey::try_from(plain.as_slice()).map_err(|_| KeyError::Damaged.into())
+}
+
+/// Seals them with the key that seals now, or those only that are stored as they are; answers how many.
+///
+/// # Errors
+/// When the database cannot answer; [`crate::Error::Key`] when something does not open.
+pub async fn reseal(db: &PgPool, keys: &Keyring, only_plain: bool) -> Result<u64> {
+    let statement = "select name, key from installation_keys order by name";
+    let all: Vec<(String, Vec<u8>)> = within(sqlx::query_as(statement).fetch_all(db)).await?;
+    let mut resealed = 0;
+    for (name, stored) in all.iter().filter(|(_, stored)| !only_plain || stored.len() == PLAIN_BYTES) {
+        let sealed = keys.seal(&place_of(name), &opened(keys, name, stored)?)?;
+        // They never change, so whoever is first has written the same.
+        let update = sqlx::query("update installation_keys set key = $3 where name = $1 and key = $2");
+        within(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;
+        resealed += 1;
+    }
+    Ok(resealed)
 }

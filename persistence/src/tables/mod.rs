@@ -15,6 +15,7 @@ pub mod organization;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;
+pub mod secret_keys;
 pub mod tags;
 pub mod ticket_events;
 pub mod tickets;

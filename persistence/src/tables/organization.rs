@@ -10,6 +10,7 @@ use super::global_variables;
 use super::queues::QueueRow;
 use super::tokens::{self, TokenRow};
 use crate::error::within;
+use crate::sealed::Keyring;
 use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeId};
 
 /// Everything small a company has: loaded whole, replaced whole.
@@ -53,14 +54,15 @@ pub struct WrapupType {
     pub queues: HashSet<QueueId>,
 }
 
-/// Loads a company's directory, or none when there is no such company.
+/// Loads a company's directory, with the secrets of its channels open, or none when there is no such company.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn load(db: impl Database<'_>, id: CompanyId) -> Result<Option<Organization>> {
+pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Result<Option<Organization>> {
     let Some(company) = companies::find(db, id).await? else { return Ok(None) };
     let tokens = tokens::all(db, Some(id)).await?;
-    let channels = channels::all(db, Some(id)).await?;
+    let mut channels = channels::all(db, Some(id)).await?;
+    channels.iter_mut().for_each(|channel| channel.open(keys));
     let queues: Vec<QueueRow> =
         within(sqlx::query_as("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
     let members: Vec<(QueueId, UserId)> = within(

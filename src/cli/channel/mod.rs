@@ -1,6 +1,7 @@
 //! `hotline channel`: where contacts write.
 
 mod options;
+mod secrets;
 
 use clap::{Args, Subcommand};
 use hotline_persistence::tables::channels::{
@@ -11,9 +12,9 @@ use serde::Serialize;
 
 use self::options::Options;
 use super::Failure;
-use super::database::with_database;
+use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use crate::config::{DatabaseArgs, public_url};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -38,7 +39,7 @@ pub enum Command {
   hotline channel create --company 1 --type webchat --name Website --allow-origin https://shop.example \\
       --color '#0f766e' --pre-chat-field name --pre-chat-field email
   hotline channel create --company 1 --type whatsapp --name Phone --number 5511999990000 --phone-number-id 106540352 \\
-      --access-token … --app-secret … --verify-token …")]
+      --access-token-file token.txt --app-secret-file secret.txt --verify-token-file verify.txt")]
 pub struct Create {
     /// The company it belongs to
     #[arg(long, value_name = "ID")]
@@ -52,6 +53,9 @@ pub struct Create {
     /// Where new tickets go
     #[arg(long, value_name = "ID")]
     queue: Option<QueueId>,
+    /// Scheme, host and port under which others reach the service, for the line to embed or the address to enter
+    #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    public_url: Option<String>,
     #[command(flatten)]
     options: Options,
     #[command(flatten)]
@@ -96,7 +100,7 @@ struct Shown {
 
 impl Shown {
     fn of(row: ChannelRow) -> Self {
-        let settings = row.settings().ok().map(ChannelSettings::shown);
+        let settings = row.settings_shown();
         Self { row, settings }
     }
 }
@@ -115,19 +119,78 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 }
 
 impl Create {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(mut self) -> Result<(), Failure> {
+        self.options.read_files()?;
         let (mut number, mut settings) = (None, ChannelSettings::default());
         self.options.apply(self.kind, &mut number, &mut settings)?;
         let name = super::named(&self.name)?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
-        let made = with_database(&self.database, async |db| Ok(channels::insert(db, self.company, new).await?));
-        self.output.one(Shown::of(made.await?))
+        let made =
+            with_secrets(&self.database, async |db, keys| Ok(channels::insert(db, keys, self.company, new).await?));
+        let made = made.await?;
+        let next = Next::of(&made, self.public_url.as_deref());
+        self.output.one(Made { shown: Shown::of(made), next: &next })?;
+        if !self.output.json {
+            println!("\n{}", next.told());
+        }
+        Ok(())
+    }
+}
+
+/// A new channel as printed.
+#[derive(Serialize)]
+struct Made<'a> {
+    #[serde(flatten)]
+    shown: Shown,
+    #[serde(flatten)]
+    next: &'a Next,
+}
+
+/// What is to be done with a new channel elsewhere.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Next {
+    /// A line in the pages that show the webchat.
+    Embed(String),
+    /// Where the provider calls.
+    HookUrl(String),
+}
+
+/// Stands for the service's address when it is not known.
+const SOMEWHERE: &str = "https://hotline.example";
+
+impl Next {
+    fn of(row: &ChannelRow, public_url: Option<&str>) -> Self {
+        let (base, key) = (public_url.unwrap_or(SOMEWHERE), &row.public_key);
+        match row.kind {
+            ChannelType::Webchat => {
+                Self::Embed(format!(r#"<script src="{base}/webchat/{key}/widget.js" async></script>"#))
+            }
+            _ => Self::HookUrl(format!("{base}/hooks/{key}")),
+        }
+    }
+
+    fn told(&self) -> String {
+        let (what, line, then) = match self {
+            Self::Embed(line) => {
+                ("Put this line into the pages that show the webchat", line, "Only pages of an --allow-origin may.")
+            }
+            Self::HookUrl(url) => (
+                "Enter this address at the provider as the callback URL",
+                url,
+                "With it goes the verify token the channel was made with; subscribe to `messages`.",
+            ),
+        };
+        let note =
+            if line.contains(SOMEWHERE) { " Put your service's address in place of hotline.example." } else { "" };
+        format!("{what}:\n  {line}\n{then}{note}")
     }
 }
 
 impl Update {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(mut self) -> Result<(), Failure> {
+        self.options.read_files()?;
         if self.name.is_none() && self.queue.is_none() && !self.no_queue && self.options.are_empty() {
             return Err("nothing is given to change; see `hotline channel update --help`".into());
         }
@@ -149,7 +212,7 @@ impl Update {
             }
             Ok(())
         };
-        let changed = with_database(&self.database, async |db| channels::update(db, self.id, change).await);
+        let changed = with_secrets(&self.database, async |db, keys| channels::update(db, keys, self.id, change).await);
         self.output.one(Shown::of(changed.await?))
     }
 }

@@ -5,13 +5,14 @@ use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messen
 use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField, Secret};
 use url::Url;
 
+use super::secrets::SecretFiles;
 use crate::cli::Failure;
 use crate::web::values::{Accepted, Name, Number, Text};
 
 /// Bytes of an id, a credential or an address of the provider.
-const WORD_BYTES_MAX: usize = 4096;
+pub(super) const WORD_BYTES_MAX: usize = 4096;
 
-const PROVIDER: &str = "Whatsapp, messenger, instagram";
+pub(super) const PROVIDER: &str = "Whatsapp, messenger, instagram";
 const WEBCHAT: &str = "Webchat";
 
 /// What a channel needs besides its name. An empty text takes away what was there.
@@ -38,6 +39,8 @@ pub struct Options {
     /// What the provider shows when it is pointed to Hotline; any word you choose
     #[arg(long, value_name = "TOKEN", help_heading = PROVIDER)]
     verify_token: Option<String>,
+    #[command(flatten)]
+    files: SecretFiles,
     /// Where the provider is called, when it is not its usual address
     #[arg(long, value_name = "URL", help_heading = PROVIDER)]
     provider_url: Option<String>,
@@ -103,6 +106,15 @@ impl Options {
         put(&mut settings.greeting, "--greeting", self.greeting, |text| Ok(Text::from_text(text)?.0))?;
         put(&mut settings.position, "--position", self.position, position)?;
         put_all(&mut settings.pre_chat_fields, "--pre-chat-field", self.pre_chat_field, pre_chat_field)
+    }
+
+    /// Reads the credentials that are given as files.
+    ///
+    /// # Errors
+    /// When one cannot be read; never with what it holds.
+    pub fn read_files(&mut self) -> Result<(), Failure> {
+        let files = std::mem::take(&mut self.files);
+        files.read([&mut self.access_token, &mut self.app_secret, &mut self.verify_token])
     }
 
     /// Whether nothing is given.

@@ -92,10 +92,10 @@ impl Default for Limits {
 }
 
 /// Where and how HTTP is served.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Listening {
-    /// Port 0 takes any.
-    pub address: SocketAddr,
+    /// As [`bind`] has taken it.
+    pub socket: TcpSocket,
     /// Threads that serve.
     pub workers: usize,
     /// For the requests that are being served once the server stops.
@@ -104,6 +104,18 @@ pub struct Listening {
     pub limits: Limits,
     /// What every answer says, and so a refusal.
     pub told: HeaderMap,
+}
+
+/// Takes an address, where nobody is heard before [`listen`].
+///
+/// # Errors
+/// When the address cannot be had.
+pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Else a restart waits until the last connection of the process before is forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
 }
 
 /// Listens, and makes the server: it takes connections as soon as it is polled. Answers with where it listens.
@@ -122,11 +134,7 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let Listening { address, workers, drain, limits, told } = listening;
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Else a restart waits until the last connection of the process before is forgotten.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
+    let Listening { socket, workers, drain, limits, told } = listening;
     let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
 

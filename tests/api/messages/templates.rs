@@ -11,7 +11,7 @@ use crate::steps::{NOBODY, channel, listed, sent};
 use crate::support::provider::Answer;
 use crate::support::seed;
 use crate::support::service::TestOptions;
-use crate::support::{Provider, Reply, TestApp, eventually};
+use crate::support::{Provider, Reply, TestApp, eventually, keys};
 
 /// A phone channel that is connected to a provider.
 pub struct Phone {
@@ -22,7 +22,8 @@ pub struct Phone {
 impl Phone {
     pub async fn connect(app: &TestApp, provider: &Provider) -> Self {
         let (account, company) = ("106540352242922", app.company.id);
-        let row = seed::provided(&app.database.db, company, ChannelType::Whatsapp, account, &provider.url).await;
+        let row =
+            seed::provided(&app.database.db, &keys(), company, ChannelType::Whatsapp, account, &provider.url).await;
         let directory = app.service.app.engine.directory();
         eventually("the new channel is seen", || async {
             directory.company(company).is_some_and(|seen| seen.channels.contains_key(&row.id))

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::support::seed::provided_settings;
 use crate::support::service::TestOptions;
-use crate::support::{Provider, TestApp, eventually};
+use crate::support::{Provider, TestApp, eventually, keys};
 
 /// A service whose channels have a provider.
 struct Office {
@@ -74,7 +74,7 @@ impl Office {
         change(&mut settings);
         let company = self.app.company.id;
         let new = NewChannel { name: account, kind, number: None, queue_id: None, settings };
-        let row = channels::insert(&self.app.database.db, company, new).await.expect("channel");
+        let row = channels::insert(&self.app.database.db, &keys(), company, new).await.expect("channel");
         let engine = &self.app.service.app.engine;
         eventually("the channel is known", || async {
             engine.directory().company(company).is_some_and(|company| company.channels.contains_key(&row.id))

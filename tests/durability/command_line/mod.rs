@@ -5,6 +5,8 @@ mod channels;
 mod companies;
 mod config_file;
 mod refusals;
+mod secrets;
+mod start;
 mod tokens;
 
 use std::path::Path;

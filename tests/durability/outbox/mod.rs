@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use serde_json::{Value, json};
 
-use crate::process::{Process, SERVE, command, data_folder, with_database};
+use crate::process::{Process, SERVE, command, data_folder, keys_of, with_database};
 use crate::support::seed::provided;
 use crate::support::{Api, Company, PATIENCE, Provider, eventually};
 
@@ -41,7 +41,8 @@ impl Office {
         let process = Process::try_serve(folder.path(), FAST).unwrap_or_else(|log| panic!("no start: {log}"));
         let (company, channel) = with_database(folder.path(), async |db| {
             let company = Company::create(db, "Acme").await;
-            let channel = provided(db, company.id, ChannelType::Whatsapp, account, &provider.url).await;
+            let channel =
+                provided(db, &keys_of(folder.path()), company.id, ChannelType::Whatsapp, account, &provider.url).await;
             (company, channel)
         })
         .await;

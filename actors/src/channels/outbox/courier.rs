@@ -343,7 +343,7 @@ impl Courier {
                 let marking = async move {
                     let token = &speaker.account.access_token;
                     while let Err(error) =
-                        channels::refuse_token(core.store.db(channel.0), channel.0, channel.1, token, &reason).await
+                        channels::refuse_token(core.store.db(channel.0), &core.store.keys, channel.0, channel.1, token, &reason).await
                     {
                         tracing::debug!(%error, "a channel's error is noted later");
                         tokio::time::sleep(RETRY_PAUSE).await;

@@ -8,12 +8,15 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgConnection, PgPool};
 
-pub use settings::{ChannelSettings, Position, PreChatField, Secret};
+pub use crate::sealed::Secret;
+pub use settings::{ChannelSettings, Position, PreChatField};
 
 use super::words;
+use crate::error::within;
 use crate::key::new_key;
+use crate::sealed::{self, KeyError, Keyring, Place};
 use crate::select::{Listed, Page, Select};
 use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result};
 
@@ -55,7 +58,7 @@ pub struct ChannelRow {
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
     pub public_key: String,
-    /// As stored, secrets and all; [`ChannelRow::settings`] reads it.
+    /// As stored, its secrets sealed until [`ChannelRow::open`]; [`ChannelRow::settings`] reads it.
     #[serde(skip)]
     pub settings: Value,
     pub created_at: DateTime<Utc>,
@@ -77,13 +80,33 @@ impl fmt::Debug for ChannelRow {
 }
 
 impl ChannelRow {
-    /// What the channel needs besides its name.
+    /// Opens its secrets, for whoever works with them. One that does not open is told in the log and left out: the
+    /// channel is one without it, and no other channel minds.
+    pub fn open(&mut self, keys: &Keyring) {
+        let place = self.id.to_string();
+        for lost in keys.open_json(&place_of(self.company_id, &place), &mut self.settings) {
+            tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = lost.field,
+                error = %lost.error, "a secret of a channel does not open; the channel is used without it");
+        }
+    }
+
+    /// What the channel needs besides its name and its secrets, open or not.
+    pub fn settings_shown(&self) -> Option<ChannelSettings> {
+        ChannelSettings::read(&sealed::without_secrets(&self.settings)).ok().map(ChannelSettings::shown)
+    }
+
+    /// What the channel needs besides its name, of a row that is open.
     ///
     /// # Errors
     /// [`Error::Database`] when what is stored is nothing this release writes.
     pub fn settings(&self) -> Result<ChannelSettings> {
         ChannelSettings::read(&self.settings)
     }
+}
+
+/// Where the secrets of a channel are kept.
+fn place_of(company: CompanyId, channel: &str) -> Place<'_> {
+    Place { column: "channels.settings", company, row: channel }
 }
 
 /// What a new channel is.
@@ -100,12 +123,21 @@ pub struct NewChannel<'a> {
 /// Creates a channel. It is connected once it has what its type needs; a webchat needs nothing.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when there is no such company or queue.
-pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewChannel<'_>) -> Result<ChannelRow> {
+/// When the database cannot answer; [`Error::NotFound`] when there is no such company or queue; [`Error::Key`] when a
+/// secret cannot be sealed.
+pub async fn insert(
+    db: impl Database<'_>,
+    keys: &Keyring,
+    company: CompanyId,
+    new: NewChannel<'_>,
+) -> Result<ChannelRow> {
+    // Its secrets are bound to its id, so that is drawn first.
+    let id: i64 = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))").fetch_one(db).await?;
+    let settings = keys.seal_json(&place_of(company, &id.to_string()), &new.settings)?;
     let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
     sqlx::query_as(
-        "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings)
-         values ($1, $2, $3, $4, $5, $6, $7, $8) returning *",
+        "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings, id)
+         overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *",
     )
     .bind(company)
     .bind(new.name)
@@ -114,7 +146,8 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewChannel<'
     .bind(new.number)
     .bind(new.queue_id)
     .bind(new_key("ch_"))
-    .bind(Json(new.settings))
+    .bind(Json(settings))
+    .bind(id)
     .fetch_one(db)
     .await
     .map_err(refused)
@@ -132,21 +165,19 @@ fn refused(error: sqlx::Error) -> Error {
 /// else changes them meanwhile. When `change` fails, nothing is changed.
 ///
 /// # Errors
-/// What `change` says; when the database cannot answer; [`Error::NotFound`] when there is no such channel or queue.
+/// What `change` says; when the database cannot answer; [`Error::NotFound`] when there is no such channel or queue;
+/// [`Error::Key`] when the key of a secret is not there.
 pub async fn update<E: From<Error>>(
     db: &PgPool,
+    keys: &Keyring,
     id: ChannelId,
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
     let mut transaction = db.begin().await.map_err(Error::from)?;
-    let mut row: ChannelRow = sqlx::query_as("select * from channels where id = $1 for update")
-        .bind(id)
-        .fetch_optional(&mut *transaction)
-        .await
-        .map_err(Error::from)?
-        .ok_or(Error::NotFound("channel"))?;
+    let mut row = opened(&mut transaction, keys, id).await?.ok_or(Error::NotFound("channel"))?;
     let mut settings = row.settings()?;
     change(&mut row, &mut settings)?;
+    let settings = keys.seal_json(&place_of(row.company_id, &row.id.to_string()), &settings).map_err(Error::from)?;
     let row = sqlx::query_as(
         "update channels set name = $3, status = $4, number = $5, queue_id = $6, last_error = $7, settings = $8,
              updated_at = now()
@@ -167,30 +198,90 @@ pub async fn update<E: From<Error>>(
     Ok(row)
 }
 
+/// A channel to be changed, with its secrets open. One whose key is not there is not changed: what is sealed with it
+/// would be lost. One that was damaged opens with no key, so it may as well go.
+async fn opened(connection: &mut PgConnection, keys: &Keyring, id: ChannelId) -> Result<Option<ChannelRow>> {
+    let row: Option<ChannelRow> =
+        sqlx::query_as("select * from channels where id = $1 for update").bind(id).fetch_optional(connection).await?;
+    let Some(mut row) = row else { return Ok(None) };
+    let place = row.id.to_string();
+    for lost in keys.open_json(&place_of(row.company_id, &place), &mut row.settings) {
+        match lost.error {
+            KeyError::Damaged => tracing::warn!(channel.id = %row.id, company.id = %row.company_id, field = lost.field,
+                "a secret of a channel was damaged and is gone; give it anew"),
+            error => return Err(error.into()),
+        }
+    }
+    Ok(Some(row))
+}
+
 /// Notes that the provider does not accept a channel's token, unless that was renewed meanwhile or is noted already.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn refuse_token(
     db: impl Database<'_>,
+    keys: &Keyring,
     company: CompanyId,
     id: ChannelId,
     access_token: &Secret,
     reason: &str,
 ) -> Result<()> {
-    crate::error::within(
-        sqlx::query(
-            "update channels set status = 'error', last_error = $4, updated_at = now()
-             where company_id = $1 and id = $2 and status = 'connected' and settings ->> 'accessToken' = $3",
-        )
-        .bind(company)
-        .bind(id)
-        .bind(&access_token.0)
-        .bind(reason)
-        .execute(db),
-    )
-    .await?;
-    Ok(())
+    loop {
+        let select = "select * from channels where company_id = $1 and id = $2 and status = 'connected'";
+        let row: Option<ChannelRow> = within(sqlx::query_as(select).bind(company).bind(id).fetch_optional(db)).await?;
+        let Some(mut row) = row else { return Ok(()) };
+        let stored = row.settings.clone();
+        row.open(keys);
+        if row.settings()?.access_token.as_ref() != Some(access_token) {
+            return Ok(());
+        }
+        let update = sqlx::query(
+            "update channels set status = 'error', last_error = $3, updated_at = now()
+             where company_id = $1 and id = $2 and status = 'connected' and settings = $4",
+        );
+        let update = update.bind(company).bind(id).bind(reason).bind(Json(stored));
+        // Whoever changed or sealed it meanwhile may have changed the token: it is looked at again.
+        if within(update.execute(db)).await?.rows_affected() > 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Which channels are sealed anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reseal {
+    /// Those with a secret that is stored in clear, as releases before did.
+    Plain,
+    /// Those with a secret.
+    All,
+}
+
+/// Seals the secrets of channels with the key that seals now; answers how many. It is no change of a channel.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::Key`] when something does not open.
+pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
+    let stored: Vec<(ChannelId, Value)> =
+        within(sqlx::query_as("select id, settings from channels order by id").fetch_all(db)).await?;
+    let is_due = |stored: &Value| {
+        // What another release wrote stays as it is.
+        let plain = ChannelSettings::read(&sealed::without_secrets(stored));
+        let plain = plain.map_or(0, |settings| sealed::secrets_in(&settings));
+        plain > 0 || which == Reseal::All && sealed::sealed_in(stored) > 0
+    };
+    let mut resealed = 0;
+    for (id, _) in stored.into_iter().filter(|(_, stored)| is_due(stored)) {
+        let mut transaction = db.begin().await?;
+        let Some(row) = opened(&mut transaction, keys, id).await? else { continue };
+        let settings = keys.seal_json(&place_of(row.company_id, &id.to_string()), &row.settings()?)?;
+        resealed += sealed::sealed_in(&settings) as u64;
+        let statement = "update channels set settings = $3 where company_id = $1 and id = $2";
+        let update = sqlx::query(statement).bind(row.company_id).bind(id).bind(Json(settings));
+        update.execute(&mut *transaction).await?;
+        transaction.commit().await?;
+    }
+    Ok(resealed)
 }
 
 /// Channels in the order they were made: of one company, or all.

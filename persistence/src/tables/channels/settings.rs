@@ -6,19 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ChannelType;
+use crate::sealed::Secret;
 use crate::tables::words;
 use crate::{Error, Result};
-
-/// A credential: stored as it is, written nowhere else.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(pub String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
 
 words! {
     /// The side of the page a webchat opens on.
@@ -134,7 +124,9 @@ mod tests {
         let stored = json!({"pageId": "7", "accessToken": "hidden", "allowedOrigins": ["https://shop.example"],
             "position": "left", "preChatFields": ["name"], "laterKey": {"also": "hidden"}});
         let settings = ChannelSettings::read(&stored).expect("settings");
-        assert_eq!(serde_json::to_value(&settings).expect("json"), stored);
+        assert!(serde_json::to_value(&settings).is_err(), "a secret is written as it is");
+        let without = ChannelSettings { access_token: None, ..settings.clone() };
+        assert_eq!(serde_json::to_value(&without).expect("json")["laterKey"], stored["laterKey"]);
         assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
         let shown = serde_json::to_string(&settings.shown()).expect("json");
         assert!(!shown.contains("hidden") && shown.contains("\"pageId\":\"7\""), "{shown}");

@@ -1,0 +1,70 @@
+//! The schema: brought to this release's at every start, and left alone when a newer release has been there.
+//!
+//! Migrations fit the release before, so that a node of it may start again while the first newer one runs. One that does
+//! not says so itself: it raises `schema_needs.least` to its own number, and releases that do not know it refuse the
+//! database in words ([decision 24](../../docs/decisions/0024-newer-schemas.md)).
+
+use sqlx::PgPool;
+use sqlx::migrate::Migrator;
+
+use crate::error::within;
+use crate::{Error, Result};
+
+fn migrations() -> Migrator {
+    let mut migrations = sqlx::migrate!("./migrations");
+    // A node of the release before may start again while the first newer one runs.
+    migrations.set_ignore_missing(true);
+    migrations
+}
+
+/// This release, as it is called.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+/// The database is a newer release's.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this database was migrated by Hotline {release} and is served by releases that know schema {least}; this is Hotline \
+     {RELEASE}, which knows schema {known}: run Hotline {release} or newer, or restore a backup from before it was started"
+)]
+pub struct NewerSchema {
+    /// Who migrated it.
+    pub release: String,
+    /// The least schema a release must know to serve it.
+    pub least: i64,
+    /// The schema this release knows.
+    pub known: i64,
+}
+
+/// The number of the last migration of this release.
+pub fn known() -> i64 {
+    migrations().iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
+/// Brings the database to this release's schema. What a newer release has added is left as it is.
+///
+/// # Errors
+/// [`Error::Newer`] when a newer release has made of it what this one cannot serve; when the database cannot be reached
+/// or a migration fails.
+pub async fn migrate(db: &PgPool) -> Result<()> {
+    refuse_newer(db).await?;
+    migrations().run(db).await?;
+    // Nobody says they migrated it who is older than who did.
+    let newest = "update schema_needs set release = $1
+         where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";
+    within(sqlx::query(newest).bind(RELEASE).bind(known()).execute(db)).await?;
+    Ok(())
+}
+
+async fn refuse_newer(db: &PgPool) -> Result<()> {
+    let is_there: bool =
+        within(sqlx::query_scalar("select to_regclass('schema_needs') is not null").fetch_one(db)).await?;
+    if !is_there {
+        return Ok(());
+    }
+    let needs: Option<(i64, String)> =
+        within(sqlx::query_as("select least, release from schema_needs").fetch_optional(db)).await?;
+    match needs {
+        Some((least, release)) if least > known() => Err(Error::Newer(NewerSchema { release, least, known: known() })),
+        _ => Ok(()),
+    }
+}

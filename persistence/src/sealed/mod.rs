@@ -1,0 +1,367 @@
+//! Secrets at rest: what a database holds of a credential is sealed with a key that is not in the database.
+//!
+//! - A [`Secret`] is a credential in memory. It shows in no log, and `serde` refuses to write it anywhere: the one way
+//!   out is [`Keyring::seal_json`]. So a new field of type `Secret`, however deep in a JSON column, is sealed or cannot
+//!   be stored.
+//! - A [`Keyring`] is the keys of an installation, from a file (`secrets.key` in the data folder, or `--key-file`). The
+//!   first key of the file seals, all of them open.
+//! - A [`Place`] is where a value is kept. The value is bound to it: copied to another row, company or field it does
+//!   not open.
+//!
+//! For a JSON column (see [`crate::tables::channels`]): `keys.seal_json(&place, &settings)` before it is written, and
+//! `keys.open_json(&place, &mut stored)` after it is read; what is then deserialized has its secrets. For any other
+//! column: [`Keyring::seal`] and [`Keyring::open`]. A table that keeps sealed values has to be named in
+//! [`crate::tables::secret_keys`], so that they are sealed anew when the key is rotated.
+//!
+//! AES-256-GCM with a random nonce, by the library that does TLS
+//! ([decision 23](../../../docs/decisions/0023-sealed-secrets.md)).
+
+mod file;
+mod json;
+mod secret;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use sha2::{Digest, Sha256};
+
+pub use json::{Lost, without_secrets};
+pub(crate) use json::{sealed_in, secrets_in};
+pub use secret::Secret;
+
+use crate::CompanyId;
+
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 32;
+
+/// What a sealed value begins with: how it is sealed.
+const SCHEME: &str = "v1";
+
+/// Why something cannot be sealed or opened, for the person who runs the installation.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum KeyError {
+    #[error(
+        "the secrets of this database are sealed with the key {id}, and there is no key file {}: \
+         name the file that holds this key with --key-file (HOTLINE_KEY_FILE)", path.display()
+    )]
+    NoFile { id: String, path: PathBuf },
+    #[error(
+        "the secrets of this database are sealed with the key {id}, which is not in {} (it holds {held}): \
+         name the file that holds this key with --key-file (HOTLINE_KEY_FILE), or add its line to this one", path.display()
+    )]
+    OtherKey { id: String, held: String, path: PathBuf },
+    #[error("{}: {reason}", path.display())]
+    File { path: PathBuf, reason: String },
+    #[error(
+        "there is no key to seal a secret with: {} is not there; on another machine than the service's, copy its \
+         secrets.key and name it with --key-file (HOTLINE_KEY_FILE)", path.display()
+    )]
+    NoKey { path: PathBuf },
+    #[error("a sealed value does not open: it was changed, or it was sealed for another place")]
+    Damaged,
+    #[error("a value cannot be sealed: {0}")]
+    Unsealable(String),
+}
+
+/// Where a sealed value is kept: a column of a row of a company.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// `table.column`.
+    pub column: &'static str,
+    /// Whose it is; 0: the installation's.
+    pub company: CompanyId,
+    /// Which row, as text.
+    pub row: &'a str,
+}
+
+impl Place<'_> {
+    /// What a value is bound to. No part holds a line break, so no two places are written the same.
+    fn bound(&self, field: &str) -> String {
+        format!("hotline\n{}\n{}\n{}\n{field}", self.column, self.company, self.row)
+    }
+}
+
+/// The keys of an installation. A clone is the same keyring.
+#[derive(Clone, Default)]
+pub struct Keyring {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    path: PathBuf,
+    /// The first one seals.
+    keys: RwLock<Arc<[Key]>>,
+}
+
+struct Key {
+    id: String,
+    bytes: [u8; KEY_BYTES],
+    cipher: RandomizedNonceKey,
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyring").field("path", &self.inner.path).field("keys", &self.ids()).finish()
+    }
+}
+
+impl Key {
+    fn new(bytes: [u8; KEY_BYTES]) -> Result<Self, KeyError> {
+        let cipher = RandomizedNonceKey::new(&AES_256_GCM, &bytes)
+            .map_err(|_| KeyError::Unsealable("the cipher does not take the key".to_owned()))?;
+        // A fingerprint: it tells keys apart and nothing about them.
+        let digest = Sha256::new().chain_update(b"hotline key id\n").chain_update(bytes).finalize();
+        Ok(Self { id: hex::encode(&digest[..8]), bytes, cipher })
+    }
+
+    fn random() -> Result<Self, KeyError> {
+        let mut bytes = [0; KEY_BYTES];
+        // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+        rand::Rng::fill_bytes(&mut rand::rng(), &mut bytes);
+        Self::new(bytes)
+    }
+}
+
+impl Keyring {
+    /// The keys of this file, which is not read yet.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { inner: Arc::new(Inner { path: path.into(), keys: RwLock::default() }) }
+    }
+
+    /// Where the keys are kept.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Reads the file. When it is not there, what is in memory stays, and the answer is false.
+    ///
+    /// # Errors
+    /// When it cannot be read, is somebody else's, or holds something else than keys.
+    pub fn load(&self) -> Result<bool, KeyError> {
+        let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
+        self.put(keys);
+        Ok(true)
+    }
+
+    /// Reads the file, and makes it with a key when it is not there.
+    ///
+    /// # Errors
+    /// As [`Keyring::load`], and when it cannot be written.
+    pub fn load_or_create(&self) -> Result<(), KeyError> {
+        if self.load()? {
+            return Ok(());
+        }
+        file::create(&self.inner.path, &Key::random()?)?;
+        // What is there now, whoever was first.
+        self.load().map(|_| ())
+    }
+
+    /// Puts a new key in front of the file's, so that it seals from now on; answers its id.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn add_key(&self) -> Result<String, KeyError> {
+        self.load()?;
+        let new = Key::random()?;
+        let id = new.id.clone();
+        let known = self.keys();
+        let lines = std::iter::once(&new).chain(known.iter());
+        file::write(&self.inner.path, lines)?;
+        self.load()?;
+        Ok(id)
+    }
+
+    /// Takes a key out of the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn remove_key(&self, id: &str) -> Result<(), KeyError> {
+        self.load()?;
+        file::write(&self.inner.path, self.keys().iter().filter(|key| key.id != id))?;
+        self.load().map(|_| ())
+    }
+
+    /// The ids of the keys, the one that seals first.
+    pub fn ids(&self) -> Vec<String> {
+        self.keys().iter().map(|key| key.id.clone()).collect()
+    }
+
+    /// Seals a value for its place.
+    ///
+    /// # Errors
+    /// When there is no key.
+    pub fn seal(&self, place: &Place<'_>, plain: &[u8]) -> Result<String, KeyError> {
+        self.seal_field(place, "", plain)
+    }
+
+    /// Opens what was sealed for this place.
+    ///
+    /// # Errors
+    /// When its key is not there, or it is no such value.
+    pub fn open(&self, place: &Place<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
+        self.open_field(place, "", sealed)
+    }
+
+    fn seal_field(&self, place: &Place<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
+        // Sealing is rare, and the command line may have rotated the key since.
+        if let Err(error) = self.load() {
+            if self.keys().is_empty() {
+                return Err(error);
+            }
+            tracing::warn!(%error, "the key file cannot be read; secrets are sealed with the key of the start");
+        }
+        let keys = self.keys();
+        let key = keys.first().ok_or_else(|| KeyError::NoKey { path: self.inner.path.clone() })?;
+        let mut sealed = plain.to_vec();
+        let nonce = key
+            .cipher
+            .seal_in_place_append_tag(Aad::from(place.bound(field)), &mut sealed)
+            .map_err(|_| KeyError::Unsealable("the cipher refuses it".to_owned()))?;
+        Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce.as_ref()), hex::encode(sealed)))
+    }
+
+    fn open_field(&self, place: &Place<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
+        let (id, bytes) = parts(sealed).ok_or(KeyError::Damaged)?;
+        let mut bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
+        if bytes.len() < NONCE_LEN {
+            return Err(KeyError::Damaged);
+        }
+        let mut keys = self.keys();
+        if !keys.iter().any(|key| key.id == id) && self.load().unwrap_or(false) {
+            // It was rotated while this process ran.
+            keys = self.keys();
+        }
+        let key = keys.iter().find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
+        let (nonce, sealed) = bytes.split_at_mut(NONCE_LEN);
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| KeyError::Damaged)?;
+        let plain = key.cipher.open_in_place(nonce, Aad::from(place.bound(field)), sealed);
+        plain.map(|plain| plain.to_vec()).map_err(|_| KeyError::Damaged)
+    }
+
+    /// That a key is not there, in words.
+    pub(crate) fn lacks(&self, id: &str) -> KeyError {
+        let (id, path) = (id.to_owned(), self.inner.path.clone());
+        let held = self.ids();
+        if held.is_empty() {
+            KeyError::NoFile { id, path }
+        } else {
+            KeyError::OtherKey { id, held: held.join(", "), path }
+        }
+    }
+
+    fn keys(&self) -> Arc<[Key]> {
+        self.inner.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put(&self, keys: Vec<Key>) {
+        *self.inner.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.into();
+    }
+}
+
+/// The id of the key and the rest, of a sealed value.
+fn parts(sealed: &str) -> Option<(&str, &str)> {
+    sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
+
+    use super::*;
+
+    fn keyring() -> (tempfile::TempDir, Keyring) {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let keys = Keyring::at(folder.path().join("secrets.key"));
+        keys.load_or_create().expect("a key file");
+        (folder, keys)
+    }
+
+    const HERE: Place<'static> = Place { column: "channels.settings", company: CompanyId(1), row: "7" };
+
+    #[test]
+    fn a_value_opens_in_its_place_only() {
+        let (_folder, keys) = keyring();
+        let sealed = keys.seal(&HERE, b"token").expect("sealed");
+        assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
+        assert_ne!(keys.seal(&HERE, b"token").expect("sealed"), sealed, "a nonce was used twice");
+        let elsewhere = [
+            Place { column: "webhooks.secret", ..HERE },
+            Place { company: CompanyId(2), ..HERE },
+            Place { row: "8", ..HERE },
+        ];
+        for place in elsewhere {
+            assert!(matches!(keys.open(&place, &sealed), Err(KeyError::Damaged)), "{place:?}");
+        }
+        for end in 0..sealed.len() {
+            assert!(keys.open(&HERE, &sealed[..end]).is_err(), "opened when cut at {end}");
+        }
+        let mut changed = sealed.clone().into_bytes();
+        let last = changed.last_mut().expect("a byte");
+        *last = if *last == b'0' { b'1' } else { b'0' };
+        assert!(keys.open(&HERE, &String::from_utf8(changed).expect("text")).is_err());
+    }
+
+    #[test]
+    fn a_rotated_key_seals_and_the_old_one_still_opens_in_a_process_that_has_not_heard_of_it() {
+        let (folder, keys) = keyring();
+        let running = Keyring::at(folder.path().join("secrets.key"));
+        assert!(running.load().expect("a key file"));
+        let old = keys.seal(&HERE, b"token").expect("sealed");
+        let new = keys.add_key().expect("another key");
+        let sealed = keys.seal(&HERE, b"token").expect("sealed");
+        assert!(sealed.contains(&new) && !old.contains(&new), "{sealed}");
+        assert_eq!(running.open(&HERE, &sealed).expect("the file is read again"), b"token");
+        assert_eq!(running.open(&HERE, &old).expect("opened"), b"token");
+        let retired = keys.ids()[1].clone();
+        keys.remove_key(&retired).expect("removed");
+        let told = keys.open(&HERE, &old).expect_err("the key is gone").to_string();
+        assert!(told.contains(&retired) && told.contains("--key-file") && told.contains(&new), "{told}");
+    }
+
+    #[derive(Serialize, Deserialize, PartialEq, Debug)]
+    struct Settings {
+        token: Option<Secret>,
+        more: Vec<Secret>,
+        title: String,
+    }
+
+    #[test]
+    fn every_secret_of_a_json_value_is_sealed_however_deep_and_cannot_be_written_otherwise() {
+        let (_folder, keys) = keyring();
+        let secret = |text: &str| Secret(text.to_owned());
+        let settings =
+            Settings { token: Some(secret("hidden-1")), more: vec![secret("hidden-2")], title: "Shop".to_owned() };
+        assert!(serde_json::to_value(&settings).is_err(), "a secret is written as it is");
+        let mut stored = keys.seal_json(&HERE, &settings).expect("sealed");
+        assert!(!stored.to_string().contains("hidden"), "{stored}");
+        assert_eq!(stored["title"], "Shop");
+        assert!(serde_json::from_value::<Settings>(stored.clone()).is_err(), "read without being opened");
+        assert_eq!(without_secrets(&stored), json!({"more": [], "title": "Shop"}));
+
+        let mut swapped = stored.clone();
+        swapped["token"] = stored["more"][0].clone();
+        let lost = keys.open_json(&HERE, &mut swapped);
+        assert_eq!(lost.len(), 1, "opened in another field: {lost:?}");
+        assert_eq!(swapped.get("token"), None, "what does not open is not there");
+
+        assert!(keys.open_json(&HERE, &mut stored).is_empty());
+        assert_eq!(serde_json::from_value::<Settings>(stored).expect("settings"), settings);
+        // What was stored before secrets were sealed.
+        let plain = json!({"token": "hidden-1", "more": ["hidden-2"], "title": "Shop"});
+        assert_eq!(serde_json::from_value::<Settings>(plain).expect("settings"), settings);
+    }
+
+    #[test]
+    fn a_keyring_without_a_file_seals_nothing() {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let keys = Keyring::at(folder.path().join("secrets.key"));
+        let told = keys.seal(&HERE, b"token").expect_err("no key").to_string();
+        assert!(told.contains("--key-file"), "{told}");
+        assert!(Keyring::default().seal(&HERE, b"token").is_err());
+    }
+}

@@ -1,0 +1,65 @@
+//! A credential in memory.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::Error as _;
+use serde::ser::{Error as _, SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The one key of the object that stands for an open secret while a value goes to or from its sealed form. PostgreSQL
+/// takes no text with this character, so should such an object ever reach a column, it is refused there.
+pub(super) const OPEN: &str = "\0open";
+
+/// A credential: stored sealed, written nowhere else.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+thread_local! {
+    /// Whether a value is being written to be sealed.
+    static SEALING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`, within which a secret can be written.
+pub(super) fn while_sealing<T>(work: impl FnOnce() -> T) -> T {
+    /// Also when `work` panics.
+    struct End(bool);
+    impl Drop for End {
+        fn drop(&mut self) {
+            SEALING.set(self.0);
+        }
+    }
+    let _end = End(SEALING.replace(true));
+    work()
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !SEALING.get() {
+            return Err(S::Error::custom("a secret is written nowhere but sealed"));
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(OPEN, &self.0)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(deserializer)? {
+            // As it was stored before secrets were sealed.
+            serde_json::Value::String(plain) => Ok(Self(plain)),
+            serde_json::Value::Object(mut opened) if opened.len() == 1 => match opened.remove(OPEN) {
+                Some(serde_json::Value::String(plain)) => Ok(Self(plain)),
+                _ => Err(D::Error::custom("a secret is not open")),
+            },
+            _ => Err(D::Error::custom("a secret must be a text")),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Credentials on the command line: from a file or standard input, where nobody else reads them. What stands in an
+//! argument is in the list of processes and in the shell's history.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::options::WORD_BYTES_MAX;
+use crate::cli::Failure;
+
+/// Where credentials are read from.
+#[derive(Args, Default)]
+pub struct SecretFiles {
+    /// The same, from the first line of this file; `-`: from standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "access_token", help_heading = super::options::PROVIDER)]
+    access_token_file: Option<PathBuf>,
+    /// The same, from the first line of this file; `-`: from standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "app_secret", help_heading = super::options::PROVIDER)]
+    app_secret_file: Option<PathBuf>,
+    /// The same, from the first line of this file; `-`: from standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "verify_token", help_heading = super::options::PROVIDER)]
+    verify_token_file: Option<PathBuf>,
+}
+
+impl SecretFiles {
+    /// Reads each into its place. What stands in an argument itself is said to be seen by others.
+    pub fn read(self, places: [&mut Option<String>; 3]) -> Result<(), Failure> {
+        let files = [
+            ("--access-token", self.access_token_file),
+            ("--app-secret", self.app_secret_file),
+            ("--verify-token", self.verify_token_file),
+        ];
+        if files.iter().filter(|(_, file)| file.as_deref() == Some(Path::new("-"))).count() > 1 {
+            return Err("standard input holds one credential: give the others as files".into());
+        }
+        for ((option, file), place) in files.into_iter().zip(places) {
+            match file {
+                Some(file) => *place = Some(first_line(option, &file)?),
+                None if place.as_ref().is_some_and(|given| !given.trim().is_empty()) => {
+                    eprintln!("hotline: {option} is seen in the list of processes; {option}-file is not");
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first line, which must not be empty: an empty file is a mistake, and not the wish to take the credential away.
+fn first_line(option: &str, file: &Path) -> Result<String, Failure> {
+    let failed = |reason: String| format!("{option}-file {}: {reason}", file.display());
+    let input: Box<dyn Read> = match file {
+        file if file == Path::new("-") => Box::new(std::io::stdin().lock()),
+        file => Box::new(File::open(file).map_err(|error| failed(error.to_string()))?),
+    };
+    let mut text = String::new();
+    // Enough to see that it is too long.
+    let read = input.take(WORD_BYTES_MAX as u64 + 3).read_to_string(&mut text);
+    read.map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => failed("holds no text".to_owned()),
+        _ => failed(error.to_string()),
+    })?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        return Err(failed("holds nothing".to_owned()).into());
+    }
+    Ok(line.to_owned())
+}

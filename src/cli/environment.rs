@@ -1,0 +1,78 @@
+//! `HOTLINE_…` variables that no option reads: somebody set them for a purpose and spelled them wrong.
+
+use std::collections::BTreeSet;
+
+use clap::Command;
+
+/// What every variable of Hotline begins with.
+const PREFIX: &str = "HOTLINE_";
+
+/// How alike two names have to be for one to be offered in place of the other; 1 is the same.
+const ALIKE_MIN: f64 = 0.85;
+
+/// Says of each variable that means nothing so, with the name that is nearest to it.
+pub fn warn(command: &Command) {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for warning in warnings(command, names) {
+        eprintln!("hotline: {warning}");
+    }
+}
+
+fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    collect(command, &mut known);
+    let mut unknown: Vec<String> =
+        names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_kubernetes(name)).collect();
+    unknown.sort_unstable();
+    let told = |name: String| {
+        let alike =
+            known.iter().map(|known| (strsim::jaro_winkler(&name[PREFIX.len()..], &known[PREFIX.len()..]), known));
+        let nearest =
+            alike.filter(|(alike, _)| *alike >= ALIKE_MIN).max_by(|(one, _), (other, _)| one.total_cmp(other));
+        match nearest {
+            Some((_, nearest)) => format!("the variable {name} means nothing; is {nearest} meant?"),
+            None => format!("the variable {name} means nothing; see `hotline serve --help` for those that do"),
+        }
+    };
+    unknown.into_iter().map(told).collect()
+}
+
+fn collect(command: &Command, known: &mut BTreeSet<String>) {
+    let variables = command.get_arguments().filter_map(|option| option.get_env()?.to_str());
+    known.extend(variables.map(str::to_owned));
+    command.get_subcommands().for_each(|command| collect(command, known));
+}
+
+/// Kubernetes names the address of a service called `hotline` like this to everybody, the service itself included.
+fn is_of_kubernetes(name: &str) -> bool {
+    let name = &name[PREFIX.len()..];
+    name == "SERVICE_HOST" || name == "PORT" || name.starts_with("SERVICE_PORT") || name.starts_with("PORT_")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::warnings;
+    use crate::cli::Cli;
+
+    #[test]
+    fn a_name_that_means_nothing_is_told_with_the_nearest_that_does() {
+        let told = |name: &str| warnings(&Cli::command(), [name.to_owned()].into_iter()).pop();
+        for (name, meant) in [
+            ("HOTLINE_LISTN", "HOTLINE_LISTEN"),
+            ("HOTLINE_DATABASE", "HOTLINE_DATABASE_URL"),
+            ("HOTLINE_DATADIR", "HOTLINE_DATA_DIR"),
+            ("HOTLINE_JOURNAL_MAX_MB", "HOTLINE_JOURNAL_MAX_MIB"),
+            ("HOTLINE_KEYFILE", "HOTLINE_KEY_FILE"),
+        ] {
+            let told = told(name).unwrap_or_else(|| panic!("{name} is not told"));
+            assert!(told.contains(name) && told.contains(&format!("{meant} meant")), "{told}");
+        }
+        assert!(told("HOTLINE_QQQQ").is_some_and(|told| told.contains("--help")));
+        let silent = ["HOTLINE_LISTEN", "HOTLINE_CONFIG", "LISTN", "HOTLINE_SERVICE_HOST", "HOTLINE_PORT_8080_TCP"];
+        for name in silent {
+            assert_eq!(told(name), None, "{name}");
+        }
+    }
+}

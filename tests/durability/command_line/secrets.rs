@@ -1,0 +1,283 @@
+//! The credentials of channels at rest, and `hotline secrets`.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use hotline_persistence::PgPool;
+use reqwest::Method;
+use serde_json::Value;
+use sqlx::AssertSqlSafe;
+
+use super::{failure, json, url, within_a_second};
+use crate::process::{Process, command, data_folder, run, with_database};
+use crate::support::provider::hooks::{Phone, signature, text};
+use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
+
+/// Words that stand in no other place.
+const CREDENTIALS: [&str; 3] = ["Hidden-Access-Token-7Qx", "Hidden-App-Secret-8Ry", "Hidden-Verify-Token-9Sz"];
+
+/// Every value of every column of every table that could hold a text, as text.
+async fn everything(db: &PgPool) -> Vec<(String, String)> {
+    let columns: Vec<(String, String)> = sqlx::query_as(
+        "select c.table_name::text, c.column_name::text from information_schema.columns c
+         join information_schema.tables t using (table_schema, table_name)
+         where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
+           and c.data_type not in ('bigint', 'integer', 'smallint', 'boolean', 'timestamp with time zone', 'date')",
+    )
+    .fetch_all(db)
+    .await
+    .expect("the columns");
+    assert!(columns.len() > 50, "few columns: {columns:?}");
+    let mut found = Vec::new();
+    for (table, column) in columns {
+        // Bytes as they are, so that a text in them is seen.
+        let statement = format!(
+            r#"select case when pg_typeof("{column}") = 'bytea'::regtype then encode("{column}"::text::bytea, 'escape')
+                else "{column}"::text end from "{table}" where "{column}" is not null"#
+        );
+        let values: Vec<String> = sqlx::query_scalar(AssertSqlSafe(statement)).fetch_all(db).await.expect("the values");
+        found.extend(values.into_iter().map(|value| (format!("{table}.{column}"), value)));
+    }
+    found
+}
+
+fn place_file(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("{text}\n")).expect("written");
+    path.display().to_string()
+}
+
+/// A channel of each type, made on the command line with credentials from files and from standard input.
+fn channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
+    let [token, secret, verify] = CREDENTIALS;
+    let (token, verify) = (place_file(folder, "token", token), place_file(folder, "verify", verify));
+    let mut made =
+        vec![json(folder, &["channel", "create", "--company", company, "--type", "webchat", "--name", "Site"])];
+    for (kind, id) in [("whatsapp", "--phone-number-id"), ("messenger", "--page-id"), ("instagram", "--page-id")] {
+        let mut create = command(
+            folder,
+            &["channel", "create", "--company", company, "--type", kind, "--name", kind, id, kind, "--json"],
+        );
+        create.args(["--access-token-file", &token, "--verify-token-file", &verify, "--app-secret-file", "-"]);
+        create.args(["--provider-url", provider]);
+        let mut child =
+            create.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("hotline runs");
+        writeln!(child.stdin.take().expect("stdin"), "{secret}").expect("the secret is given");
+        let output = child.wait_with_output().expect("output");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.is_empty(), "{said}");
+        made.push(serde_json::from_slice(&output.stdout).expect("json"));
+    }
+    assert!(made.iter().all(|channel| channel["status"] == "connected"), "{made:?}");
+    made
+}
+
+/// Uses every credential of a phone channel: it verifies, takes a call, and sends with its token.
+async fn use_channel(api: &Api, provider: &Provider, channel: &Value, from: &str) {
+    let key = channel["publicKey"].as_str().expect("key");
+    let [_, secret, verify] = CREDENTIALS;
+    let challenge = format!("/hooks/{key}?hub.mode=subscribe&hub.verify_token={verify}&hub.challenge=421");
+    let verified = Reply::of(api.anonymous(Method::GET, &challenge)).await;
+    assert_eq!(verified.status, 200, "{verified:?}");
+    let phone = Phone { id: "whatsapp".to_owned(), number: "15550783881".to_owned() };
+    let body = phone.message(from, "Maria", text(&format!("wamid.{from}"), "Hello")).to_string();
+    let signed = signature(secret, body.as_bytes());
+    let told = api.anonymous(Method::POST, &format!("/hooks/{key}")).header("x-hub-signature-256", signed).body(body);
+    assert_eq!(Reply::of(told).await.status, 200);
+    let sent = serde_json::json!({"channelId": channel["id"], "number": from, "type": "text", "body": "Hi"});
+    let job = api.post("/messages", sent).await.data(202)["jobId"].clone();
+    let job = format!("/messages/jobs/{}", job.as_str().map_or_else(|| job.to_string(), str::to_owned));
+    eventually("the message is sent", || async { api.get(&job).await.body["data"]["status"] == "sent" }).await;
+    assert!(!provider.accepted("whatsapp").is_empty(), "sent with another token");
+}
+
+#[actix_web::test]
+async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_service() {
+    let folder = data_folder();
+    let path = folder.path();
+    let provider = Provider::start().await;
+    provider.only_token("whatsapp", CREDENTIALS[0]);
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let mut made = channels(path, &company, &provider.url);
+    let mode = |name: &str| std::fs::metadata(path.join(name)).expect(name).permissions().mode() & 0o7777;
+    assert_eq!(mode("secrets.key"), 0o600);
+    let process = Process::serve(path);
+    // On the running one as well: it is the same key.
+    made.extend(channels(path, &company, &provider.url));
+    let key = json(path, &["token", "create", "--company", &company, "--name", "crm", "--all"])["key"].clone();
+    let key = key.as_str().expect("key");
+    let api = Api::new(process.address, key);
+    within_a_second("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
+    use_channel(&api, &provider, &made[5], "5511987654321").await;
+
+    let first = json(path, &["secrets", "list"])["keys"].as_array().expect("keys").clone();
+    assert_eq!(first.len(), 1, "{first:?}");
+    // Three of each of six channels, and the key of the addresses of files.
+    assert_eq!(
+        (&first[0]["sealed"], &first[0]["seals"], &first[0]["inFile"]),
+        (&19.into(), &true.into(), &true.into())
+    );
+    let old = first[0]["id"].as_str().expect("id").to_owned();
+    let in_use = failure(path, &["secrets", "forget", &old]);
+    assert!(in_use.contains(&old) && in_use.contains("rotate"), "{in_use}");
+
+    let rotated = json(path, &["secrets", "rotate"]);
+    let new = rotated["id"].as_str().expect("id").to_owned();
+    assert_eq!(rotated["resealed"], 19);
+    assert_eq!(mode("secrets.key"), 0o600);
+    // The running service goes on without a break, and a new channel is sealed with the new key.
+    use_channel(&api, &provider, &made[5], "5511987654322").await;
+    let late = channels(path, &company, &provider.url);
+    within_a_second("the new channel is seen", || async {
+        api.get(&format!("/channels/{}", late[1]["id"])).await.status == 200
+    })
+    .await;
+    let listed = json(path, &["secrets", "list"]);
+    assert_eq!(
+        (&listed["keys"][0]["id"], &listed["keys"][0]["sealed"]),
+        (&new.as_str().into(), &28.into()),
+        "{listed}"
+    );
+    assert_eq!((&listed["keys"][1]["id"], &listed["keys"][1]["sealed"]), (&old.as_str().into(), &0.into()));
+
+    json(path, &["secrets", "forget", &old]);
+    assert_eq!(json(path, &["secrets", "list"])["keys"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json(path, &["secrets", "reseal"])["resealed"], 28);
+    use_channel(&api, &provider, &made[5], "5511987654323").await;
+
+    let held = with_database(path, everything).await;
+    assert!(held.iter().any(|(_, value)| value.contains("$sealed") && value.contains(&new)), "nothing is sealed");
+    for secret in CREDENTIALS.iter().chain([&key]) {
+        let found: BTreeSet<&String> =
+            held.iter().filter(|(_, value)| value.contains(*secret)).map(|(column, _)| column).collect();
+        assert!(found.is_empty(), "a secret is stored in clear in {found:?}");
+    }
+    let said = process.log() + &String::from_utf8_lossy(&run(path, &["channel", "list", "--json"]).stdout);
+    assert!(CREDENTIALS.iter().all(|secret| !said.contains(secret)), "a secret shows");
+    process.kill();
+
+    // Without its key the database is refused in words, by the service and by whoever would seal.
+    let (file, aside) = (path.join("secrets.key"), path.join("aside.key"));
+    std::fs::rename(&file, &aside).expect("moved");
+    let update = ["channel", "update", &made[1]["id"].to_string(), "--name", "Phone"].map(str::to_owned);
+    let update: Vec<&str> = update.iter().map(String::as_str).collect();
+    for said in [Process::try_serve(path, &[]).err().expect("no start"), failure(path, &update)] {
+        assert!(said.contains(&new) && said.contains("secrets.key") && said.contains("--key-file"), "{said}");
+    }
+    assert!(!file.exists(), "another key was made");
+    // What needs no secret goes on.
+    assert_eq!(json(path, &["channel", "list"])["channels"].as_array().map(Vec::len), Some(12));
+    // Another installation's key is not taken for it.
+    let other = place_file(path, "other.key", &"0b".repeat(32));
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).expect("mode");
+    let said = Process::try_serve(path, &["--key-file", &other]).err().expect("no start");
+    assert!(said.contains(&new) && said.contains("other.key") && said.contains("it holds"), "{said}");
+    // Nor one that others may read.
+    std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o644)).expect("mode");
+    let named = aside.display().to_string();
+    let said = Process::try_serve(path, &["--key-file", &named]).err().expect("no start");
+    assert!(said.contains("0644") && said.contains("chmod"), "{said}");
+    std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o600)).expect("mode");
+    let mut process = Process::try_serve(path, &["--key-file", &named]).unwrap_or_else(|log| panic!("no start: {log}"));
+    use_channel(&Api::new(process.address, key), &provider, &made[5], "5511987654324").await;
+    process.terminate();
+    assert!(process.wait().success());
+}
+
+#[actix_web::test]
+async fn what_a_release_before_stored_in_clear_is_sealed_by_the_first_start() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let key = place_file(path, "key", "");
+    drop(key);
+    with_database(path, async |db| {
+        let [token, secret, verify] = CREDENTIALS;
+        let settings = serde_json::json!({"phoneNumberId": "whatsapp", "accessToken": token, "appSecret": secret,
+            "verifyToken": verify, "laterKey": {"kept": true}});
+        sqlx::query(
+            "insert into channels (company_id, name, type, status, public_key, settings)
+             values ($1, 'Phone', 'whatsapp', 'connected', 'ch_old', $2)",
+        )
+        .bind(company.parse::<i64>().expect("id"))
+        .bind(settings)
+        .execute(db)
+        .await
+        .expect("a channel");
+        let link = "insert into installation_keys (name, key) values ('media_links', decode(repeat('ab', 64), 'hex'))";
+        sqlx::query(link).execute(db).await.expect("a key");
+    })
+    .await;
+    let process = Process::serve(path);
+    let api = Api::new(process.address, "none");
+    let challenge = format!("/hooks/ch_old?hub.mode=subscribe&hub.verify_token={}&hub.challenge=421", CREDENTIALS[2]);
+    assert_eq!(Reply::of(api.anonymous(Method::GET, &challenge)).await.status, 200);
+    let held = with_database(path, everything).await;
+    for secret in CREDENTIALS.iter().chain([&"\\xab\\xab"]).chain([&"\\253\\253"]) {
+        assert!(held.iter().all(|(_, value)| !value.contains(secret)), "{secret} is stored in clear");
+    }
+    assert!(held.iter().any(|(column, value)| column == "channels.settings" && value.contains("\"kept\": true")));
+    process.kill();
+}
+
+#[actix_web::test]
+async fn a_command_elsewhere_makes_no_key_of_its_own() {
+    let database = TestDatabase::create().await;
+    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let company = Company::create(&database.db, "Acme").await.id.to_string();
+    let url = url(&database);
+    let here = data_folder();
+    let path = here.path();
+    let nowhere = path.join("nowhere").display().to_string();
+    let token = place_file(path, "token", CREDENTIALS[0]);
+    let create = |more: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hotline"));
+        command.args(["channel", "create", "--company", &company, "--type", "whatsapp", "--name", "Phone"]);
+        command.args(["--access-token-file", &token, "--database-url", &url]).args(more);
+        let output = command.stdin(Stdio::null()).output().expect("hotline runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // No data folder, no key: on another machine than the service's.
+    let (done, said) = create(&["--data-dir", &nowhere]);
+    assert!(!done && said.contains("--key-file") && said.contains("another machine"), "{said}");
+    assert!(!Path::new(&nowhere).exists());
+    let file = path.join("service.key").display().to_string();
+    let (done, said) = create(&["--data-dir", &nowhere, "--key-file", &file]);
+    assert!(done && Path::new(&file).exists(), "{said}");
+    // From now on it is that key, for everybody.
+    let (done, said) = create(&["--data-dir", &path.display().to_string()]);
+    assert!(!done && said.contains("sealed with the key") && !path.join("secrets.key").exists(), "{said}");
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let empty = place_file(path, "empty", "");
+    let two_words = place_file(path, "words", "Hidden words");
+    let token = place_file(path, "token", CREDENTIALS[0]);
+    let create = ["channel", "create", "--company", &company, "--type", "whatsapp", "--name", "Phone"];
+    for (options, said) in [
+        (&["--access-token-file", &empty][..], "--access-token-file"),
+        (&["--access-token-file", "/nowhere/token"], "/nowhere/token"),
+        (&["--access-token-file", &two_words], "one word"),
+        (&["--access-token-file", "-", "--app-secret-file", "-"], "standard input"),
+        (&["--access-token-file", &token, "--access-token", "x"], "--access-token"),
+        (&["--verify-token-file", "-"], "holds nothing"),
+    ] {
+        let told = failure(path, &[&create[..], options].concat());
+        assert!(told.contains(said) && !told.contains("Hidden"), "{options:?}: {told}");
+    }
+    // As an argument it is taken, and said to be seen.
+    let output = run(path, &[&create[..], &["--access-token", CREDENTIALS[0]]].concat());
+    let warned = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && warned.contains("--access-token-file") && !warned.contains("Hidden"),
+        "{warned}"
+    );
+}

@@ -1,0 +1,301 @@
+//! What a start refuses, and how it says so: one line that names what is wrong, before anything else is begun.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::{failure, json, url};
+use crate::process::{Process, command, data_folder, run};
+use crate::support::TestDatabase;
+
+/// Runs a command that must fail; answers what it said, which must be one line.
+fn one_line(mut command: Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("hotline runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{command:?} succeeded");
+    assert!(said.starts_with("hotline: ") && said.lines().count() == 1, "{command:?} said more than one line: {said}");
+    said
+}
+
+fn nothing_was_made(folder: &Path) {
+    let made: Vec<_> = std::fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").path()).collect();
+    assert!(made.is_empty(), "something was begun: {made:?}");
+}
+
+#[actix_web::test]
+async fn a_port_in_use_is_named_before_postgresql_is_started() {
+    let folder = data_folder();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("address").to_string();
+    let said = one_line(command(folder.path(), &["serve", "--listen", &address]));
+    assert!(said.contains("--listen") && said.contains(&address) && said.contains("another process"), "{said}");
+    let said = one_line(command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]));
+    assert!(said.contains("--metrics-listen") && said.contains(&address), "{said}");
+    nothing_was_made(folder.path());
+    // The kernel tells apart what is taken and what is not there: an address of the documentation.
+    let said = one_line(command(folder.path(), &["serve", "--listen", "192.0.2.1:8080"]));
+    assert!(said.contains("no such address"), "{said}");
+    nothing_was_made(folder.path());
+}
+
+#[actix_web::test]
+async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
+    let folder = data_folder();
+    for (options, words) in [
+        (&["--journal-max-mib", "10"][..], &["--journal-max-mib 10", "128"][..]),
+        (&["--journal-max-mib", "1", "--journal-segment-kib", "1024"], &["--journal-max-mib 1", "2"]),
+        (&["--database-url", "mysql://root:hidden@127.0.0.1/hotline"], &["--database-url", "`mysql`", "postgres://"]),
+        (&["--database-url", "127.0.0.1:hidden"], &["--database-url", "postgres://"]),
+    ] {
+        let said = one_line(command(folder.path(), &[&["serve"], options].concat()));
+        assert!(words.iter().all(|word| said.contains(word)) && !said.contains("hidden"), "{options:?}: {said}");
+        nothing_was_made(folder.path());
+    }
+    let said = failure(folder.path(), &["serve", "--listen", "8080"]);
+    assert!(said.contains("--listen") && said.contains(":8080"), "{said}");
+}
+
+#[actix_web::test]
+async fn a_database_that_is_down_is_told_with_its_address_and_the_reason() {
+    let folder = data_folder();
+    // A port that was free a moment ago, and where nobody listens.
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("address").port();
+    let database = format!("postgres://hotline:hidden@127.0.0.1:{port}/desk");
+    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["company", "list"], &["company", "create", "Acme"]] {
+        let began = Instant::now();
+        let said = one_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
+        for word in [&format!("127.0.0.1:{port}"), "database desk", "user hotline", "refused"] {
+            assert!(said.contains(word), "{arguments:?}: {word} is missing in {said}");
+        }
+        assert!(!said.contains("hidden"), "{said}");
+        assert!(began.elapsed().as_secs() < 30, "a refused connection took {:?}", began.elapsed());
+    }
+    // A server that is there and has no such database.
+    let there = TestDatabase::create().await;
+    let gone = url(&there).replace("postgres:///test_", "postgres:///nothing_");
+    let said = one_line(command(folder.path(), &["company", "list", "--database-url", &gone]));
+    assert!(said.contains("does not exist") && said.contains(".s.PGSQL."), "{said}");
+    there.drop().await;
+}
+
+#[actix_web::test]
+async fn the_password_of_the_database_may_stand_in_a_file_of_postgresql() {
+    let folder = data_folder();
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = server.local_addr().expect("address").port();
+    // A server that asks for the password in clear, and hangs up once it has it.
+    let asked = std::thread::spawn(move || {
+        let (stream, _) = server.accept().expect("a connection");
+        // A message after its `head`, whose last four bytes are its length.
+        let message = |head: usize| {
+            let mut head = vec![0; head];
+            (&stream).read_exact(&mut head).expect("a message");
+            let length = u32::from_be_bytes(head[head.len() - 4..].try_into().expect("a length"));
+            let mut body = vec![0; length as usize - 4];
+            (&stream).read_exact(&mut body).expect("a message");
+            body
+        };
+        // The first one has no letter.
+        message(4);
+        (&stream).write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).expect("the question");
+        String::from_utf8(message(5)).expect("text").trim_end_matches('\0').to_owned()
+    });
+    let file = folder.path().join("pgpass");
+    std::fs::write(&file, format!("127.0.0.1:{port}:desk:hotline:from-the-file\n")).expect("written");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("mode");
+    let url = format!("postgres://hotline@127.0.0.1:{port}/desk?sslmode=disable");
+    let mut list = command(folder.path(), &["company", "list", "--database-url", &url]);
+    list.env("PGPASSFILE", &file);
+    let said = one_line(list);
+    assert_eq!(asked.join().expect("the server"), "from-the-file");
+    assert!(!said.contains("from-the-file"), "{said}");
+}
+
+#[actix_web::test]
+async fn addresses_are_taken_as_people_write_them() {
+    let folder = data_folder();
+    let database = TestDatabase::create().await;
+    let url = url(&database);
+    for (listen, host) in [(":0", "0.0.0.0:"), ("localhost:0", "127.0.0.1:")] {
+        let mut serve = command(folder.path(), &["serve", "--listen", listen, "--database-url", &url]);
+        let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("{listen}: {log}"));
+        assert!(process.address.to_string().starts_with(host), "{listen}: {}", process.address);
+        process.kill();
+    }
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
+    let folder = data_folder();
+    let process = Process::serve(folder.path());
+    let address = process.address.to_string();
+    // On a port of its own, and on the first one's: it is the folder that matters.
+    for listen in ["127.0.0.1:0", &address] {
+        let said = one_line(command(folder.path(), &["serve", "--listen", listen]));
+        assert!(said.contains("in use by process") && said.contains(&process.pid().to_string()), "{said}");
+    }
+    process.kill();
+    let database = TestDatabase::create().await;
+    let url = url(&database);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
+    let process = Process::start(folder.path(), &mut command(folder.path(), &serve)).expect("the first one");
+    let said = one_line(command(folder.path(), &serve));
+    assert!(said.contains("another Hotline"), "{said}");
+    process.kill();
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn variables_that_mean_nothing_are_told_with_the_nearest_that_does() {
+    let folder = data_folder();
+    json(folder.path(), &["company", "create", "Acme"]);
+    let mut list = command(folder.path(), &["company", "list", "--json"]);
+    list.env("HOTLINE_LISTN", "127.0.0.1:1")
+        .env("HOTLINE_SERVICE_HOST", "10.0.0.1")
+        .env("HOTLINE_RATE_PER_MINUTE", "1");
+    let output = list.output().expect("hotline runs");
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("HOTLINE_LISTN means nothing; is HOTLINE_LISTEN meant?"), "{said}");
+    assert!(!said.contains("HOTLINE_SERVICE_HOST") && !said.contains("RATE_PER_MINUTE"), "{said}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("HOTLINE_"), "a warning is printed among the answer");
+}
+
+#[actix_web::test]
+async fn a_mistyped_data_folder_is_refused_and_not_made() {
+    let folder = data_folder();
+    let typed = folder.path().join("hotline-dta");
+    let mut tried = BTreeSet::new();
+    for arguments in [
+        &["company", "list"][..],
+        &["company", "update", "1", "--active=false"],
+        &["token", "list"],
+        &["token", "create", "--company", "1", "--name", "x", "--all"],
+        &["token", "rotate", "1"],
+        &["token", "revoke", "1"],
+        &["channel", "list"],
+        &["channel", "create", "--company", "1", "--name", "x", "--type", "webchat"],
+        &["channel", "update", "1", "--name", "x"],
+        &["profile", "list"],
+        &["profile", "create", "--company", "1", "--name", "x"],
+        &["secrets", "list"],
+        &["secrets", "rotate"],
+        &["secrets", "reseal"],
+        &["secrets", "forget", "0011223344556677"],
+    ] {
+        let said = one_line(command(&typed, arguments));
+        assert!(said.contains("hotline-dta") && said.contains("--data-dir"), "{arguments:?}: {said}");
+        assert!(!typed.exists(), "{arguments:?} made the folder");
+        tried.insert(format!("{} {}", arguments[0], arguments[1]));
+    }
+    // None was forgotten but those an installation may begin with.
+    let command = hotline::cli::command();
+    let verbs = command.get_subcommands().flat_map(|noun| {
+        noun.get_subcommands().map(|verb| format!("{} {}", noun.get_name(), verb.get_name())).collect::<Vec<String>>()
+    });
+    let rest: Vec<String> = verbs.filter(|verb| !tried.contains(verb)).collect();
+    assert_eq!(rest, ["company create", "admin create"]);
+}
+
+#[actix_web::test]
+async fn a_token_without_a_scope_is_offered_a_small_one_first() {
+    let folder = data_folder();
+    let said = failure(folder.path(), &["token", "create", "--company", "1", "--name", "x"]);
+    let (small, all) = (said.find("--permission").expect("offered"), said.find("--all").expect("offered"));
+    assert!(small < all, "{said}");
+    nothing_was_made(folder.path());
+}
+
+#[actix_web::test]
+async fn a_newer_schema_is_served_where_it_may_be_and_else_refused_in_words() {
+    let folder = data_folder();
+    let database = TestDatabase::create().await;
+    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let url = url(&database);
+    // A release after this one has migrated, and says that this one may still serve.
+    let newer = "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+         values (9000, 'later', true, 'x', 0)";
+    sqlx::query(newer).execute(&database.db).await.expect("a migration");
+    let release = "update schema_needs set release = '9.1.0'";
+    sqlx::query(release).execute(&database.db).await.expect("a release");
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
+    let process = Process::start(folder.path(), &mut command(folder.path(), &serve));
+    process.unwrap_or_else(|log| panic!("not served: {log}")).kill();
+    let kept: String =
+        sqlx::query_scalar("select release from schema_needs").fetch_one(&database.db).await.expect("release");
+    assert_eq!(kept, "9.1.0", "an older release says that it migrated");
+    // And now that it may not.
+    sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("the least");
+    for arguments in [&serve[..3], &["company", "list"]] {
+        let said = one_line(command(folder.path(), &[arguments, &["--database-url", &url]].concat()));
+        for word in ["9.1.0", "9000", "newer", "backup", env!("CARGO_PKG_VERSION")] {
+            assert!(said.contains(word), "{arguments:?}: {word} is missing in {said}");
+        }
+    }
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_new_channel_says_what_is_to_be_done_elsewhere() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let create = ["channel", "create", "--company", &company, "--name", "x", "--type"];
+    let site = json(path, &[&create[..], &["webchat", "--public-url", "https://support.example"]].concat());
+    let key = site["publicKey"].as_str().expect("key");
+    let line = format!(r#"<script src="https://support.example/webchat/{key}/widget.js" async></script>"#);
+    assert_eq!(site["embed"], line);
+    let phone = json(path, &[&create[..], &["whatsapp"]].concat());
+    let key = phone["publicKey"].as_str().expect("key");
+    assert_eq!(phone["hookUrl"], format!("https://hotline.example/hooks/{key}"));
+    let told = String::from_utf8(run(path, &[&create[..], &["webchat"]].concat()).stdout).expect("text");
+    assert!(told.contains("<script src=\"https://hotline.example/webchat/ch_"), "{told}");
+    assert!(told.contains("your service's address") && told.contains("--allow-origin"), "{told}");
+    let told = String::from_utf8(run(path, &[&create[..], &["messenger"]].concat()).stdout).expect("text");
+    assert!(told.contains("/hooks/ch_") && told.contains("callback URL") && told.contains("verify token"), "{told}");
+}
+
+#[actix_web::test]
+async fn a_configuration_file_of_somebody_else_is_refused_unless_it_is_named() {
+    let folder = data_folder();
+    let path = folder.path();
+    let database = TestDatabase::create().await;
+    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+    let file = path.join("hotline.toml");
+    std::fs::write(&file, format!("database_url = \"{}\"", url(&database))).expect("written");
+    let list = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
+        command.args(["company", "list"]).args(arguments).current_dir(path).stdin(Stdio::null());
+        command
+    };
+    let works = |mut command: Command| assert!(command.output().expect("hotline runs").status.success(), "{command:?}");
+    let refused = |word: &str| {
+        let said = one_line(list(&[]));
+        assert!(said.contains("hotline.toml") && said.contains(word) && said.contains("--config"), "{said}");
+        // Whoever names it means it.
+        works(list(&["--config", "hotline.toml"]));
+    };
+    works(list(&[]));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o646)).expect("mode");
+    refused("others may write it (mode 0646)");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
+    works(list(&[]));
+    if nix::unistd::geteuid().is_root() {
+        std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
+        refused("belongs to the user 12345");
+        // A link of theirs to a file of ours.
+        std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
+        let (ours, link) = (path.join("ours.toml"), file.clone());
+        std::fs::rename(&file, &ours).expect("moved");
+        std::os::unix::fs::symlink(&ours, &link).expect("linked");
+        works(list(&[]));
+        std::os::unix::fs::lchown(&link, Some(12_345), None).expect("another owner");
+        refused("belongs to the user 12345");
+    }
+    database.drop().await;
+}
