@@ -6,10 +6,12 @@ BROWSER := tests/webchat/browser
 CLIENTS := tests/clients
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi check bench faults load neighbours fmt postgres wrk nextest node chromium clients java
+.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults load neighbours fmt postgres wrk nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
+	@echo "This builds Hotline (a few minutes the first time), then runs it with a company, conversations and a token to try"
+	@echo "it with. Its data is kept in ./hotline-data. It is ready when it prints its address; Ctrl-C stops it."
 	cargo build --bin hotline
 	$(TARGET)/debug/hotline demo $(ARGS)
 
@@ -75,6 +77,10 @@ openapi:
 	@mkdir -p $(TARGET)
 	cargo run -q --example openapi > $(TARGET)/openapi.json
 	mv $(TARGET)/openapi.json openapi.json
+
+# Every option in docs/configuration.md, as --help says it; a test says when they differ.
+configuration: nextest
+	UPDATE_DOCUMENTS=1 cargo nextest run --all-features --test contract written::every_option_is_documented
 
 bench:
 	cargo bench $(ARGS)

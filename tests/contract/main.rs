@@ -9,3 +9,4 @@ mod document;
 mod endpoints;
 mod fuzz_bodies;
 mod schema;
+mod written;

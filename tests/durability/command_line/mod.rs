@@ -8,6 +8,7 @@ mod refusals;
 mod secrets;
 mod start;
 mod tokens;
+mod written;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

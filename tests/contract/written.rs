@@ -1,0 +1,261 @@
+//! What is written about Hotline is true: paths that are named are there, options that exist are documented, figures
+//! and lists are those of the code. The commands in it are run by `tests/durability/command_line/written.rs`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, Command};
+use hotline::web::schema::Schemas;
+
+/// Where each option is described, for people who look for it.
+const CONFIGURATION: &str = "docs/configuration.md";
+
+/// Between these lines it is made by this test.
+const BEGIN: &str = "<!-- made by `make configuration`: -->";
+const END: &str = "<!-- to here -->";
+
+/// Files that are named and not in the repository, and why.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("hotline.toml", "the operator's"),
+    ("/api/v1/openapi.json", "an address of the service"),
+    ("target/faults/summary.md", "what `make faults` leaves"),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What git would have: everything but what is built or downloaded.
+fn files() -> BTreeSet<PathBuf> {
+    fn walk(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            if name == "target" || name == "node_modules" || name == "hotline-data" || name == ".git" {
+                continue;
+            }
+            found.insert(path.strip_prefix(root()).expect("below").to_owned());
+            if path.is_dir() {
+                walk(&path, found);
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    walk(root(), &mut found);
+    found
+}
+
+/// Every Markdown file, with its text outside of fenced blocks.
+fn written() -> Vec<(PathBuf, String)> {
+    let markdown = files().into_iter().filter(|path| path.extension().is_some_and(|end| end == "md"));
+    markdown
+        .map(|path| {
+            let text = read(&path);
+            let mut is_fenced = false;
+            let prose = text.lines().filter(|line| {
+                let is_fence = line.trim_start().starts_with("```");
+                is_fenced ^= is_fence;
+                !is_fence && !is_fenced
+            });
+            let prose = prose.collect::<Vec<&str>>().join("\n");
+            (path, prose)
+        })
+        .collect()
+}
+
+/// The path with `.` and `..` taken out.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                plain.pop();
+            }
+            std::path::Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[test]
+fn every_path_and_every_link_that_is_written_leads_somewhere() {
+    let files = files();
+    let (mut missing, mut paths, mut links) = (Vec::new(), 0, 0);
+    for (file, text) in written() {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let is_there = |path: &str| {
+            let path = Path::new(path.trim_end_matches('/'));
+            files.contains(path)
+                || files.contains(&plain(&folder.join(path)))
+                // `routes.rs` may stand for `src/routes.rs`.
+                || files.iter().any(|known| known.ends_with(path))
+        };
+        let ends = [".rs", ".md", ".sql", ".tsv", ".toml", ".mjs", ".js", ".json", ".sh", ".py", ".lua"];
+        let begins = ["src/", "actors/", "persistence/", "tests/", "benches/", "docs/", "examples/"];
+        for span in text.split('`').skip(1).step_by(2) {
+            let is_word = span.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-/".contains(letter));
+            let is_path = ends.iter().any(|end| span.ends_with(end) && span.len() > end.len())
+                || begins.iter().any(|begin| span.starts_with(begin));
+            if !is_word || !is_path || ELSEWHERE.iter().any(|(elsewhere, _)| *elsewhere == span) {
+                continue;
+            }
+            paths += 1;
+            if !is_there(span) {
+                missing.push(format!("{}: `{span}`", file.display()));
+            }
+        }
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.contains(' ') {
+                continue;
+            }
+            links += 1;
+            if !files.contains(&plain(&folder.join(target))) {
+                missing.push(format!("{}: link {link}", file.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "named and not there:\n{}", missing.join("\n"));
+    assert!(paths > 100 && links > 50, "few are found: {paths} paths and {links} links");
+}
+
+/// The option as the documents show it.
+fn row(option: &Arg, is_key: bool) -> String {
+    let long = option.get_long().expect("options have names");
+    let meaning = option.get_help().map(ToString::to_string).unwrap_or_default().replace('|', "\\|");
+    let mut cells = vec![format!("`--{long}`")];
+    if is_key {
+        let variable = option.get_env().and_then(|name| name.to_str()).expect("each is a variable");
+        let defaults: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+        let default = if defaults.is_empty() { "–".to_owned() } else { format!("`{}`", defaults.join(",")) };
+        cells.extend([format!("`{variable}`"), format!("`{}`", long.replace('-', "_")), default]);
+    }
+    cells.push(meaning);
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|option| option.get_long().is_some_and(|long| !["help", "version"].contains(&long)))
+}
+
+/// Every option of every command, as a document.
+fn configuration() -> String {
+    let cli = hotline::cli::command();
+    let serve = cli.find_subcommand("serve").expect("serve");
+    let mut text = "\n## Of the service, and of the database\n\n| option | variable | key | default | meaning |\n\
+                    |---|---|---|---|---|\n"
+        .to_owned();
+    for option in own_options(serve) {
+        text += &row(option, true);
+    }
+    // The same for every command, so they are named once, above.
+    let of_database: Vec<&str> = ["data-dir", "database-url", "key-file", "pg-bin", "json", "config"].to_vec();
+    text += "\n## Of the other commands\n\n`--data-dir`, `--database-url`, `--key-file` and `--pg-bin` as above, `--json` \
+             for an answer in JSON, `--config` for the file, and:\n";
+    for noun in cli.get_subcommands().filter(|noun| noun.has_subcommands()) {
+        for verb in noun.get_subcommands() {
+            let own: Vec<&Arg> =
+                own_options(verb).filter(|option| !of_database.contains(&option.get_long().expect("a name"))).collect();
+            let positional: Vec<String> =
+                verb.get_positionals().map(|value| format!(" {}", value.get_id().as_str().to_uppercase())).collect();
+            let meaning = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            text += &format!(
+                "\n### `hotline {} {}{}`\n\n{meaning}.\n",
+                noun.get_name(),
+                verb.get_name(),
+                positional.concat()
+            );
+            if !own.is_empty() {
+                text += "\n| option | meaning |\n|---|---|\n";
+                own.into_iter().for_each(|option| text += &row(option, false));
+            }
+        }
+    }
+    text + "\n"
+}
+
+#[test]
+fn every_option_is_documented_with_its_variable_its_key_and_its_default() {
+    let text = read(CONFIGURATION);
+    let (before, rest) = text.split_once(BEGIN).expect("the beginning of what is made");
+    let (made, after) = rest.split_once(END).expect("the end of what is made");
+    let due = configuration();
+    if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
+        std::fs::write(root().join(CONFIGURATION), format!("{before}{BEGIN}{due}{END}{after}")).expect("written");
+        return;
+    }
+    assert!(made == due, "{CONFIGURATION} is not what --help says: run `make configuration`");
+    assert!(due.matches("\n| `--").count() > 60, "few options are found");
+}
+
+#[test]
+fn every_option_says_what_it_is_for() {
+    fn walk(command: &Command, told: &mut Vec<String>) {
+        for option in command.get_arguments().filter(|option| option.get_help().is_none()) {
+            told.push(format!("{} {}", command.get_name(), option.get_id()));
+        }
+        if command.get_about().is_none() {
+            told.push(command.get_name().to_owned());
+        }
+        command.get_subcommands().for_each(|command| walk(command, told));
+    }
+    let mut silent = Vec::new();
+    walk(&hotline::cli::command(), &mut silent);
+    assert!(silent.is_empty(), "without a word of help: {silent:?}");
+}
+
+#[test]
+fn the_readme_counts_the_endpoints_that_are_served() {
+    let served = hotline::routes::operations(&mut Schemas::new()).len();
+    let promised = include_str!("endpoints.tsv").lines().skip(1).filter(|line| !line.is_empty()).count();
+    let readme = read("README.md");
+    let said = format!("{served} of the contract's {promised} endpoints");
+    assert!(readme.contains(&said), "README.md does not say \"{said}\"");
+    // And what they are about.
+    let section = readme.split("## What is served today").nth(1).and_then(|rest| rest.split("\n\n").nth(1));
+    let section = section.expect("the section").to_lowercase().replace('\n', " ");
+    for operation in hotline::routes::operations(&mut Schemas::new()) {
+        let path = operation.path.trim_start_matches('/');
+        let noun = path.split('/').next().expect("a noun").replace('-', " ").replace("wrapup", "wrap-up");
+        assert!(section.contains(&noun), "README.md does not name {noun} among what is served");
+    }
+}
+
+#[test]
+fn the_kinds_of_refused_rows_are_those_the_code_writes() {
+    let mut kinds = BTreeSet::new();
+    for file in files().into_iter().filter(|file| file.starts_with("persistence/src/persister")) {
+        if file.extension().is_some_and(|end| end == "rs") {
+            let text = read(&file);
+            // `kind!(Row, Row, "name", …);`
+            let made = text.split("kind!(").skip(1).filter_map(|rest| rest.split(");").next());
+            kinds.extend(made.filter_map(|made| made.split('"').nth(1)).map(str::to_owned));
+        }
+    }
+    assert!(kinds.len() >= 12, "few kinds are found: {kinds:?}");
+    let text = read("docs/durability.md");
+    let list = text.split("`kind` is one of ").nth(1).and_then(|rest| rest.split(';').next()).expect("the list");
+    let said: BTreeSet<String> = list.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    assert_eq!(said, kinds);
+}
+
+#[test]
+fn the_code_map_names_every_folder_of_the_service() {
+    let map = read("ARCHITECTURE.md");
+    for folder in ["src", "actors/src", "persistence/src"] {
+        for entry in std::fs::read_dir(root().join(folder)).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let name = format!("{folder}/{}/", entry.file_name().to_string_lossy());
+            assert!(
+                !entry.path().is_dir() || map.contains(&name) || map.contains(name.trim_end_matches('/')),
+                "ARCHITECTURE.md does not name {name}"
+            );
+        }
+    }
+}
