@@ -172,8 +172,8 @@ async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {
 
     let contact = app.contact("5511987654321").await;
     for key in [None, Some("a-key")] {
-        let form = picture(100_000).text("channelId", &app.company.phone.to_string());
-        let form = form.text("type", "media").text("contactId", &contact.to_string());
+        let form = picture(100_000).text("channelId", app.company.phone);
+        let form = form.text("type", "media").text("contactId", contact);
         let mut request = app.api.request(Method::POST, "/messages").header("content-type", Form::content_type());
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
