@@ -169,6 +169,7 @@ impl Bench {
             ),
             user_id: None,
             user_name: None,
+            integration_id: None,
             source: Source::Api,
             created_at: now,
         };
@@ -190,6 +191,7 @@ impl Bench {
             error: None,
             user_id: None,
             user_name: None,
+            integration_id: None,
             source: Source::Api,
             session_id: None,
             client_id: None,

@@ -35,6 +35,7 @@ use crate::web::idempotency::Keys;
 use crate::web::rate::RateLimits;
 use crate::web::wire::{self, Limits, Listening};
 use crate::web::wrong_tokens::WrongTokens;
+use crate::web::{compression, head};
 use crate::webchat::{DemoPage, VisitorOptions, Visitors};
 
 /// How long requests that are being served may take once the service stops.
@@ -286,6 +287,8 @@ impl Service {
             // Called on each thread that serves.
             at_home.engine.live_here();
             Routes::new()
+                .wrap(from_fn(compression::pack))
+                .wrap(from_fn(head::as_get))
                 .wrap(from_fn(routes::name_request))
                 .configure(routes::configure(shared.clone(), document.clone()))
         })

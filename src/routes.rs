@@ -37,16 +37,16 @@ pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut S
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
-            .service(with_methods(files(), "GET, HEAD".to_owned()))
+            .service(read_only(web::resource(media::PATH).get(media::show)))
             .service(with_methods(
                 web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive),
                 "GET, POST".to_owned(),
             ))
             // Whoever has no token is not told what there is not.
-            .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(not_found)))
+            .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(no_such_route)))
             .service(visitors::door())
             .configure(visitors::demo)
-            .default_service(web::to(not_found));
+            .default_service(web::to(no_such_route));
     }
 }
 
@@ -138,7 +138,7 @@ fn api(services: &mut ServiceConfig) {
     endpoints(&mut table);
     // A scope for each noun: the router compares paths one after the other, and passes by a whole noun at once.
     for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
-        let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(not_found));
+        let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(no_such_route));
         services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
     }
 }
@@ -286,11 +286,6 @@ impl At {
     }
 }
 
-/// Files of messages, for whoever has been given their address.
-fn files() -> Resource {
-    web::resource(media::PATH).get(media::show).route(web::head().to(media::show))
-}
-
 /// A path that is only read.
 fn read_only(resource: Resource) -> Resource {
     with_methods(resource, "GET".to_owned())
@@ -305,8 +300,8 @@ pub(crate) fn with_methods(resource: Resource, allow: String) -> Resource {
 }
 
 /// What is not served.
-pub(crate) async fn not_found() -> Result<HttpResponse, ApiError> {
-    Err(ApiError::not_found())
+pub(crate) async fn no_such_route() -> Result<HttpResponse, ApiError> {
+    Err(ApiError::no_such_route())
 }
 
 /// What stands around every route: the request's name.

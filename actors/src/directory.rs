@@ -81,18 +81,27 @@ impl Loads {
 }
 
 /// A record that is about to be deleted: in memory it is not active, whatever the tables say, so nothing new refers
-/// to it.
+/// to it. An agent who is about to leave a queue is none of it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Leaving {
     User(UserId),
     Queue(QueueId),
+    /// An agent of a queue.
+    Member(QueueId, UserId),
     WrapupType(WrapupTypeId),
 }
 
 impl Leaving {
     fn mark(self, organization: &mut Organization) {
+        if let Self::Member(queue, user) = self {
+            if let Some(queue) = organization.queues.get_mut(&queue) {
+                queue.users.remove(&user);
+            }
+            return;
+        }
         let active = match self {
+            Self::Member(..) => None,
             Self::User(id) => organization.users.get_mut(&id).map(|user| &mut user.active),
             Self::Queue(id) => organization.queues.get_mut(&id).map(|queue| &mut queue.row.active),
             Self::WrapupType(id) => organization.wrapup_types.get_mut(&id).map(|kind| &mut kind.active),

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::Refusal;
 use crate::engine::Engine;
 use crate::map::IdMap;
-use crate::tickets::{Open, Ticket};
+use crate::tickets::{Open, Ticket, waiting_in};
 
 /// How long an opening waits until loads are counted. One statement over what a company has open takes some
 /// milliseconds; a database that is away keeps no contact waiting.
@@ -104,7 +104,7 @@ pub(crate) fn holder(ticket: &Ticket) -> Option<UserId> {
 /// The queue that gives a ticket its agent, when it is opened like this.
 fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
     let channel = organization.channels.get(&open.channel)?;
-    let queue = open.queue.or(channel.queue_id).filter(|_| open.user.is_none())?;
+    let queue = open.queue.or(waiting_in(organization, channel)).filter(|_| open.user.is_none())?;
     let distribution = organization.queues.get(&queue)?.row.distribution;
     (distribution != Distribution::Manual).then_some((queue, distribution))
 }

@@ -28,4 +28,4 @@ pub mod webchat;
 
 pub use directory::{Directory, Leaving, Organization};
 pub use engine::{Engine, EngineOptions};
-pub use refusal::{FieldError, Refusal};
+pub use refusal::{Conflict, FieldError, Refusal, Unreachable};

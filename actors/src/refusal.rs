@@ -1,7 +1,9 @@
 //! Why a command was not carried out. A refused command changed nothing.
 
 use hotline_persistence::select::DEPTH_MAX;
+use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::{ContactId, Error, TicketId};
+use serde_json::Value;
 
 /// One field that was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +12,76 @@ pub struct FieldError {
     pub field: String,
     /// What is wrong with it, as a phrase that follows its name.
     pub reason: String,
+}
+
+/// What stands in the way of a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conflict {
+    /// In words.
+    pub state: &'static str,
+    /// For programs.
+    pub reason: &'static str,
+    /// The record, by the name of its id.
+    pub record: Option<(&'static str, Value)>,
+    /// Records of other kinds, and how many.
+    pub by: Vec<(&'static str, i64)>,
+}
+
+impl Conflict {
+    /// One record, by the name of its id, is in a state that forbids it.
+    pub fn of(state: &'static str, reason: &'static str, field: &'static str, id: impl Into<Value>) -> Self {
+        Self { state, reason, record: Some((field, id.into())), by: Vec::new() }
+    }
+
+    /// Other records refer to it: of each kind so many.
+    pub fn used_by(
+        state: &'static str,
+        reason: &'static str,
+        by: impl IntoIterator<Item = (&'static str, i64)>,
+    ) -> Self {
+        Self { state, reason, record: None, by: by.into_iter().filter(|(_, count)| *count > 0).collect() }
+    }
+}
+
+/// Why a contact cannot receive on a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    /// It is a phone channel, and they have no number.
+    NoNumber,
+    /// It is a social channel, and they never wrote on it.
+    NoConversation,
+    /// It is a webchat, and they never opened a session in it.
+    NoSession,
+}
+
+impl Unreachable {
+    /// For programs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoNumber => "no_number",
+            Self::NoConversation => "no_conversation",
+            Self::NoSession => "no_session",
+        }
+    }
+
+    /// For people.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::NoNumber => "they have no phone number",
+            Self::NoConversation => "they have never written on it",
+            Self::NoSession => "they have never opened a session in this webchat",
+        }
+    }
+}
+
+impl From<ChannelType> for Unreachable {
+    fn from(kind: ChannelType) -> Self {
+        match kind {
+            ChannelType::Whatsapp => Self::NoNumber,
+            ChannelType::Messenger | ChannelType::Instagram => Self::NoConversation,
+            ChannelType::Webchat => Self::NoSession,
+        }
+    }
 }
 
 /// Why a command was refused.
@@ -28,11 +100,11 @@ pub enum Refusal {
     #[error("the contact has an open ticket on this channel")]
     AlreadyOpen(TicketId),
     /// The record's state forbids the change.
-    #[error("{0}")]
-    Conflict(&'static str),
+    #[error("{}", .0.state)]
+    Conflict(Conflict),
     /// The contact cannot receive on this channel.
-    #[error("the contact cannot receive on this channel")]
-    ContactUnreachable,
+    #[error("the contact cannot receive on this channel: {}", .0.in_words())]
+    ContactUnreachable(Unreachable),
     /// The contact has not written on this phone channel lately: only a template may be sent.
     #[error("the conversation window is closed")]
     WindowClosed,

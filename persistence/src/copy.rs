@@ -128,4 +128,4 @@ macro_rules! ids {
     )+};
 }
 
-ids!(ChannelId, CompanyId, ContactId, EventId, MessageId, SessionId, TicketId, UserId);
+ids!(ChannelId, CompanyId, ContactId, EventId, MessageId, SessionId, TicketId, TokenId, UserId);

@@ -15,8 +15,8 @@ pub enum Error {
     #[error("no such {0}")]
     NotFound(&'static str),
     /// A value that must be unique is another row's already; nothing was changed.
-    #[error("this {0} is taken")]
-    Taken(&'static str),
+    #[error("this {} is taken", .0.field)]
+    Taken(Taken),
     /// Other records refer to the row.
     #[error("the record is in use")]
     InUse,
@@ -75,6 +75,39 @@ pub enum Error {
         /// The journal's id.
         journal: String,
     },
+}
+
+/// A value that is another record's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The field it was given in.
+    pub field: &'static str,
+    /// How the record that has it is found.
+    pub holder: Option<Holder>,
+}
+
+impl From<&'static str> for Taken {
+    fn from(field: &'static str) -> Self {
+        Self { field, holder: None }
+    }
+}
+
+/// How the record is found that has a value another one asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub(crate) statement: &'static str,
+    pub(crate) company: crate::CompanyId,
+    pub(crate) value: String,
+}
+
+impl Holder {
+    /// Its id; none when it has let go of the value meanwhile.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn find(&self, db: impl crate::Database<'_>) -> Result<Option<i64>> {
+        within(sqlx::query_scalar(self.statement).bind(self.company).bind(&self.value).fetch_optional(db)).await
+    }
 }
 
 impl From<sqlx::Error> for Error {

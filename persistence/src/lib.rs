@@ -12,6 +12,7 @@ pub mod change;
 pub mod change_log;
 mod copy;
 pub mod db;
+mod document;
 pub mod durable;
 pub mod error;
 pub mod figures;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::postgres::PgRow;
 use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Type};
 
+use crate::document;
 use crate::error::within;
 use crate::{CompanyId, Database, Result};
 
@@ -41,6 +42,24 @@ pub struct TooDeep;
 
 /// Rows that are passed over in about the time a page takes to be shown.
 const DEEP: i64 = 1_000;
+
+/// The words of a search, each once, with the other way it may be stored: numbers are kept as their digits, however they
+/// are written.
+fn words(text: &str) -> Vec<Vec<String>> {
+    let mut words: Vec<Vec<String>> = Vec::new();
+    for word in text.split_whitespace() {
+        let digits: String = word.chars().filter(char::is_ascii_digit).collect();
+        let is_number = word.chars().all(|one| one.is_ascii_digit() || "+()-.".contains(one));
+        let mut spellings = vec![word.to_owned()];
+        if is_number && !digits.is_empty() && digits != word {
+            spellings.push(digits);
+        }
+        if !words.contains(&spellings) {
+            words.push(spellings);
+        }
+    }
+    words
+}
 
 /// One page of a list.
 #[derive(Debug, Serialize)]
@@ -132,27 +151,24 @@ impl Select {
     }
 
     /// Adds a search without regard to case and accents, in a folded text whose fields are kept apart by line
-    /// breaks. No field holds one, so a search that does finds nothing.
+    /// breaks: it finds what holds every word, wherever.
     #[must_use]
-    pub fn contains(mut self, folded: &str, text: Option<&str>) -> Self {
-        self.is_heavy |= text.is_some();
-        if text.is_some_and(|text| text.contains('\n')) {
-            self.query.push(" and false");
-        } else if let Some(text) = text {
-            self.query.push(" and ").push(folded).push(" like hotline_pattern(");
-            self.query.push_bind(text.to_owned()).push(")");
-        }
-        self
+    pub fn contains(self, folded: &str, text: Option<&str>) -> Self {
+        self.any_contains(&[folded], text)
     }
 
-    /// Adds the same search in several folded texts, for those that may hold line breaks: one of them must match.
+    /// Adds the same search in several folded texts: each word must be in one of them.
     #[must_use]
     pub fn any_contains(mut self, folded: &[&str], text: Option<&str>) -> Self {
         self.is_heavy |= text.is_some();
-        if let Some(text) = text {
-            for (index, folded) in folded.iter().enumerate() {
-                self.query.push(if index == 0 { " and (" } else { " or " }).push(folded);
-                self.query.push(" like hotline_pattern(").push_bind(text.to_owned()).push(")");
+        for spellings in text.into_iter().flat_map(words) {
+            let mut joint = " and (";
+            for folded in folded {
+                for spelling in &spellings {
+                    self.query.push(joint).push(folded);
+                    self.query.push(" like hotline_pattern(").push_bind(spelling.clone()).push(")");
+                    joint = " or ";
+                }
             }
             self.query.push(")");
         }
@@ -178,6 +194,23 @@ impl Select {
     {
         let db = self.weigh(db, page);
         self.cut(key, page);
+        within(self.rows(db, page)).await
+    }
+
+    /// The same in the order of several columns, which are unique together.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn page_by<T>(mut self, db: impl Database<'_>, keys: &[&str], page: Page) -> Result<Listed<T>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let db = self.weigh(db, page);
+        for (index, key) in keys.iter().enumerate() {
+            self.query.push(if index == 0 { " order by " } else { ", " }).push(key);
+            self.query.push(if page.descending { " desc" } else { "" });
+        }
+        self.bound(page);
         within(self.rows(db, page)).await
     }
 
@@ -208,6 +241,10 @@ impl Select {
 
     fn cut(&mut self, key: &str, page: Page) {
         self.order(key, page);
+        self.bound(page);
+    }
+
+    fn bound(&mut self, page: Page) {
         // Of a page too deep one row is looked for at the bound: where there is none, the list has ended before it.
         let rows = if page.offset() > DEPTH_MAX { 1 } else { page.size + 1 };
         self.query.push(" limit ").push_bind(rows);
@@ -218,12 +255,25 @@ impl Select {
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let mut rows: Vec<T> = self.query.build_query_as().fetch_all(db).await?;
-        if page.offset() > DEPTH_MAX && !rows.is_empty() {
+        let mut found = self.query.build().fetch_all(db).await?;
+        if page.offset() > DEPTH_MAX && !found.is_empty() {
             return Err(sqlx::Error::Configuration(TooDeep.into()));
         }
-        let has_more = rows.len() as i64 > page.size;
-        rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
-        Ok(Listed { rows, has_more })
+        let has_more = found.len() as i64 > page.size;
+        found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
+        Ok(Listed { rows: document::read_all(&found), has_more })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn a_search_is_its_words_and_a_number_its_digits_as_well() {
+        assert_eq!(words("  Lima\tmaria lima Lima\n"), [["Lima"], ["maria"], ["lima"]]);
+        assert_eq!(words("+55 (11) 98765-4321"), [["+55", "55"], ["(11)", "11"], ["98765-4321", "987654321"]]);
+        assert_eq!(words("a-1 4711 ()"), [vec!["a-1"], vec!["4711"], vec!["()"]]);
+        assert!(words(" ").is_empty());
     }
 }

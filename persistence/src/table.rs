@@ -4,7 +4,9 @@ use serde::Deserialize;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Encode, FromRow, PgExecutor, Postgres, Type};
 
+use crate::document;
 use crate::error::within;
+use crate::error::{Holder, Taken};
 use crate::{CompanyId, Error, Result};
 
 /// A table whose rows belong to one company and are addressed by one typed id.
@@ -31,7 +33,8 @@ pub struct Named<I> {
 /// When the database cannot answer.
 pub async fn find<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<Option<T>> {
     let statement = format!("{} where {name}.company_id = $1 and {name}.id = $2", T::SELECT, name = T::NAME);
-    within(sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(id).fetch_optional(db)).await
+    let found = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(found.as_ref().map(document::read).transpose()?)
 }
 
 /// Whether there is such a row.
@@ -67,8 +70,31 @@ pub fn explain(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error
         // What was named is gone since it was looked at.
         Error::Database(refused) if is_foreign_key(&refused) => Error::NotFound("record"),
         Error::Database(refused) => {
-            let taken = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(field)));
+            let taken = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
             Error::of_constraint(refused, taken)
+        }
+        error => error,
+    }
+}
+
+/// A value that no two records of a company have.
+#[derive(Debug)]
+pub struct Unique {
+    /// What PostgreSQL calls the rule.
+    pub constraint: &'static str,
+    /// The field the value is given in.
+    pub field: &'static str,
+    /// Finds the record that has it: `$1` is the company, `$2` the value.
+    pub holder: &'static str,
+}
+
+/// The same as [`explain`] for a value that must be unique: the record that has it can be found.
+pub fn explain_taken(unique: &'static Unique, company: CompanyId, value: Option<&str>) -> impl Fn(Error) -> Error {
+    let holder = value.map(|value| Holder { statement: unique.holder, company, value: value.to_owned() });
+    move |error| match explain(&[])(error) {
+        Error::Database(refused) => {
+            let taken = Taken { field: unique.field, holder: holder.clone() };
+            Error::of_constraint(refused, [(unique.constraint, Error::Taken(taken))])
         }
         error => error,
     }

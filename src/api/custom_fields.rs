@@ -1,10 +1,11 @@
 //! Custom fields: what a company notes of its contacts and cards besides the fields they all have. Plain.
 
 use actix_web::web::Data;
-use hotline_actors::Refusal;
+use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::select::{self, Page};
 use hotline_persistence::tables::custom_fields::{
     self, Application, CustomFieldChange, CustomFieldFilter, CustomFieldRow, CustomFieldType, NewCustomField,
+    is_named_as_built_in,
 };
 use hotline_persistence::{CompanyId, CustomFieldId, table};
 use serde::Serialize;
@@ -78,7 +79,7 @@ impl Filter for Filters {
     }
 }
 
-/// `GET /custom-fields`, by id; `PUT /custom-fields/order` answers them by position.
+/// `GET /custom-fields`, by position within their application.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<CustomField>> {
     let rows = custom_fields::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, CustomField::from))
@@ -104,12 +105,18 @@ impl Input for NewField {
     const NAME: &'static str = "CustomFieldCreate";
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name");
+        let name: Option<Name> = fields.required("name");
         let application = fields.required("application");
         let kind: Option<CustomFieldType> = fields.required("type");
         let options: Option<Options> = fields.optional("options");
         let required = fields.optional("required");
         let position = fields.optional("position");
+        // A message would never take its value: what every message has comes first.
+        if application == Some(Application::Contact)
+            && name.as_ref().is_some_and(|name: &Name| is_named_as_built_in(&name.0))
+        {
+            fields.refuse("name", "is a name every message has");
+        }
         // Options that are not accepted themselves have been refused already.
         if options.is_some() || !fields.has("options") {
             let given = options.as_ref().map(|options| options.0.as_slice());
@@ -220,16 +227,20 @@ async fn check_values(
     options: Option<&[String]>,
 ) -> Answer<()> {
     if kind.is_some_and(|kind| kind != field.kind) {
-        if custom_fields::has_values(db, company, field.id).await? {
-            return Err(Refusal::Conflict("the custom field has values, so its type stays").into());
-        }
+        let values = custom_fields::values(db, company, field.id).await?;
+        refuse_used("the custom field has values, so its type stays", "has_values", values)?;
     } else if let Some(options) = options
         && field.kind.has_options()
-        && custom_fields::has_values_beside(db, company, field, options).await?
     {
-        return Err(Refusal::Conflict("the custom field has values that are none of these options").into());
+        let values = custom_fields::values_beside(db, company, field, options).await?;
+        refuse_used("the custom field has values that are none of these options", "options_in_use", values)?;
     }
     Ok(())
+}
+
+fn refuse_used(state: &'static str, reason: &'static str, by: Vec<(&'static str, i64)>) -> Answer<()> {
+    let conflict = Conflict::used_by(state, reason, by);
+    if conflict.by.is_empty() { Ok(()) } else { Err(Refusal::Conflict(conflict).into()) }
 }
 
 /// `DELETE /custom-fields/{customFieldId}`: its values go with it.

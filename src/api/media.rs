@@ -22,6 +22,7 @@ use serde::Deserialize;
 use crate::app::App;
 pub use crate::media::PATH;
 use crate::media::{Bad, Claim};
+use crate::web::head::is_asked_alone;
 use crate::web::{Answer, ApiError};
 
 /// Types a browser may show by itself: pictures, sound and films run nothing. Anything else is saved, above all what
@@ -110,7 +111,7 @@ pub async fn show(
         response.insert_header((CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
     }
     let length = bytes.end - bytes.start;
-    if request.method() == actix_web::http::Method::HEAD {
+    if is_asked_alone(&request) {
         let nothing = futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>();
         return Ok(response.body(SizedStream::new(length, nothing)));
     }

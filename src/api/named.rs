@@ -2,7 +2,7 @@
 
 use hotline_actors::Organization;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::{ChannelId, QueueId, UserId, WrapupTypeId, table};
+use hotline_persistence::{ChannelId, QueueId, TokenId, UserId, WrapupTypeId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -54,10 +54,17 @@ pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<NamedRe
     Some(NamedRef { id: queue.row.id, name: &queue.row.name })
 }
 
-/// A user; none when they have left.
+/// A user, also one who has left since.
 pub fn user(organization: &Organization, id: Option<UserId>) -> Option<NamedRef<'_, UserId>> {
     let id = id?;
-    Some(NamedRef { id, name: &organization.users.get(&id)?.name })
+    Some(NamedRef { id, name: organization.user_name(id)? })
+}
+
+/// The integration a token was made for.
+pub fn integration(organization: &Organization, id: Option<TokenId>) -> Option<Named<TokenId>> {
+    let id = id?;
+    let token = organization.tokens.iter().find(|token| token.id == id)?;
+    Some(Named { id, name: token.name.clone() })
 }
 
 /// A wrap-up type; none when it is gone.

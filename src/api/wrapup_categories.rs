@@ -1,8 +1,10 @@
 //! Categories of wrap-up types. Plain.
 
 use actix_web::web::Data;
+use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::tables::wrapup_categories::{self, WrapupCategoryFilter, WrapupCategoryRow};
-use hotline_persistence::{WrapupCategoryId, table};
+use hotline_persistence::tables::wrapup_types;
+use hotline_persistence::{Error, WrapupCategoryId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -107,6 +109,12 @@ pub async fn update(
 
 /// `DELETE /wrapup-categories/{categoryId}`: refused while it has types.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> Answer<Done> {
-    table::remove::<WrapupCategoryRow>(app.db(caller.company), caller.company, id.0).await?;
-    Ok(Done)
+    let db = app.db(caller.company);
+    match table::remove::<WrapupCategoryRow>(db, caller.company, id.0).await {
+        Err(Error::InUse) => {
+            let types = [("wrapupType", wrapup_types::of_category(db, caller.company, id.0).await?)];
+            Err(Refusal::Conflict(Conflict::used_by("the category has wrap-up types", "in_use", types)).into())
+        }
+        removed => Ok(removed.map(|()| Done)?),
+    }
 }

@@ -1,7 +1,7 @@
 //! Wrap-up types: what a conversation came to. Plain; the directory holds them too.
 
 use actix_web::web::Data;
-use hotline_actors::{Leaving, Refusal};
+use hotline_actors::{Conflict, Leaving, Refusal};
 use hotline_persistence::tables::tickets;
 use hotline_persistence::tables::wrapup_categories::WrapupCategoryRow;
 use hotline_persistence::tables::wrapup_types::{self, WrapupTypeFilter, WrapupTypeRow};
@@ -195,8 +195,11 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) ->
 }
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: WrapupTypeId) -> Answer<()> {
-    if tickets::use_wrapup_type(db, company, id).await? {
-        return Err(Refusal::Conflict("tickets have the wrap-up type").into());
+    match tickets::closed_with(db, company, id).await? {
+        0 => Ok(()),
+        count => {
+            let tickets = [("ticket", count)];
+            Err(Refusal::Conflict(Conflict::used_by("tickets have the wrap-up type", "in_use", tickets)).into())
+        }
     }
-    Ok(())
 }

@@ -109,19 +109,49 @@ fn told(failure: &dyn std::error::Error) -> String {
 }
 
 fn failed(failure: &dyn std::error::Error) -> ExitCode {
-    eprintln!("hotline: {}", told(failure));
+    tell(&told(failure));
     ExitCode::FAILURE
+}
+
+/// Says what went wrong: to people, or with `--json` as one object.
+fn tell(message: &str) {
+    if is_json() {
+        eprintln!("{}", serde_json::json!({"error": {"message": message}}));
+    } else {
+        eprintln!("hotline: {message}");
+    }
+}
+
+/// Whether the command line asks for JSON, whatever else may be wrong with it.
+fn is_json() -> bool {
+    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
+/// Ends the process over a mistake in the command line, or after `--help` and `--version`.
+fn misused(error: &clap::Error) -> ! {
+    if error.use_stderr() && is_json() {
+        // Without the name of the stream and what follows the first paragraph, which is for people.
+        let message = error.render().to_string();
+        let message = message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ");
+        tell(message);
+        std::process::exit(error.exit_code())
+    }
+    error.exit()
 }
 
 impl Cli {
     /// Reads the command line, then the file, then the command line again with what the file says as its defaults. A
     /// mistake in the command line, `--help` and `--version` end the process.
     fn read() -> Result<Self, Failure> {
+        let matches = |command: clap::Command| {
+            let read = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
+            read.unwrap_or_else(|error| misused(&error))
+        };
         let command = Self::command();
         environment::warn(&command);
-        let named = Self::from_arg_matches(&command.clone().get_matches()).unwrap_or_else(|error| error.exit()).config;
+        let named = matches(command.clone()).config;
         let command = config_file::apply(command, named.as_deref())?;
-        Ok(Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit()))
+        Ok(matches(command))
     }
 }
 

@@ -8,10 +8,9 @@ pub(super) fn is_one(text: &str) -> bool {
     DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The country of a number's calling code, ISO 3166-1 alpha-2; none when the code belongs to no one country.
+/// The country of a number, ISO 3166-1 alpha-2.
 pub(super) fn country(digits: &str) -> Option<String> {
-    let parsed = phonenumber::parse(None, format!("+{digits}")).ok()?;
-    parsed.country().id().map(|id| id.as_ref().to_owned())
+    crate::web::values::country_of(digits)
 }
 
 /// The same number as people write it who do not know the provider's own spelling: it leaves the ninth digit of many

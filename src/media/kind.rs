@@ -17,6 +17,9 @@ pub struct Declared {
     pub file_name: Option<String>,
 }
 
+/// The type of what is just bytes.
+const BYTES: &str = "application/octet-stream";
+
 /// Types that say nothing.
 const NOTHING: &[&str] =
     &["application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown"];
@@ -45,6 +48,10 @@ const FOR_DOCUMENTS: &[&str] =
 pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, Refused> {
     let said = declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
     match (by_content(head), said) {
+        // Who gives it a type that says nothing, or a name whose ending nobody knows, has said what it is: just bytes.
+        (None, None) if declared.mime_type.as_deref().is_some_and(is_type) || has_ending(declared) => {
+            Ok(BYTES.to_owned())
+        }
         (None, None) => Err(Refused::TypeUnknown),
         (None, Some(said)) => Ok(said),
         (Some(content), None) => Ok(content.to_owned()),
@@ -128,13 +135,24 @@ fn by_name(name: &str) -> Option<String> {
 /// A type without its parameters; none when it says nothing, or is none.
 fn essence(mime_type: &str) -> Option<String> {
     let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    (is_type(&essence) && !NOTHING.contains(&essence.as_str())).then_some(essence)
+}
+
+/// Whether a text is a type, whatever it says.
+fn is_type(text: &str) -> bool {
+    let text = text.split(';').next().unwrap_or_default().trim();
     let is_word = |word: &str| {
         let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
         !word.is_empty() && word.bytes().all(is_usual)
     };
-    let (kind, rest) = essence.split_once('/')?;
-    let is_one = is_word(kind) && is_word(rest) && essence.len() <= TYPE_CHARACTERS_MAX;
-    (is_one && !NOTHING.contains(&essence.as_str())).then_some(essence)
+    let is_one = text.split_once('/').is_some_and(|(kind, rest)| is_word(kind) && is_word(rest));
+    is_one && text.len() <= TYPE_CHARACTERS_MAX
+}
+
+/// Whether the name has an ending.
+fn has_ending(declared: &Declared) -> bool {
+    let name = declared.file_name.as_deref().map(std::path::Path::new);
+    name.and_then(std::path::Path::extension).is_some_and(|ending| !ending.is_empty())
 }
 
 /// The usual ending of a type's files.
@@ -187,8 +205,16 @@ mod tests {
         is(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
         is(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
         is(NOISE, "", "a.PDF", "application/pdf");
+        for (mime_type, file_name) in [
+            ("application/octet-stream", "backup.dat"),
+            ("", "backup.dat"),
+            ("application/octet-stream", "a"),
+            ("nonsense", "a.b"),
+        ] {
+            is(NOISE, mime_type, file_name, "application/octet-stream");
+        }
         for (mime_type, file_name) in
-            [("", ""), ("", "a"), ("", ".hidden"), ("nonsense", "a"), ("application/octet-stream", "a")]
+            [("", ""), ("", "a"), ("", ".hidden"), ("nonsense", "a"), ("a/b/c", "a."), ("no type", "")]
         {
             assert_eq!(kind(NOISE, mime_type, file_name), Err(Refused::TypeUnknown), "{mime_type} {file_name}");
         }

@@ -21,13 +21,15 @@ const STEP_S: i64 = 3600;
 
 /// Makes and checks addresses. Cheap to clone.
 #[derive(Clone)]
-pub struct Links(Arc<Inner>);
+pub struct Links {
+    inner: Arc<Inner>,
+    /// What stands before the path; nothing: the path alone is given.
+    public_url: Arc<str>,
+}
 
 struct Inner {
     /// Has the key, and nothing else yet.
     keyed: Hmac<Sha256>,
-    /// What stands before the path; nothing: the path alone is given.
-    public_url: String,
     valid_for: TimeDelta,
 }
 
@@ -57,8 +59,16 @@ pub enum Bad {
 
 impl Links {
     pub(super) fn new(key: InstallationKey, public_url: Option<&str>, valid_for: TimeDelta) -> Self {
-        let public_url = public_url.unwrap_or_default().trim_end_matches('/').to_owned();
-        Self(Arc::new(Inner { keyed: Hmac::new(&key.into()), public_url, valid_for }))
+        let public_url = public_url.unwrap_or_default().trim_end_matches('/').into();
+        Self { inner: Arc::new(Inner { keyed: Hmac::new(&key.into()), valid_for }), public_url }
+    }
+
+    /// The same with another origin before the path, where none is set up.
+    pub fn at(&self, origin: impl FnOnce() -> Option<String>) -> Self {
+        if !self.public_url.is_empty() {
+            return self.clone();
+        }
+        Self { public_url: origin().unwrap_or_default().into(), ..self.clone() }
     }
 
     /// A fresh address of a file.
@@ -68,7 +78,7 @@ impl Links {
             id: media.id.to_string(),
             name: media.file_name.clone(),
             mime_type: media.mime_type.clone(),
-            expires: (now + self.0.valid_for).timestamp().div_euclid(STEP_S) * STEP_S + STEP_S,
+            expires: (now + self.inner.valid_for).timestamp().div_euclid(STEP_S) * STEP_S + STEP_S,
         };
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair("name", &claim.name)
@@ -76,7 +86,7 @@ impl Links {
             .append_pair("expires", &claim.expires.to_string())
             .append_pair("signature", &hex::encode(self.mac(&claim).finalize().into_bytes()))
             .finish();
-        format!("{}/media/{company}/{}?{query}", self.0.public_url, claim.id)
+        format!("{}/media/{company}/{}?{query}", self.public_url, claim.id)
     }
 
     /// Whether an address was made here and is good still. The signature is compared in constant time.
@@ -90,7 +100,7 @@ impl Links {
     }
 
     fn mac(&self, claim: &Claim) -> Hmac<Sha256> {
-        let mut mac = self.0.keyed.clone();
+        let mut mac = self.inner.keyed.clone();
         let (company, expires) = (claim.company.to_string(), claim.expires.to_string());
         // Each with its length, so that nothing can move from one to the next.
         for part in [company.as_str(), &claim.id, &claim.name, &claim.mime_type, &expires] {

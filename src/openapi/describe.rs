@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use actix_web::HttpRequest;
 use actix_web::web::Data;
 use serde_json::{Map, Value, json};
 
@@ -319,6 +320,10 @@ impl Described for Caller {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
+impl Described for HttpRequest {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
 impl<T: 'static> Described for Data<T> {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
@@ -397,3 +402,4 @@ signature! { A B }
 signature! { A B C }
 signature! { A B C D }
 signature! { A B C D E }
+signature! { A B C D E F }

@@ -17,13 +17,14 @@ use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
 use chrono::Utc;
 use hotline_actors::Organization;
 use hotline_actors::directory::Token;
+use hotline_actors::tickets::Author;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
-use hotline_persistence::{CompanyId, QueueId, key};
+use hotline_persistence::{CompanyId, QueueId, UserId, key};
 
 use super::aside::Tenant;
 use super::idempotency::once;
 use super::origin::{self, Address};
-use super::rate::Allowance;
+use super::rate::{Allowance, Unlimited};
 use super::{Answer, ApiError};
 use crate::app::App;
 
@@ -48,6 +49,21 @@ impl Caller {
     pub fn may(&self, method: &str, module: &str) -> Answer<()> {
         let permitted = self.token.row.permissions.get(module).is_some_and(|methods| methods.contains(method));
         if permitted { Ok(()) } else { Err(ApiError::forbidden_scope(method, module)) }
+    }
+
+    /// As whom the caller does what it does.
+    pub fn author(&self) -> Author {
+        Author { integration: Some(self.token.row.id), ..Author::API }
+    }
+
+    /// The same on behalf of an agent, if one is named.
+    ///
+    /// # Errors
+    /// `404 ERR_API_NOT_FOUND` when they are none of the company's.
+    pub fn author_for(&self, user: Option<UserId>) -> Answer<Author> {
+        let Some(id) = user else { return Ok(self.author()) };
+        let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
+        Ok(Author { user: Some((id, user.name.clone())), ..self.author() })
     }
 
     /// The queue a filter names is the company's.
@@ -96,6 +112,9 @@ pub async fn admit<B: MessageBody + 'static>(
         }
     };
     if let Some(allowance) = allowance {
+        if !allowance.is_limited() {
+            response.request().extensions_mut().insert(Unlimited);
+        }
         allowance.write(response.headers_mut());
     }
     Ok(response)
@@ -161,6 +180,8 @@ fn permit(request: &ServiceRequest, caller: &Caller) -> Answer<()> {
     let method = request.method().as_str();
     // The path as the router reads it: another spelling must not pass by here.
     match crate::routes::module_of(request.match_info().as_str()) {
+        // What may be read may be looked for.
+        Some(module) if method == "HEAD" => caller.may("GET", module),
         Some(module) if METHODS.contains(&method) => caller.may(method, module),
         _ => Ok(()),
     }

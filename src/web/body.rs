@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
+use super::compression::unpack;
 use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
 
@@ -27,12 +28,12 @@ impl<T: Input + Send + 'static> FromRequest for Body<T> {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = is_json(request);
-        let (mut payload, request) = (payload.take(), request.clone());
+        let (payload, request) = (unpack(request.headers(), payload.take()), request.clone());
         Box::pin(async move {
             if !is_json {
                 return Err(ApiError::unsupported_media_type());
             }
-            let bytes = read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
+            let bytes = read(&request, &mut payload?, T::BYTES_MAX, |_| ()).await?;
             aside::parse(&request, bytes.len(), move || parse(&bytes)).await.map(Body)
         })
     }

@@ -3,11 +3,13 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
-use hotline_actors::{FieldError, Refusal};
-use hotline_persistence::Error;
+use hotline_actors::{Conflict, FieldError, Refusal};
+use hotline_persistence::error::{Holder, Taken};
+use hotline_persistence::{Db, Error};
 use serde_json::{Value, json};
 
-use crate::media::{ReadError, Refused, StoreError, Unavailable};
+use super::form::FILES_PART;
+use crate::media::{Declared, ReadError, Refused, StoreError, Unavailable};
 
 /// What a handler answers.
 pub type Answer<T> = Result<T, ApiError>;
@@ -65,11 +67,13 @@ pub struct ApiError {
     pub retry_after_s: Option<u64>,
     /// The methods this path has.
     pub allow: Option<String>,
+    /// Who has the value that was asked for: looked up before this is answered.
+    pub holder: Option<Holder>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), details: None, retry_after_s: None, allow: None }
+        Self { status, code, message: message.into(), details: None, retry_after_s: None, allow: None, holder: None }
     }
 
     /// The token is missing or no good; the reason is never said.
@@ -99,9 +103,14 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
     }
 
-    /// No such record or route, or another company's.
+    /// No such record, or another company's.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "record not found")
+    }
+
+    /// No such route.
+    pub fn no_such_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "there is no such route")
     }
 
     /// No contact with this id.
@@ -116,6 +125,8 @@ impl ApiError {
 
     /// The path is served, this method is not.
     pub fn method_not_allowed(allow: String) -> Self {
+        // What may be read may be looked for.
+        let allow = if allow.contains("HEAD") { allow } else { allow.replace("GET", "GET, HEAD") };
         let mut error = Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "ERR_API_METHOD_NOT_ALLOWED",
@@ -140,6 +151,12 @@ impl ApiError {
     pub fn unsupported_media_type() -> Self {
         let message = "the body must be application/json";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "ERR_API_UNSUPPORTED_MEDIA_TYPE", message)
+    }
+
+    /// The body is packed in a way that is not known.
+    pub fn unsupported_encoding() -> Self {
+        let message = "the Content-Encoding must be gzip, deflate or identity";
+        Self { message: message.to_owned(), ..Self::unsupported_media_type() }
     }
 
     /// The same where files may come along.
@@ -178,6 +195,20 @@ impl ApiError {
         error
     }
 
+    /// The same of one file of a form, which is named.
+    pub(super) fn of_file(mut self, index: usize, declared: &Declared) -> Self {
+        if self.status.is_client_error() && self.code.starts_with("ERR_API_MEDIA") {
+            let name = declared.file_name.as_deref();
+            self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
+            self.details = Some(json!({
+                "field": format!("{FILES_PART}[{index}]"),
+                "fileName": name,
+                "mimeType": declared.mime_type,
+            }));
+        }
+        self
+    }
+
     /// A defect. What happened goes to the log, never to the caller.
     pub fn internal(defect: impl std::fmt::Display) -> Self {
         tracing::error!(%defect, "a request met a defect");
@@ -203,7 +234,9 @@ impl ApiError {
     /// The key was used for another request.
     pub fn idempotency_conflict() -> Self {
         let message = "the Idempotency-Key was used with another method, path or body";
-        Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message)
+        let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message);
+        error.details = Some(json!({"field": "Idempotency-Key", "reason": "used"}));
+        error
     }
 
     /// The company has used up its minute.
@@ -228,6 +261,16 @@ impl ApiError {
 }
 
 impl ApiError {
+    /// With the id of the record that has the value which was asked for.
+    pub(super) async fn naming_holder(mut self, db: Db<'_>) -> Self {
+        let Some(holder) = self.holder.take() else { return self };
+        // Whether it can be found or not, the value is taken.
+        if let (Ok(Some(id)), Some(details)) = (holder.find(db).await, &mut self.details) {
+            details["id"] = json!(id);
+        }
+        self
+    }
+
     /// The envelope, as it goes out.
     pub fn body(&self) -> String {
         let mut error = json!({"code": self.code, "message": self.message});
@@ -245,18 +288,32 @@ impl From<Refusal> for ApiError {
             Refusal::Invalid(fields) => Self::validation(&fields),
             Refusal::TicketClosed(ticket) => {
                 let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");
-                error.details = Some(json!({"ticketId": ticket}));
+                error.details =
+                    Some(json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "closed"}));
                 error
             }
             Refusal::AlreadyOpen(ticket) => {
-                Self::conflict("the contact has an open ticket on this channel", json!({"ticketId": ticket}))
+                let details = json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "open_ticket"});
+                Self::conflict("the contact has an open ticket on this channel", details)
             }
-            Refusal::Conflict(state) => Self::conflict(state, json!({"state": state})),
-            Refusal::ContactUnreachable => Self::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "ERR_API_CONTACT_UNREACHABLE",
-                "the contact cannot receive on this channel",
-            ),
+            Refusal::Conflict(Conflict { state, reason, record, by }) => {
+                let mut details = json!({"state": state, "reason": reason});
+                if let Some((field, id)) = record {
+                    details["field"] = json!(field);
+                    details["id"] = id;
+                } else {
+                    let by = by.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
+                    details["by"] = by.collect();
+                }
+                Self::conflict(state, details)
+            }
+            Refusal::ContactUnreachable(why) => {
+                let message = format!("the contact cannot receive on this channel: {}", why.in_words());
+                let code = "ERR_API_CONTACT_UNREACHABLE";
+                let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message);
+                error.details = Some(json!({"reason": why.as_str()}));
+                error
+            }
             Refusal::WindowClosed => Self::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "ERR_API_WINDOW_CLOSED",
@@ -277,8 +334,14 @@ impl From<Refusal> for ApiError {
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
-            Error::Taken(field) => Self::conflict("a unique value is taken", json!({"field": field})),
-            Error::InUse => Self::conflict("the record is in use", json!({"state": "the record is in use"})),
+            Error::Taken(Taken { field, holder }) => {
+                let refused = Self::conflict("a unique value is taken", json!({"field": field}));
+                Self { holder, ..refused }
+            }
+            Error::InUse => {
+                let state = "the record is in use";
+                Self::conflict(state, json!({"state": state, "reason": "in_use", "by": []}))
+            }
             error => Refusal::from(error).into(),
         }
     }

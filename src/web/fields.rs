@@ -5,7 +5,7 @@ use hotline_actors::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::body::JSON_BYTES_MAX;
-use super::schema::{Shape, nullable};
+use super::schema::{Shape, nullable, or_blank};
 use super::values::Accepted;
 use super::{Answer, ApiError};
 
@@ -138,14 +138,15 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that may be absent; `null` means the same.
+    /// A field that may be absent; `null` means the same, and so does a blank text.
     pub fn optional<T: Accepted>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
-            shape.property(name, nullable(T::schema()), false);
+            shape.property(name, clearable::<T>(), false);
             return None;
         }
         match self.object.get(name) {
             None | Some(Value::Null) => None,
+            Some(value) if T::IS_TEXT && is_blank(value) => None,
             Some(value) => self.accept(name, value),
         }
     }
@@ -166,15 +167,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field whose absence and `null` mean different things.
+    /// A field whose absence and `null` mean different things. A blank text is `null`.
     pub fn patch<T: Accepted>(&mut self, name: &str) -> Patch<T> {
         if let Some(shape) = &mut self.shape {
-            shape.property(name, nullable(T::schema()), false);
+            shape.property(name, clearable::<T>(), false);
             return Patch::Absent;
         }
         match self.object.get(name) {
             None => Patch::Absent,
             Some(Value::Null) => Patch::Null,
+            Some(value) if T::IS_TEXT && is_blank(value) => Patch::Null,
             Some(value) => self.accept(name, value).map_or(Patch::Absent, Patch::Value),
         }
     }
@@ -305,6 +307,11 @@ impl<'a> Fields<'a> {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
+    /// Whether a text is in the body, and says something.
+    pub fn has_text(&self, name: &str) -> bool {
+        self.has(name) && !self.object.get(name).is_some_and(is_blank)
+    }
+
     /// Notes that a field is not accepted.
     pub fn refuse(&mut self, name: &str, reason: impl Into<String>) {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
@@ -326,6 +333,16 @@ impl<'a> Fields<'a> {
         };
         read.map_err(|reason| self.refuse(name, reason)).ok()
     }
+}
+
+fn is_blank(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+/// The schema of a value that may be left out.
+fn clearable<T: Accepted>() -> Value {
+    let schema = nullable(T::schema());
+    if T::IS_TEXT { or_blank(schema) } else { schema }
 }
 
 fn describe(read: impl FnOnce(&mut Fields<'_>)) -> Value {

@@ -18,6 +18,7 @@ use hotline_actors::FieldError;
 use serde_json::{Map, Value};
 
 use super::body::{self, DRAINED_FACTOR, JSON_BYTES_MAX};
+use super::compression::unpack;
 use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
 use crate::app::App;
@@ -66,9 +67,10 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
     type Future = Pin<Box<dyn Future<Output = Result<Self, ApiError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let mut payload = payload.take();
+        let payload = unpack(request.headers(), payload.take());
         let request = request.clone();
         Box::pin(async move {
+            let mut payload = payload?;
             let meter = request.extensions().get::<Meter>().cloned();
             if body::is_json(&request) {
                 let bytes = body::read(&request, &mut payload, T::BYTES_MAX, |_| ()).await?;
@@ -175,7 +177,9 @@ async fn read_parts(mut parts: Multipart, media: &Media, files_max: usize) -> Re
                 return Err(ApiError::validation(&[FieldError { field: name, reason }]));
             }
             let declared = declared(&part);
-            form.files.push(media.receive(&declared, (&mut part).map(|chunk| chunk.map_err(form_error))).await?);
+            let received = media.receive(&declared, (&mut part).map(|chunk| chunk.map_err(form_error))).await;
+            let index = form.files.len();
+            form.files.push(received.map_err(|error| ApiError::from(error).of_file(index, &declared))?);
             continue;
         }
         let is_file = part.content_disposition().is_some_and(|said| said.get_filename().is_some());

@@ -3,9 +3,11 @@
 pub mod aside;
 pub mod auth;
 pub mod body;
+pub mod compression;
 pub mod error;
 pub mod fields;
 pub mod form;
+pub mod head;
 pub mod idempotency;
 pub mod origin;
 pub mod params;

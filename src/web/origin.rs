@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use actix_web::http::header::{HeaderMap, HeaderValue, X_FORWARDED_FOR};
+use actix_web::HttpRequest;
+use actix_web::http::header::{HOST, HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
 /// The address of the caller. Of a trusted proxy's forwarding header the last address counts that is no trusted proxy
@@ -46,6 +47,30 @@ impl Address {
             }
         }
     }
+}
+
+/// The origin that a request was made to, as its client names it: what it may ask for next. A trusted proxy says what it
+/// was asked for itself. None when the client named no host.
+pub fn site(request: &HttpRequest, trusted: &[IpNet]) -> Option<String> {
+    let headers = request.headers();
+    let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
+    let is_proxied = peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)));
+    // The last one is the proxy's own word.
+    let told = |name: &str| {
+        let lines = headers.get_all(name).filter_map(|line| line.to_str().ok());
+        lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim).filter(|_| is_proxied)
+    };
+    let scheme = if told("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) {
+        "https"
+    } else {
+        "http"
+    };
+    let host = told("x-forwarded-host").or_else(|| headers.get(HOST)?.to_str().ok())?;
+    let site = url::Url::parse(&format!("{scheme}://{host}/")).ok()?;
+    // A host is a host and a port, and nothing else.
+    let is_plain =
+        site.path() == "/" && site.username().is_empty() && site.password().is_none() && site.query().is_none();
+    is_plain.then(|| site.origin().ascii_serialization())
 }
 
 /// An address with or without its port.

@@ -136,9 +136,13 @@ impl Params {
         query.documented.unwrap_or_default()
     }
 
-    /// The parameter as it was written; the last one counts.
-    fn text(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    /// The parameter as it was written; which one is meant when there are several, nobody can say.
+    fn text(&self, name: &str) -> Result<Option<&str>, &'static str> {
+        let mut given = self.pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        match (given.next(), given.next()) {
+            (_, Some(_)) => Err("must be given once"),
+            (given, None) => Ok(given),
+        }
     }
 
     /// A filter.
@@ -147,7 +151,11 @@ impl Params {
             documented.push((name.to_owned(), T::schema()));
             return None;
         }
-        match T::from_text(self.text(name)?) {
+        let read = match self.text(name) {
+            Ok(given) => T::from_text(given?),
+            Err(reason) => Err(reason.to_owned()),
+        };
+        match read {
             Ok(value) => Some(value),
             Err(reason) => {
                 self.refuse(name, &reason);
@@ -181,13 +189,23 @@ impl Params {
             let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
             documented.push(("order".to_owned(), order));
         }
-        let number = self.text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
-        let size = self.text("perPage").and_then(per_page);
-        let order = self.text("order").map(str::to_owned);
-        if order.as_deref().is_some_and(|order| !matches!(order, "asc" | "desc")) {
-            self.refuse("order", "must be one of asc, desc");
-        }
-        Page { number, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending: order.as_deref() == Some("desc") }
+        // A page that is given twice is an invalid one, and so the first.
+        let text = |name| self.text(name).ok().flatten();
+        let number = text("page").and_then(|text| text.parse().ok()).filter(|number| *number >= 1).unwrap_or(1);
+        let size = text("perPage").and_then(per_page);
+        let descending = match self.text("order") {
+            Ok(None | Some("asc")) => false,
+            Ok(Some("desc")) => true,
+            Ok(Some(_)) => {
+                self.refuse("order", "must be one of asc, desc");
+                false
+            }
+            Err(reason) => {
+                self.refuse("order", reason);
+                false
+            }
+        };
+        Page { number, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending }
     }
 
     fn done(self) -> Answer<()> {

@@ -16,7 +16,7 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// What a company without a limit is told it has: more than it can use.
+/// Stands for no limit: more than anybody can use.
 const NO_LIMIT: u32 = i32::MAX as u32;
 
 /// The limits of every company that was seen.
@@ -31,6 +31,10 @@ struct Limit {
     per_minute: u32,
     limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
 }
+
+/// Marks a request that no limit applies to: nothing is said of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Unlimited;
 
 /// What is left to a company, as every answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +126,16 @@ pub(crate) fn allowance(limit: u32, remaining: u32) -> Allowance {
 }
 
 impl Allowance {
-    /// Says so in an answer.
+    /// Whether there is a limit at all.
+    pub fn is_limited(self) -> bool {
+        self.limit != NO_LIMIT
+    }
+
+    /// Says so in an answer; of no limit nothing is said.
     pub fn write(self, headers: &mut HeaderMap) {
+        if !self.is_limited() {
+            return;
+        }
         headers.insert(LIMIT, HeaderValue::from(self.limit));
         headers.insert(REMAINING, HeaderValue::from(self.remaining));
         headers.insert(RESET, HeaderValue::from(self.reset_s));
@@ -152,7 +164,7 @@ mod tests {
         assert_eq!(limits.take(b, Some(3)).map(|left| left.remaining), Ok(2));
         // A figure that is raised counts at once, and none is no limit.
         assert_eq!(limits.take(a, Some(100)).map(|left| left.remaining), Ok(99));
-        assert_eq!(limits.take(a, Some(0)), Ok(Allowance { limit: NO_LIMIT, remaining: NO_LIMIT, reset_s: 0 }));
+        assert!(limits.take(a, Some(0)).is_ok_and(|left| !left.is_limited()));
     }
 
     #[test]

@@ -112,6 +112,21 @@ pub fn nullable(mut schema: Value) -> Value {
     schema
 }
 
+/// The same of a text that may be blank, which is as good as `null`.
+pub fn or_blank(mut schema: Value) -> Value {
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("minLength");
+        if let Some(pattern) = object.get_mut("pattern") {
+            *pattern = json!(format!("^\\s*$|{}", pattern.as_str().unwrap_or_default()));
+        }
+        // A format has no room for it.
+        if object.remove("format").is_some_and(|format| format == "email") {
+            object.insert("pattern".to_owned(), json!(r"^\s*$|^\s*[^@\s]+@[^@\s]+\s*$"));
+        }
+    }
+    schema
+}
+
 /// The fields of an object, as the code that reads them names them.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {

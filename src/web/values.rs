@@ -10,7 +10,9 @@ use hotline_persistence::{
     ChannelId, ContactId, CustomFieldId, GlobalVariableId, MessageId, ProfileId, QueueId, QuickMessageId, TagId,
     TicketId, UserId, WrapupCategoryId, WrapupTypeId,
 };
-use serde_json::{Map, Value, json};
+use phonenumber::Type;
+use phonenumber::metadata::{DATABASE, Metadata};
+use serde_json::{Map, Number as JsonNumber, Value, json};
 
 /// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 255;
@@ -47,6 +49,9 @@ pub trait Accepted: Sized {
 
     /// What the API document says of it.
     fn schema() -> Value;
+
+    /// Whether it is text: where it may be left out, a blank one is the same as `null`.
+    const IS_TEXT: bool = false;
 }
 
 fn trimmed(value: &Value) -> Result<&str, String> {
@@ -85,6 +90,8 @@ macro_rules! text {
             fn schema() -> Value {
                 json!($schema)
             }
+
+            const IS_TEXT: bool = true;
         }
 
         impl fmt::Display for $name {
@@ -170,11 +177,48 @@ text! {
 }
 
 impl Number {
-    /// The country of the number's calling code, ISO 3166-1 alpha-2; none when the code belongs to no one country.
+    /// The country of the number, ISO 3166-1 alpha-2.
     pub fn country(&self) -> Option<String> {
-        let parsed = phonenumber::parse(None, format!("+{}", self.0)).ok()?;
-        parsed.country().id().map(|id| id.as_ref().to_owned())
+        country_of(&self.0)
     }
+}
+
+/// Kinds of number a country's plan may have.
+const NUMBER_KINDS: [Type; 10] = [
+    Type::FixedLine,
+    Type::Mobile,
+    Type::TollFree,
+    Type::PremiumRate,
+    Type::SharedCost,
+    Type::PersonalNumber,
+    Type::Voip,
+    Type::Pager,
+    Type::Uan,
+    Type::Voicemail,
+];
+
+/// The country that the calling code of these digits belongs to, ISO 3166-1 alpha-2: of several the one whose plan the
+/// number fits, else the main one. None when no country has the code.
+pub fn country_of(digits: &str) -> Option<String> {
+    // No calling code begins with another one.
+    let (mut countries, national) = (1..=3).find_map(|length| {
+        let (code, national) = digits.split_at_checked(length)?;
+        Some((DATABASE.by_code(&code.parse::<u16>().ok()?)?, national))
+    })?;
+    countries.retain(|country| country.id().len() == 2);
+    countries.sort_by_key(|country| !country.is_main_country_for_code());
+    let fits = |country: &&&Metadata| {
+        let plan = country.descriptors();
+        match country.leading_digits() {
+            Some(leading) => leading.find(national).is_some_and(|found| found.start() == 0),
+            None => {
+                plan.general().is_match(national)
+                    && NUMBER_KINDS.iter().any(|kind| plan.get(*kind).is_some_and(|kind| kind.is_match(national)))
+            }
+        }
+    };
+    let country = countries.iter().find(fits).or(countries.first())?;
+    Some(country.id().to_owned())
 }
 
 text! {
@@ -204,7 +248,15 @@ text! {
     ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"\S", "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
 }
 
-/// 12 to 200 characters, and the one text that is not trimmed: whoever types it in types all of it.
+text! {
+    /// A text that a page says of a visitor: of one that is too long the beginning is kept, at most 10,000 characters.
+    CutText, {"type": "string", "description": "Of more than 10,000 characters the beginning is kept", "example": "newsletter"}, |value| {
+        Ok(trimmed(value)?.chars().take(TEXT_CHARACTERS_MAX).collect())
+    }
+}
+
+/// 12 to 200 characters, and the one text that is not trimmed: whoever types it in types all of it. A blank one is no way
+/// to clear it: a form that was not filled in must not take anybody's password.
 impl Accepted for Password {
     fn from_json(value: &Value) -> Result<Self, String> {
         not_blank(trimmed(value)?.to_owned())?;
@@ -255,17 +307,20 @@ impl Accepted for DateTime<Utc> {
     }
 }
 
-/// An object of a shape that somebody else has a say in: at most 65,536 bytes.
+/// Levels of an object that somebody else has a say in. What is read nests it a few levels deeper, and readers stop at
+/// 128 of them; no provider has more than ten.
+const OBJECT_DEPTH_MAX: usize = 64;
+
+/// An object of a shape that somebody else has a say in: at most 65,536 bytes as it is stored, and only what can be
+/// read again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object(pub Map<String, Value>);
 
 impl Accepted for Object {
     fn from_json(value: &Value) -> Result<Self, String> {
         let object = value.as_object().ok_or("must be an object")?;
-        if !is_storable(value) {
-            return Err("must not contain U+0000".to_owned());
-        }
-        if value.to_string().len() > BODY_BYTES_MAX {
+        let bytes = value.to_string().len() + stored(value, 1)?;
+        if bytes > BODY_BYTES_MAX {
             return Err(format!("must have at most {BODY_BYTES_MAX} bytes"));
         }
         Ok(Self(object.clone()))
@@ -281,14 +336,32 @@ impl Accepted for Object {
     }
 }
 
-/// Whether PostgreSQL can store every text in a value.
-fn is_storable(value: &Value) -> bool {
-    match value {
-        Value::String(text) => !text.contains('\0'),
-        Value::Array(items) => items.iter().all(is_storable),
-        Value::Object(object) => object.iter().all(|(key, inner)| !key.contains('\0') && is_storable(inner)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+/// Whether PostgreSQL can store a value, and we read it again: answers how many bytes more it takes there, where numbers
+/// are written out.
+fn stored(value: &Value, depth: usize) -> Result<usize, String> {
+    if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
+        return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));
     }
+    let text = |text: &str| if text.contains('\0') { Err("must not contain U+0000".to_owned()) } else { Ok(0) };
+    match value {
+        Value::Null | Value::Bool(_) => Ok(0),
+        Value::String(inner) => text(inner),
+        Value::Number(number) => written_out(number).ok_or_else(|| format!("must not hold the number {number}")),
+        Value::Array(items) => items.iter().map(|inner| stored(inner, depth + 1)).sum(),
+        Value::Object(object) => object.iter().map(|(key, inner)| Ok(text(key)? + stored(inner, depth + 1)?)).sum(),
+    }
+}
+
+/// How many bytes longer a number is when it is written out as PostgreSQL does, in digits without an exponent; none when
+/// it is not the same once that is read.
+fn written_out(number: &JsonNumber) -> Option<usize> {
+    let Some(value) = number.as_f64().filter(|_| number.is_f64()) else { return Some(0) };
+    // The shortest digits that mean this number, without an exponent: `Display` has none.
+    let digits = format!("{value}");
+    let read: JsonNumber = serde_json::from_str(&digits).ok()?;
+    // Reading rounds in the last place.
+    let is_same = (read.as_f64()? - value).abs() <= value.abs() * 1e-12;
+    is_same.then(|| digits.len().saturating_sub(number.to_string().len()))
 }
 
 /// What a value of a custom field may be chosen from: at most 200, each a name and each once.
@@ -360,15 +433,29 @@ impl Accepted for Position {
     }
 }
 
+/// A whole number that is written with a fraction or an exponent, or is too large to exist: then one nobody has.
+#[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
+fn beyond(value: &Value) -> Option<i64> {
+    value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
+}
+
 macro_rules! ids {
     ($($id:ident)+) => {$(
         impl Accepted for $id {
             fn from_json(value: &Value) -> Result<Self, String> {
-                value.as_i64().map($id).ok_or_else(|| "must be an integer".to_owned())
+                let whole = value.as_i64().or_else(|| beyond(value));
+                whole.map($id).ok_or_else(|| "must be an integer".to_owned())
             }
 
             fn from_text(text: &str) -> Result<Self, String> {
-                text.trim().parse().map($id).map_err(|_| "must be an integer".to_owned())
+                use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+                match text.trim().parse::<i64>().map_err(|error| *error.kind()) {
+                    Ok(id) => Ok($id(id)),
+                    // Too large to exist is as good as not there.
+                    Err(PosOverflow) => Ok($id(i64::MAX)),
+                    Err(NegOverflow) => Ok($id(i64::MIN)),
+                    Err(_) => Err("must be an integer".to_owned()),
+                }
             }
 
             fn schema() -> Value {
@@ -423,6 +510,30 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_of_the_country_whose_plan_it_fits_and_else_of_the_main_one() {
+        for (number, country) in [
+            ("5511987654321", "BR"),
+            ("447400123456", "GB"),
+            // A mobile of Guernsey.
+            ("447911123456", "GG"),
+            ("447700900000", "GB"),
+            ("447781123456", "GG"),
+            ("390612345678", "IT"),
+            ("390669812345", "VA"),
+            ("12025550123", "US"),
+            ("14165550123", "CA"),
+            ("77012345678", "KZ"),
+            ("79161234567", "RU"),
+            ("4930123456", "DE"),
+        ] {
+            assert_eq!(country_of(number).as_deref(), Some(country), "{number}");
+        }
+        for number in ["80012345678", "99912345678", "00000000"] {
+            assert_eq!(country_of(number), None, "{number}");
+        }
+    }
+
+    #[test]
     fn text_postgres_cannot_store_is_refused() {
         assert!(Name::from_json(&json!("a\0b")).is_err());
         assert!(MessageBody::from_json(&json!("\0")).is_err());
@@ -460,6 +571,18 @@ mod tests {
         for bad in ["", "[]", "{", "x"] {
             assert!(Object::from_text(bad).is_err(), "{bad}");
         }
+        // What PostgreSQL writes out in 309 digits, of which the reader makes infinity.
+        for unreadable in [json!({"a": f64::MAX}), json!({"a": [{"b": -1.797_693_134_862_315_7e308}]})] {
+            assert!(Object::from_json(&unreadable).is_err(), "{unreadable}");
+        }
+        for readable in [json!({"a": 1e300}), json!({"a": -2.5e-300}), json!({"a": u64::MAX}), json!({"a": 0.1})] {
+            assert!(Object::from_json(&readable).is_ok(), "{readable}");
+        }
+        let many = |count: usize| Object::from_json(&json!({"a": vec![1e300; count]}));
+        assert!(many(200).is_ok() && many(300).is_err(), "numbers count as they are written out");
+        let deep = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+        assert!(Object::from_json(&deep(64)).is_ok());
+        assert!(Object::from_json(&deep(65)).is_err());
         // With the braces, the name and the quotes around them.
         let of = |bytes: usize| json!({"a": "x".repeat(bytes - r#"{"a":""}"#.len())});
         assert!(Object::from_json(&of(65_536)).is_ok());
@@ -469,10 +592,18 @@ mod tests {
     #[test]
     fn an_id_is_an_integer_that_fits() {
         assert_eq!(TicketId::from_json(&json!(7)), Ok(TicketId(7)));
-        for bad in [json!("7"), json!(7.5), json!(9_223_372_036_854_775_808_u64), json!(null), json!([7])] {
+        assert_eq!(TicketId::from_json(&json!(7.0)), Ok(TicketId(7)));
+        for bad in [json!("7"), json!(7.5), json!(null), json!([7])] {
             assert!(TicketId::from_json(&bad).is_err(), "{bad}");
         }
-        assert!(TicketId::from_text("99999999999999999999").is_err());
+        // Too large to exist: as good as one nobody has.
+        for far in [json!(9_223_372_036_854_775_808_u64), json!(u64::MAX), json!(1e30), json!(f64::MAX)] {
+            assert_eq!(TicketId::from_json(&far), Ok(TicketId(i64::MAX)), "{far}");
+        }
+        assert_eq!(TicketId::from_json(&json!(-1e30)), Ok(TicketId(i64::MIN)));
+        assert_eq!(TicketId::from_text("99999999999999999999"), Ok(TicketId(i64::MAX)));
+        assert_eq!(TicketId::from_text("-99999999999999999999"), Ok(TicketId(i64::MIN)));
+        assert!(TicketId::from_text("1e3").is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::routes::not_found;
+use crate::routes::no_such_route;
 use crate::web::{Answer, ApiError};
 
 /// Nothing from elsewhere, and nothing inline.
@@ -43,7 +43,7 @@ impl DemoPage {
 
 pub(super) fn configure(services: &mut ServiceConfig) {
     // Not there, whatever is asked of it: a service that is no demo has none of these.
-    let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(not_found));
+    let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
     services
         .service(path("/").get(to_page))
         .service(path("/demo").get(to_page))
@@ -52,13 +52,13 @@ pub(super) fn configure(services: &mut ServiceConfig) {
 
 /// `GET /`: where the relative links of the page are right.
 async fn to_page(app: Data<App>) -> Answer<HttpResponse> {
-    app.demo.get().ok_or_else(ApiError::not_found)?;
+    app.demo.get().ok_or_else(ApiError::no_such_route)?;
     Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())
 }
 
 /// `GET /demo/…`.
 async fn file(app: Data<App>, request: HttpRequest, file: Path<String>) -> Answer<HttpResponse> {
-    let page = app.demo.get().ok_or_else(ApiError::not_found)?;
+    let page = app.demo.get().ok_or_else(ApiError::no_such_route)?;
     let mut response = HttpResponse::Ok();
     response
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
@@ -68,11 +68,11 @@ async fn file(app: Data<App>, request: HttpRequest, file: Path<String>) -> Answe
     if *file == SETTINGS {
         // A page elsewhere can make its own name point here, and would then read this as its own.
         if !is_named_plainly(&request) {
-            return Err(ApiError::not_found());
+            return Err(ApiError::no_such_route());
         }
         return Ok(response.content_type("application/json").body(page.settings.clone()));
     }
-    let (_, kind, text) = FILES.iter().find(|(name, ..)| *name == file.as_str()).ok_or_else(ApiError::not_found)?;
+    let (_, kind, text) = FILES.iter().find(|(name, ..)| *name == file.as_str()).ok_or_else(ApiError::no_such_route)?;
     Ok(response.insert_header((CONTENT_TYPE, *kind)).body(*text))
 }
 

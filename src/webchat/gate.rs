@@ -24,7 +24,7 @@ use super::{desk, script};
 use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::origin::Address;
-use crate::web::rate::Allowance;
+use crate::web::rate::{Allowance, Unlimited};
 use crate::web::{Answer, ApiError, origin};
 
 /// How long a browser may remember that a page is allowed, in seconds: a channel that allows another origin no longer
@@ -103,6 +103,9 @@ pub async fn pass<B: MessageBody + 'static>(
         None => next.call(request).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };
+    if told.allowance.is_some_and(|allowance| !allowance.is_limited()) {
+        response.request().extensions_mut().insert(Unlimited);
+    }
     told.write(response.headers_mut());
     Ok(response)
 }

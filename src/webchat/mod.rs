@@ -28,7 +28,7 @@ pub use socket::SocketFigures;
 pub use uploads::UploadOptions;
 pub use visitor::Visitor;
 
-use crate::routes::{not_found, with_methods};
+use crate::routes::{no_such_route, with_methods};
 use crate::web::auth::admit;
 
 /// Where the door is.
@@ -75,9 +75,9 @@ pub fn door() -> Scope<
             web::scope(desk::SCOPE)
                 .wrap(from_fn(admit))
                 .service(path("/{ticketId}/typing", "GET, POST").get(desk::show).post(desk::types))
-                .default_service(web::to(not_found)),
+                .default_service(web::to(no_such_route)),
         )
-        .default_service(web::to(not_found))
+        .default_service(web::to(no_such_route))
 }
 
 /// The page of the demo; not there unless this is one.

@@ -4,13 +4,15 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use actix_web::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, VARY,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, VARY,
 };
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
+
+use crate::web::compression::takes_gzip;
 
 /// Its path behind the door.
 pub const PATH: &str = "/widget.js";
@@ -54,7 +56,9 @@ pub async fn show(request: HttpRequest) -> HttpResponse {
     }
     response.insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"));
     match &MADE.compressed {
-        Some(bytes) if takes_gzip(&request) => response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone()),
+        Some(bytes) if takes_gzip(request.headers()) => {
+            response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone())
+        }
         _ => response.body(SCRIPT),
     }
 }
@@ -63,15 +67,6 @@ pub async fn show(request: HttpRequest) -> HttpResponse {
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
     known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
-}
-
-fn takes_gzip(request: &HttpRequest) -> bool {
-    let lines = request.headers().get_all(ACCEPT_ENCODING).filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|coding| {
-        let (name, quality) = coding.trim().split_once(';').unwrap_or((coding.trim(), ""));
-        let is_refused = quality.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse::<f32>() == Ok(0.0));
-        name.trim().eq_ignore_ascii_case("gzip") && !is_refused
-    })
 }
 
 #[cfg(test)]

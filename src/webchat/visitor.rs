@@ -20,6 +20,7 @@ use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Words, note_d
 use crate::app::App;
 use crate::web::auth::bearer;
 use crate::web::form::Meter;
+use crate::web::head::is_asked_alone;
 use crate::web::{Answer, ApiError, Body, Created, Listed, Once, Query, Shown};
 
 /// Who asks: the visitor of one session of this webchat.
@@ -106,13 +107,21 @@ pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> Answer<Created
 }
 
 /// `GET …/messages`. What is listed counts as delivered.
-pub async fn list_messages(visitor: Visitor, app: Data<App>, query: Query<Filters>) -> Answer<Listed<MessageView>> {
+pub async fn list_messages(
+    request: HttpRequest,
+    visitor: Visitor,
+    app: Data<App>,
+    query: Query<Filters>,
+) -> Answer<Listed<MessageView>> {
     let Query { page, filter: Filters { after, created } } = query;
     let session = visitor.0;
     let filter = shown_in(&session, after, created);
     let db = app.engine.reads().tables(session.company_id).await?;
     let rows = messages::list(db, session.company_id, &filter, page).await?;
-    note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
+    // Who only asks whether there is anything has not received it.
+    if !is_asked_alone(&request) {
+        note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
+    }
     Ok(Listed::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links())))
 }
 

@@ -206,7 +206,8 @@ async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold()
     let conflict = async |field: i64, body: Value, state: &str| {
         let before = api.get(&at(field)).await;
         let reply = api.put(&at(field), body).await;
-        assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &json!({"state": state}));
+        let details = reply.error(409, "ERR_API_CONFLICT");
+        assert_eq!((&details["state"], &details["by"][0]["type"]), (&json!(state), &json!("contact")));
         assert_eq!(api.get(&at(field)).await.data(200), before.data(200));
     };
     let type_stays = "the custom field has values, so its type stays";
@@ -298,7 +299,7 @@ async fn a_key_is_made_of_the_name_and_never_changes() {
     assert_eq!(key(&"é".repeat(255), "contact").await, "e".repeat(60));
     assert_eq!(key(&"é".repeat(200), "contact").await, format!("{}_2", "e".repeat(58)));
 
-    let first = listed(&app.api, PATH).await[0];
+    let first = listed(&app.api, &format!("{PATH}?application=contact")).await[0];
     changed(&app.api, first, json!({"name": "Other"}), json!({"name": "Other"})).await;
     assert_eq!(key("Shoe size", "contact").await, "shoe_size_3", "the key is taken, whatever its field is called now");
     deleted(&app.api, &at(first)).await;
@@ -334,18 +335,15 @@ async fn fields_are_created_once_and_are_nobody_elses() {
 }
 
 #[actix_web::test]
-async fn fields_are_listed_by_id_and_found() {
+async fn fields_are_listed_by_position_and_found() {
     let app = TestApp::start().await;
     let mut named = HashMap::new();
-    for (name, application) in [("Situação", "contact"), ("100% Size", "card"), ("Shoe size", "contact"), ("x", "card")]
+    for (name, application) in [("100% Size", "card"), ("x", "card"), ("Situação", "contact"), ("Shoe size", "contact")]
     {
         named.insert(name, field(&app.api, name, application).await);
     }
     let mut all: Vec<i64> = named.values().copied().collect();
     all.sort_unstable();
-    let backwards: Vec<i64> = [named["Shoe size"], named["Situação"]].into();
-    let order = json!({"application": "contact", "orderedIds": backwards});
-    app.api.put("/custom-fields/order", order).await.data(200);
     check_list(&app, PATH, &all, &["created", "updated"]).await;
     check_searches(
         &app,
@@ -372,6 +370,10 @@ async fn fields_are_listed_by_id_and_found() {
     ] {
         assert_eq!(listed(&app.api, &format!("{PATH}?{query}")).await, expected, "{query}");
     }
+    let backwards: Vec<i64> = [named["Shoe size"], named["Situação"]].into();
+    let order = json!({"application": "contact", "orderedIds": backwards});
+    app.api.put("/custom-fields/order", order).await.data(200);
+    assert_eq!(listed(&app.api, &format!("{PATH}?application=contact")).await, backwards);
     let refused = app.api.get(&format!("{PATH}?application=ticket&type=json")).await;
     assert_eq!(refused.invalid_fields(), ["application", "type"]);
     app.stop().await;
@@ -419,7 +421,7 @@ async fn an_order_names_every_field_of_its_application_once() {
         assert_eq!(api.get(&at(id(field))).await.data(200), field);
     }
     assert_eq!(api.get(&at(card)).await.data(200)["position"], 1);
-    assert_eq!(listed(api, &format!("{PATH}?application=contact")).await, [a, b, c], "a list is by id");
+    assert_eq!(listed(api, &format!("{PATH}?application=contact")).await, [c, a, b], "a list is in their order");
 
     // The order is the one contacts show their values in.
     let contact = app.contact("5511900000001").await;

@@ -102,7 +102,7 @@ async fn a_key_is_unique_within_its_company() {
     variable(&app.api, "Hours", None).await;
     variable(&other, "hours", None).await;
     let again = app.api.post(PATH, json!({"key": "hours", "value": "x"})).await;
-    assert_eq!(again.error(409, "ERR_API_CONFLICT"), &json!({"field": "key"}));
+    assert_eq!(again.error(409, "ERR_API_CONFLICT"), &json!({"field": "key", "id": hours}));
     deleted(&app.api, &format!("{PATH}/{hours}")).await;
     variable(&app.api, "hours", None).await;
     check_unique(&app, PATH, &json!({"key": "race", "value": "x"}), "key").await;

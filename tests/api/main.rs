@@ -29,6 +29,7 @@ mod profiles;
 mod queues;
 mod quick_messages;
 mod routing;
+mod settled;
 mod skewed;
 mod steps;
 mod tags;

@@ -100,7 +100,7 @@ async fn a_queues_name_is_unique_within_its_company() {
     let billing = queue(&app.api, "Billing").await;
     queue(&app.api, "billing").await;
     queue(&other, "Billing").await;
-    let taken = json!({"field": "name"});
+    let taken = json!({"field": "name", "id": app.company.support});
     assert_eq!(app.api.post(PATH, json!({"name": "Support"})).await.error(409, "ERR_API_CONFLICT"), &taken);
     let path = format!("{PATH}/{billing}");
     let refused = app.api.put(&path, json!({"name": "Support", "active": false})).await;
@@ -258,7 +258,9 @@ async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to
     // Whatever the tables know by now, the ticket was acknowledged.
     for _ in 0..3 {
         let refused = app.api.delete(&path).await;
-        assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"state": "the queue has open tickets"}));
+        let by = json!([{"type": "ticket", "count": 1}]);
+        let details = json!({"state": "the queue has open tickets", "reason": "open_tickets", "by": by});
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     }
     // Refused, it works on as before.
     app.api.post(&format!("/tickets/{ticket_id}/transfer"), json!({"queueId": new})).await.data(200);
@@ -268,7 +270,8 @@ async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to
     let queue_id = Some(hotline_persistence::QueueId(new));
     let channel = seed::channel(db, company.id, "Points there", ChannelType::Webchat, queue_id).await;
     let refused = app.api.delete(&path).await;
-    assert!(refused.error(409, "ERR_API_CONFLICT")["state"].is_string());
+    let by = json!([{"type": "channel", "count": 1}]);
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"], by);
     sqlx::query("delete from channels where id = $1").bind(channel).execute(db).await.expect("delete");
     deleted(&app.api, &path).await;
 

@@ -102,7 +102,7 @@ async fn a_tags_name_is_unique_within_its_company() {
     let new = tag(&app.api, "New").await;
     tag(&app.api, "vip").await;
     tag(&other, "VIP").await;
-    let taken = json!({"field": "name"});
+    let taken = json!({"field": "name", "id": vip});
     assert_eq!(app.api.post(PATH, json!({"name": " VIP"})).await.error(409, "ERR_API_CONFLICT"), &taken);
     let path = format!("{PATH}/{new}");
     let refused = app.api.put(&path, json!({"name": "VIP", "color": "#111111"})).await;

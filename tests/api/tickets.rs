@@ -56,8 +56,8 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
     assert_eq!(
         events,
         [json!({
-            "id": id(&events[0]), "type": "opened", "from": null, "to": to, "user": null, "source": "api",
-            "createdAt": at,
+            "id": id(&events[0]), "type": "opened", "from": null, "to": to, "user": null,
+            "integration": events[0]["integration"], "source": "api", "createdAt": at,
         })]
     );
     app.stop().await;
@@ -278,8 +278,9 @@ async fn a_note_is_a_message_nobody_is_sent() {
         &json!({
             "id": id(note), "jobId": null, "ticketId": open, "contactId": before["contact"]["id"],
             "channelId": app.company.phone, "direction": "internal", "type": "note", "body": "call back",
-            "media": null, "template": null, "interactive": null, "quotedMessageId": null, "status": note["status"],
-            "error": null, "user": null, "source": "api", "createdAt": note["createdAt"], "sentAt": null,
+            "media": null, "template": null, "interactive": null, "quotedMessageId": null, "status": "sent",
+            "error": null, "user": null, "integration": note["integration"], "source": "api",
+            "createdAt": note["createdAt"], "sentAt": note["createdAt"],
             "deliveredAt": null, "readAt": null,
         })
     );
@@ -389,6 +390,7 @@ async fn every_filter_finds_its_tickets_and_no_others() {
         (format!("contactId={contact}"), vec![plain, web]),
         (format!("channelId={}", company.webchat), vec![web]),
         ("unassigned=true".to_owned(), vec![plain, web, sold]),
+        ("unassigned=false".to_owned(), vec![support, sales, solved]),
         (format!("wrapupTypeId={}", company.sold), vec![sold]),
         (format!("wrapupTypeId={}", company.solved), vec![solved]),
         (format!("queueId={}&status=closed&unassigned=true", company.sales), vec![sold]),
@@ -435,8 +437,9 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     assert_eq!(find("%a").await, [0; 0]);
     assert_eq!(find("0% p").await, [2]);
     assert_eq!(find("nobody").await, [0; 0]);
-    // A search lies within one field.
-    assert_eq!(find("maria\n5511").await, [0; 0], "a search runs from the name into the number");
+    // Words may be in different fields, and each lies within one.
+    assert_eq!(find("maria\n5511").await, find("5511 maria").await);
+    assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
     app.stop().await;
 }
 

@@ -206,7 +206,7 @@ async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
             "id": id(&first), "jobId": null, "ticketId": first["ticketId"], "contactId": contact_of(&opened),
             "channelId": app.company.webchat, "direction": "inbound", "type": "text", "body": "hello", "media": null,
             "template": null, "interactive": null, "quotedMessageId": null, "status": "received", "error": null,
-            "user": null, "source": "contact", "createdAt": first["createdAt"], "sentAt": null, "deliveredAt": null,
+            "user": null, "integration": null, "source": "contact", "createdAt": first["createdAt"], "sentAt": null, "deliveredAt": null,
             "readAt": null,
         })
     );

@@ -209,9 +209,7 @@ async fn what_is_no_http_is_refused_in_the_envelope() {
         eprintln!("{what}");
         let refused = only(app.service.address, &request).await;
         refused.refused(status);
-        for header in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
-            assert!(refused.headers.contains_key(header), "{what}: no {header}");
-        }
+        assert!(refused.headers.contains_key("x-request-id"), "{what}");
     }
     app.stop().await;
 }

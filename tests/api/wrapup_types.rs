@@ -106,7 +106,7 @@ async fn names_are_unique_and_records_nobody_elses() {
     let app = TestApp::start().await;
     let (theirs, other) = app.another_company().await;
     let more = category(&app.api, "More").await;
-    let taken = json!({"field": "name"});
+    let taken = json!({"field": "name", "id": app.company.solved});
     let refused = app.api.post(PATH, json!({"name": "Solved", "categoryId": more})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
     let path = format!("{PATH}/{}", app.company.sold);
@@ -116,6 +116,7 @@ async fn names_are_unique_and_records_nobody_elses() {
     let once = json!({"name": "Once", "categoryId": more});
     check_created_once(&app, PATH, &once, &json!({"name": "Twice", "categoryId": more})).await;
 
+    let taken = json!({"field": "name", "id": more});
     assert_eq!(app.api.post(CATEGORIES, json!({"name": "More"})).await.error(409, "ERR_API_CONFLICT"), &taken);
     let less = category(&app.api, "Less").await;
     let refused = app.api.put(&format!("{CATEGORIES}/{less}"), json!({"name": "More"})).await;
@@ -168,7 +169,8 @@ async fn a_category_is_created_changed_and_deleted_when_it_is_empty() {
     check_refused(&app, Method::PUT, &path, wrong()).await;
 
     let filled = created(&app.api, PATH, json!({"name": "New", "categoryId": made["id"]})).await;
-    assert!(app.api.delete(&path).await.error(409, "ERR_API_CONFLICT")["state"].is_string());
+    let refused = app.api.delete(&path).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"][0]["type"], "wrapupType");
     deleted(&app.api, &format!("{PATH}/{filled}")).await;
     deleted(&app.api, &path).await;
     app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
@@ -232,7 +234,8 @@ async fn a_type_that_a_ticket_has_stays_and_one_that_none_has_goes() {
     // Whatever the tables know by now, the closing was acknowledged.
     app.api.post(&format!("/tickets/{open}/close"), with.clone()).await.data(200);
     let refused = app.api.delete(&path).await;
-    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"state": "tickets have the wrap-up type"}));
+    let by = json!([{"type": "ticket", "count": 1}]);
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"], by);
     // Refused, it can be used on.
     app.api.put(&format!("/tickets/{open}/wrapup"), with).await.data(200);
     // Reopened, the ticket has it no more; its history does.

@@ -45,8 +45,9 @@ impl Api {
         request.header("content-type", "application/json").body(body.into())
     }
 
-    /// A request to any path, without a token.
+    /// A request to any path, or address of this service, without a token.
     pub fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
+        let path = path.strip_prefix(&self.base).unwrap_or(path);
         self.client.request(method, format!("{}{path}", self.base))
     }
 

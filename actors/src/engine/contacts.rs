@@ -8,9 +8,9 @@ use hotline_persistence::tables::contacts::{self, Tie};
 use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 
 use super::{Core, Engine};
-use crate::Refusal;
 use crate::contacts::Mark;
 use crate::tickets::{ContactGone, ContactIs};
+use crate::{Conflict, Refusal};
 
 /// Pause before contacts are read anew after the database went away.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
@@ -171,7 +171,17 @@ impl Engine {
 fn refuse(tie: Option<Tie>) -> Result<(), Refusal> {
     match tie {
         None => Ok(()),
-        Some(Tie::OpenTicket) => Err(Refusal::Conflict("the contact has an open ticket")),
-        Some(Tie::ActiveSession) => Err(Refusal::Conflict("the contact has an active visitor session")),
+        Some(Tie { tickets, sessions }) => {
+            let (state, reason) = if tickets > 0 {
+                ("the contact has an open ticket", "open_ticket")
+            } else {
+                ("the contact has an active visitor session", "active_session")
+            };
+            Err(Refusal::Conflict(Conflict::used_by(
+                state,
+                reason,
+                [("ticket", tickets), ("webchatSession", sessions)],
+            )))
+        }
     }
 }

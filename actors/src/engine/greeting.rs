@@ -5,12 +5,11 @@ use std::time::Duration;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::custom_fields::CustomFieldType;
 use hotline_persistence::tables::organization::Organization;
-use hotline_persistence::tables::tickets::Source;
 use hotline_persistence::{CompanyId, ContactId};
 
 use super::Engine;
 use crate::Refusal;
-use crate::tickets::{Author, Open, Send};
+use crate::tickets::{Author, Open, Send, waiting_in};
 use crate::variables::{ContactValues, names};
 
 /// How long an opening waits for what its contact has for variables: a database that is away keeps no contact waiting.
@@ -20,9 +19,9 @@ impl Engine {
     /// What a contact who opens a ticket is greeted with, if its queue greets.
     pub(super) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
         let channel = organization.channels.get(&open.channel).filter(|_| open.author == Author::CONTACT)?;
-        let queue = organization.queues.get(&open.queue.or(channel.queue_id)?)?;
+        let queue = organization.queues.get(&open.queue.or(waiting_in(organization, channel))?)?;
         let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
-        let mut greeting = Send::text(text, Author { user: None, source: Source::Automation });
+        let mut greeting = Send::text(text, Author::AUTOMATION);
         if names(text).any(ContactValues::are_asked_for) {
             // While the database is away the greeting goes without what it holds.
             let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;

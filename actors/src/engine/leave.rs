@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hotline_persistence::tables::tickets;
-use hotline_persistence::{CompanyId, Db, TicketId, UserId};
+use hotline_persistence::{CompanyId, Db, QueueId, TicketId, UserId};
 
 use super::{Core, Engine};
 use crate::Refusal;
@@ -43,28 +43,50 @@ impl Engine {
         what: Leaving,
         work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.core.directory.leaves(company, what).await;
-        let leaver = Leaver { core: self.core.clone(), company, what };
+        self.leave_all(company, [what], work).await
+    }
+
+    /// The same of several records.
+    ///
+    /// # Errors
+    /// As of [`Engine::leave`].
+    pub async fn leave_all<T, E: From<Refusal>>(
+        &self,
+        company: CompanyId,
+        what: impl IntoIterator<Item = Leaving>,
+        work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut leavers = Vec::new();
+        for what in what {
+            self.core.directory.leaves(company, what).await;
+            leavers.push(Leaver { core: self.core.clone(), company, what });
+        }
         self.core.homes.pass().await;
         let outcome = work(self.reads().tables(company).await?).await;
-        drop(leaver);
+        drop(leavers);
         self.refresh(company).await;
         outcome
     }
 
-    /// Takes the open tickets from a user who leaves. Within [`Engine::leave`] none can come after.
+    /// Takes the open tickets from a user who leaves the company, or a queue. Within [`Engine::leave`] none can come after.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when a ticket cannot be taken from them now; those before are.
-    pub async fn release(&self, company: CompanyId, user: UserId, author: Author) -> Result<(), Refusal> {
+    pub async fn release(
+        &self,
+        company: CompanyId,
+        user: UserId,
+        queue: Option<QueueId>,
+        author: Author,
+    ) -> Result<(), Refusal> {
         let mut after = TicketId(0);
         loop {
             let db = self.reads().tables(company).await?;
-            let held = tickets::open_of_user(db, company, user, after, RELEASED_MAX).await?;
+            let held = tickets::open_of_user(db, company, user, queue, after, RELEASED_MAX).await?;
             let Some(last) = held.last() else { return Ok(()) };
             after = *last;
             stream::iter(held)
-                .map(|ticket| self.ask(company, ticket, Release { user, author: author.clone() }))
+                .map(|ticket| self.ask(company, ticket, Release { user, queue, author: author.clone() }))
                 .buffer_unordered(RELEASES_AT_ONCE)
                 .try_collect::<Vec<()>>()
                 .await?;

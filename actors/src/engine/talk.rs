@@ -65,9 +65,9 @@ impl Engine {
             match outcome {
                 // Closed, or opened by somebody else, since we looked.
                 Err(Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_)) => {}
-                Err(Refusal::ContactUnreachable) if !what.command.reachable => {
+                Err(refusal @ Refusal::ContactUnreachable(_)) if !what.command.reachable => {
                     if !self.is_reachable(company, channel, contact).await? {
-                        return Err(Refusal::ContactUnreachable);
+                        return Err(refusal);
                     }
                     what.command.reachable = true;
                 }
@@ -95,7 +95,7 @@ impl Engine {
             // The ticket may not know what has happened elsewhere: the visitor's session, an earlier ticket. Each is
             // looked up once.
             let refusal = match self.ask(company, id, what.clone()).await {
-                Err(refusal @ Refusal::ContactUnreachable) if !what.command.reachable => refusal,
+                Err(refusal @ Refusal::ContactUnreachable(_)) if !what.command.reachable => refusal,
                 Err(refusal @ Refusal::WindowClosed) if what.command.heard == Heard::Unknown => refusal,
                 outcome => return outcome,
             };

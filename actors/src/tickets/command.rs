@@ -6,7 +6,7 @@ use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::Source;
-use hotline_persistence::{Change, TicketId, UserId};
+use hotline_persistence::{Change, TicketId, TokenId, UserId};
 use serde_json::Value;
 
 use super::Ticket;
@@ -38,15 +38,20 @@ pub trait Command: Clone + Send + Sync + 'static {
 pub struct Author {
     /// The person, where there was one.
     pub user: Option<(UserId, String)>,
+    /// The token of the integration that asked.
+    pub integration: Option<TokenId>,
     /// By which way it came.
     pub source: Source,
 }
 
 impl Author {
     /// An integration with the company's token.
-    pub const API: Self = Self { user: None, source: Source::Api };
+    pub const API: Self = Self { user: None, integration: None, source: Source::Api };
     /// The contact.
-    pub const CONTACT: Self = Self { user: None, source: Source::Contact };
+    pub const CONTACT: Self = Self { user: None, integration: None, source: Source::Contact };
+
+    /// Nobody: it follows of itself from what is set up.
+    pub const AUTOMATION: Self = Self { user: None, integration: None, source: Source::Automation };
 }
 
 /// What a decision may look at, and where it records what it changed.
@@ -111,6 +116,7 @@ impl<'a> Context<'a> {
             to,
             user_id,
             user_name,
+            integration_id: author.integration,
             source: author.source,
             created_at: self.now,
         }));
@@ -147,6 +153,7 @@ impl<'a> Context<'a> {
             error: None,
             user_id,
             user_name,
+            integration_id: author.integration,
             source: author.source,
             session_id: None,
             client_id: None,

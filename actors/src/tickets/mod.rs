@@ -10,6 +10,7 @@ mod written;
 pub(crate) use actor::{ContactGone, ContactIs, Look};
 pub use actor::{Do, Retire, Rider, TicketActor};
 pub use command::{Author, Command, Context, Decided, apply};
+pub(crate) use commands::waiting_in;
 pub use commands::{
     AddNote, AfterSend, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Progress, Receive, Release,
     Reopen, Send, SetMedia, SetWrapup, Show, Transfer,

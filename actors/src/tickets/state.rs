@@ -65,7 +65,7 @@ impl From<Following> for Follows {
         let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
         // Whatever this release cannot read asks for nothing it can do.
         let after = serde_json::from_value(row.after_send).unwrap_or_default();
-        Self { after, author: Author { user, source: row.source } }
+        Self { after, author: Author { user, integration: row.integration_id, source: row.source } }
     }
 }
 

@@ -16,11 +16,11 @@ use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 use serde_json::json;
 
 use super::sockets::Sockets;
-use crate::Refusal;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
 use crate::registry::{Counted, Findable, Hot, Life};
 use crate::tickets::{Do, Receive, Retire, Rider};
+use crate::{Conflict, Refusal};
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
 const RESENDS_MAX: usize = 32;
@@ -184,7 +184,12 @@ impl VisitorSession {
     pub(super) fn check_active(&self) -> Result<(), Refusal> {
         match self.row.status {
             SessionStatus::Active => Ok(()),
-            SessionStatus::Ended => Err(Refusal::Conflict("the session has ended")),
+            SessionStatus::Ended => Err(Refusal::Conflict(Conflict::of(
+                "the session has ended",
+                "ended",
+                "sessionId",
+                self.row.id.0.clone(),
+            ))),
         }
     }
 

@@ -29,5 +29,5 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
     .bind(password_hash)
     .fetch_one(db)
     .await
-    .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail"))]))
+    .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
 }

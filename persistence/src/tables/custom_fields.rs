@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
+use super::tickets::COUNTED_MAX;
 use super::words;
+use crate::document::{self, Document};
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::table::Table;
@@ -51,6 +53,7 @@ pub struct CustomFieldRow {
     pub application: Application,
     #[sqlx(rename = "type")]
     pub kind: CustomFieldType,
+    #[sqlx(try_from = "Document<Vec<String>>")]
     pub options: Json<Vec<String>>,
     pub required: bool,
     pub position: i32,
@@ -64,8 +67,8 @@ impl Table for CustomFieldRow {
     type Id = CustomFieldId;
 }
 
-/// Tables that hold values of custom fields.
-const VALUES: &[&str] = &["contact_custom_field_values"];
+/// Tables that hold values of custom fields, and what they are values of.
+const VALUES: &[(&str, &str)] = &[("contact_custom_field_values", "contact")];
 
 /// Highest position; leaves room behind it for the fields that are added at the end.
 pub const POSITION_MAX: i32 = 1_000_000;
@@ -100,7 +103,7 @@ pub async fn list(
         .equals("type", filter.kind)
         .between("created_at", filter.created)
         .between("updated_at", filter.updated)
-        .page(db, "id", page)
+        .page_by(db, &["application", "position", "id"], page)
         .await
 }
 
@@ -138,7 +141,8 @@ async fn ordered(
 ) -> Result<Vec<CustomFieldRow>> {
     let statement =
         format!("select * from custom_fields where company_id = $1 and application = $2 order by position, id{held}");
-    within(sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(application).fetch_all(db)).await
+    let rows = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(application).fetch_all(db)).await?;
+    Ok(document::read_all(&rows))
 }
 
 /// What a new custom field is made of.
@@ -200,6 +204,12 @@ async fn take_turn(db: &mut PgConnection, company: CompanyId, application: Appli
     Ok(())
 }
 
+/// Whether a field of this name would be called as a variable that every message has.
+pub fn is_named_as_built_in(name: &str) -> bool {
+    let key = key_of(name, KEY_CHARACTERS_MAX);
+    super::global_variables::BUILT_IN.iter().any(|known| key.eq_ignore_ascii_case(known))
+}
+
 /// The first of `name`, `name_2`, `name_3`, … that is free.
 fn free_key(name: &str, taken: &HashSet<String>) -> String {
     let key = key_of(name, KEY_CHARACTERS_MAX);
@@ -238,45 +248,49 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) 
     .await
 }
 
-/// Whether any record has a value of the field.
+/// How many records of each kind have a value of the field, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn has_values(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<bool> {
-    for table in VALUES {
-        let statement = format!("select exists (select from {table} where company_id = $1 and custom_field_id = $2)");
-        if within(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id).fetch_one(&mut *db)).await? {
-            return Ok(true);
-        }
+pub async fn values(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Vec<(&'static str, i64)>> {
+    let mut counted = Vec::with_capacity(VALUES.len());
+    for (table, noun) in VALUES {
+        let statement = format!(
+            "select count(*) from (select from {table} where company_id = $1 and custom_field_id = $2
+             limit {COUNTED_MAX}) counted"
+        );
+        let count = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id);
+        counted.push((*noun, within(count.fetch_one(&mut *db)).await?));
     }
-    Ok(false)
+    Ok(counted)
 }
 
-/// Whether any record has a value of the field that is none of these options.
+/// How many records of each kind have a value of the field that is none of these options, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn has_values_beside(
+pub async fn values_beside(
     db: &mut PgConnection,
     company: CompanyId,
     field: &CustomFieldRow,
     options: &[String],
-) -> Result<bool> {
+) -> Result<Vec<(&'static str, i64)>> {
     let chosen = match field.kind {
         CustomFieldType::Multiselect => "jsonb_array_elements_text(value::jsonb)",
         _ => "unnest(array[value])",
     };
-    for table in VALUES {
+    let mut counted = Vec::with_capacity(VALUES.len());
+    for (table, noun) in VALUES {
         let statement = format!(
-            "select exists (select from {table}, {chosen} as chosen
-             where company_id = $1 and custom_field_id = $2 and chosen <> all ($3))"
+            "select count(*) from (select from {table}
+             where company_id = $1 and custom_field_id = $2
+               and exists (select from {chosen} as chosen where chosen <> all ($3))
+             limit {COUNTED_MAX}) counted"
         );
-        let found = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(field.id).bind(options);
-        if within(found.fetch_one(&mut *db)).await? {
-            return Ok(true);
-        }
+        let count = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(field.id).bind(options);
+        counted.push((*noun, within(count.fetch_one(&mut *db)).await?));
     }
-    Ok(false)
+    Ok(counted)
 }
 
 /// What changes of a custom field; what is none stays.

@@ -6,8 +6,9 @@ use sqlx::FromRow;
 use sqlx::types::Json;
 
 use super::messages::{MessageError, MessageStatus, Milestone};
+use crate::document::{self, Document};
 use crate::error::within;
-use crate::{ChannelId, CompanyId, Database, Error, Result};
+use crate::{ChannelId, CompanyId, Database, Result};
 
 /// What a provider has told of a message nobody knew.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,7 @@ pub struct EarlyStatus {
 #[derive(FromRow)]
 struct Row {
     status: MessageStatus,
+    #[sqlx(try_from = "Document")]
     error: Option<Value>,
     at: DateTime<Utc>,
 }
@@ -63,8 +65,8 @@ pub async fn of_message(
     channel: ChannelId,
     provider_message_id: &str,
 ) -> Result<Vec<EarlyStatus>> {
-    let rows: Vec<Row> = within(
-        sqlx::query_as(
+    let rows = within(
+        sqlx::query(
             "select status, error, at from early_statuses
              where company_id = $1 and channel_id = $2 and provider_message_id = $3 order by created_at",
         )
@@ -74,24 +76,24 @@ pub async fn of_message(
         .fetch_all(db),
     )
     .await?;
-    rows.into_iter().map(|row| row.into_status(company, channel, provider_message_id)).collect()
+    let rows = document::read_all::<Row>(&rows);
+    Ok(rows.into_iter().map(|row| row.into_status(company, channel, provider_message_id)).collect())
 }
 
 impl Row {
-    fn into_status(self, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> Result<EarlyStatus> {
+    fn into_status(self, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> EarlyStatus {
         let milestone = match self.status {
             MessageStatus::Delivered => Milestone::Delivered,
             MessageStatus::Read => Milestone::Read,
             MessageStatus::Failed => {
-                let stored = self.error.unwrap_or_default();
-                let error: MessageError = serde_json::from_value(stored)
-                    .map_err(|error| Error::Database(sqlx::Error::Decode(error.into())))?;
-                Milestone::Failed(error)
+                // That it has failed is known, whatever is stored of the reason.
+                let stored = self.error.and_then(|error| serde_json::from_value(error).ok());
+                Milestone::Failed(stored.unwrap_or_else(MessageError::unreadable))
             }
             _ => Milestone::Sent,
         };
         let provider_message_id = provider_message_id.to_owned();
-        Ok(EarlyStatus { company_id: company, channel_id: channel, provider_message_id, milestone, at: self.at })
+        EarlyStatus { company_id: company, channel_id: channel, provider_message_id, milestone, at: self.at }
     }
 }
 

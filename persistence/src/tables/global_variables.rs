@@ -8,7 +8,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Table, explain};
+use crate::table::{Table, Unique, explain_taken};
 use crate::{CompanyId, Database, Error, GlobalVariableId, Result};
 
 /// Variables every message has; no company's own may be called so.
@@ -45,7 +45,11 @@ impl Table for GlobalVariableRow {
     type Id = GlobalVariableId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("global_variables_company_id_key_key", "key")];
+const UNIQUE: Unique = Unique {
+    constraint: "global_variables_company_id_key_key",
+    field: "key",
+    holder: "select id from global_variables where company_id = $1 and key = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +112,7 @@ pub async fn insert(
         .fetch_one(db),
     )
     .await
-    .map_err(explain(UNIQUE))
+    .map_err(explain_taken(&UNIQUE, company, Some(key)))
 }
 
 /// Changes what is given; a description of `Some(None)` is taken away.

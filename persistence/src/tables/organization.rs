@@ -9,6 +9,7 @@ use super::companies::{self, CompanyRow};
 use super::global_variables;
 use super::queues::QueueRow;
 use super::tokens::{self, TokenRow};
+use crate::document;
 use crate::error::within;
 use crate::sealed::Keyring;
 use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeId};
@@ -24,9 +25,19 @@ pub struct Organization {
     pub channels: HashMap<ChannelId, ChannelRow>,
     pub queues: HashMap<QueueId, Queue>,
     pub users: HashMap<UserId, User>,
+    /// What those were called who have left, and to whom closed tickets are still assigned.
+    pub former_users: HashMap<UserId, String>,
     pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
     /// The value of every key.
     pub global_variables: HashMap<String, String>,
+}
+
+impl Organization {
+    /// What a user is called, or was when they left.
+    pub fn user_name(&self, id: UserId) -> Option<&str> {
+        let working = self.users.get(&id).map(|user| &user.name);
+        working.or_else(|| self.former_users.get(&id)).map(String::as_str)
+    }
 }
 
 /// A queue with its agents.
@@ -63,8 +74,8 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
     let tokens = tokens::all(db, Some(id)).await?;
     let mut channels = channels::all(db, Some(id)).await?;
     channels.iter_mut().for_each(|channel| channel.open(keys));
-    let queues: Vec<QueueRow> =
-        within(sqlx::query_as("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
+    let queues = within(sqlx::query("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
+    let queues: Vec<QueueRow> = document::read_all(&queues);
     let members: Vec<(QueueId, UserId)> = within(
         sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db),
     )
@@ -87,6 +98,7 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
         channels: channels.into_iter().map(|row| (row.id, row)).collect(),
         queues: queues.into_iter().map(|row| (row.id, Queue { row, users: HashSet::new() })).collect(),
         users: HashMap::new(),
+        former_users: HashMap::new(),
         wrapup_types: HashMap::new(),
         global_variables: global_variables::all(db, id).await?,
     };
@@ -99,6 +111,10 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
         let user = User { name: row.try_get("name")?, active: row.try_get("active")? };
         organization.users.insert(row.try_get("id")?, user);
     }
+    let left: Vec<(UserId, String)> =
+        within(sqlx::query_as("select id, name from former_users where company_id = $1").bind(id).fetch_all(db))
+            .await?;
+    organization.former_users.extend(left);
     for row in types.await? {
         let queues: Vec<QueueId> = row.try_get("queues")?;
         let wrapup_type = WrapupType {

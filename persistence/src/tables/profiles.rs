@@ -8,6 +8,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
 use super::tokens::Permissions;
+use crate::document::{self, Document};
 use crate::select::{Listed, Page, Select};
 use crate::table::Table;
 use crate::{CompanyId, Database, Error, ProfileId, Result};
@@ -20,6 +21,7 @@ pub struct ProfileRow {
     pub id: ProfileId,
     pub company_id: CompanyId,
     pub name: String,
+    #[sqlx(try_from = "Document<Permissions>")]
     pub permissions: Json<Permissions>,
     pub sees_all_cards: bool,
     pub created_at: DateTime<Utc>,
@@ -86,7 +88,7 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
     .map_err(|error| {
         let known = [
             ("profiles_company_id_fkey", Error::NotFound("company")),
-            ("profiles_company_id_name_key", Error::Taken("name")),
+            ("profiles_company_id_name_key", Error::Taken("name".into())),
         ];
         Error::of_constraint(error, known)
     })
@@ -106,8 +108,6 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
 /// # Errors
 /// When the database cannot answer.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
-    Ok(sqlx::query_as("select * from profiles where company_id = coalesce($1, company_id) order by id")
-        .bind(company)
-        .fetch_all(db)
-        .await?)
+    let all = sqlx::query("select * from profiles where company_id = coalesce($1, company_id) order by id");
+    Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }

@@ -7,7 +7,7 @@ use sqlx::{FromRow, PgExecutor};
 use super::words;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Table, explain};
+use crate::table::{Table, Unique, explain, explain_taken};
 use crate::{CompanyId, Database, Error, QueueId, Result, UserId};
 
 words! {
@@ -39,7 +39,11 @@ impl Table for QueueRow {
     type Id = QueueId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("queues_company_id_name_key", "name")];
+const UNIQUE: Unique = Unique {
+    constraint: "queues_company_id_name_key",
+    field: "name",
+    holder: "select id from queues where company_id = $1 and name = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +113,7 @@ pub async fn insert(
         .fetch_one(db),
     )
     .await
-    .map_err(explain(UNIQUE))
+    .map_err(explain_taken(&UNIQUE, company, Some(name)))
 }
 
 /// Changes what is given.
@@ -145,7 +149,7 @@ pub async fn update(
         .fetch_optional(db),
     )
     .await
-    .map_err(explain(UNIQUE))?
+    .map_err(explain_taken(&UNIQUE, company, name))?
     .ok_or(Error::NotFound("queue"))
 }
 

@@ -5,7 +5,7 @@ use sqlx::{FromRow, PgConnection};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Table, explain};
+use crate::table::{Table, Unique, explain_taken};
 use crate::{CompanyId, Database, Error, QuickMessageId, Result};
 
 /// One quick message as stored.
@@ -25,7 +25,11 @@ impl Table for QuickMessageRow {
     type Id = QuickMessageId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("quick_messages_company_id_shortcut_key", "shortcut")];
+const UNIQUE: Unique = Unique {
+    constraint: "quick_messages_company_id_shortcut_key",
+    field: "shortcut",
+    holder: "select id from quick_messages where company_id = $1 and shortcut = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +76,7 @@ pub async fn insert(
             .fetch_one(db),
     )
     .await
-    .map_err(explain(UNIQUE))
+    .map_err(explain_taken(&UNIQUE, company, Some(shortcut)))
 }
 
 /// Changes what is given.
@@ -99,6 +103,6 @@ pub async fn update(
         .fetch_optional(db),
     )
     .await
-    .map_err(explain(UNIQUE))?
+    .map_err(explain_taken(&UNIQUE, company, shortcut))?
     .ok_or(Error::NotFound("quick message"))
 }

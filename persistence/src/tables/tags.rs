@@ -5,7 +5,7 @@ use sqlx::{FromRow, PgConnection};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Table, explain};
+use crate::table::{Table, Unique, explain_taken};
 use crate::{CompanyId, Database, Error, Result, TagId};
 
 /// One tag as stored.
@@ -25,7 +25,11 @@ impl Table for TagRow {
     type Id = TagId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("tags_company_id_name_key", "name")];
+const UNIQUE: Unique = Unique {
+    constraint: "tags_company_id_name_key",
+    field: "name",
+    holder: "select id from tags where company_id = $1 and name = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +68,7 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, name: &str, color
         .fetch_one(db),
     )
     .await
-    .map_err(explain(UNIQUE))
+    .map_err(explain_taken(&UNIQUE, company, Some(name)))
 }
 
 /// Changes what is given.
@@ -90,6 +94,6 @@ pub async fn update(
         .fetch_optional(db),
     )
     .await
-    .map_err(explain(UNIQUE))?
+    .map_err(explain_taken(&UNIQUE, company, name))?
     .ok_or(Error::NotFound("tag"))
 }

@@ -8,8 +8,9 @@ use sqlx::{FromRow, PgConnection};
 use super::tickets::Source;
 use super::words;
 use crate::copy;
+use crate::document::Document;
 use crate::select::{Listed, Page, Select};
-use crate::{CompanyId, Database, EventId, TicketId, UserId};
+use crate::{CompanyId, Database, EventId, TicketId, TokenId, UserId};
 
 words! {
     /// What happened to a ticket.
@@ -34,13 +35,18 @@ pub struct EventRow {
     #[sqlx(rename = "type")]
     pub kind: EventType,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub from: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub to: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
+    /// The token of the integration that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_id: Option<TokenId>,
     pub source: Source,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
@@ -50,9 +56,9 @@ pub struct EventRow {
 pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
     sqlx::query(
         r#"insert into ticket_events (company_id, id, ticket_id, type, "from", "to", user_id, user_name, source,
-             created_at)
+             created_at, integration_id)
            select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[],
-             $7::bigint[], $8::text[], $9::text[], $10::timestamptz[])
+             $7::bigint[], $8::text[], $9::text[], $10::timestamptz[], $11::bigint[])
            on conflict do nothing"#,
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
@@ -65,6 +71,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<
     .bind(rows.iter().map(|row| row.user_name.as_deref()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.source.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.integration_id).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())
@@ -73,11 +80,11 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&EventRow]) -> Result<
 /// Appends rows that are not there yet, at less than [`insert`] costs PostgreSQL.
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&EventRow]) -> Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy ticket_events (company_id, id, ticket_id, type, \"from\", \"to\", user_id, user_name, \
-        source, created_at) from stdin (format binary)";
-    copy::copy(db, COLUMNS, 10, rows, |row, to| {
+        source, created_at, integration_id) from stdin (format binary)";
+    copy::copy(db, COLUMNS, 11, rows, |row, to| {
         to.field(&row.company_id).field(&row.id).field(&row.ticket_id).field(row.kind.as_str());
         to.field(&row.from).field(&row.to).field(&row.user_id).field(&row.user_name);
-        to.field(row.source.as_str()).field(&row.created_at);
+        to.field(row.source.as_str()).field(&row.created_at).field(&row.integration_id);
     })
     .await
 }

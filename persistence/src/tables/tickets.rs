@@ -5,9 +5,12 @@ use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use super::words;
+use crate::document::{self, Document};
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, UserId, WrapupTypeId};
+use crate::{
+    ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, TokenId, UserId, WrapupTypeId,
+};
 
 words! {
     /// Where a ticket stands.
@@ -165,9 +168,11 @@ pub struct LoadedTicket {
 #[allow(missing_docs)]
 pub struct Following {
     pub id: crate::MessageId,
+    #[sqlx(try_from = "Document")]
     pub after_send: serde_json::Value,
     pub user_id: Option<UserId>,
     pub user_name: Option<String>,
+    pub integration_id: Option<TokenId>,
     pub source: Source,
 }
 
@@ -176,16 +181,17 @@ pub struct Following {
 /// # Errors
 /// When the database cannot answer.
 pub async fn following(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Vec<Following>> {
-    within(
-        sqlx::query_as(
-            "select id, after_send, user_id, user_name, source from messages
+    let following = within(
+        sqlx::query(
+            "select id, after_send, user_id, user_name, integration_id, source from messages
              where company_id = $1 and ticket_id = $2 and status = 'queued' and after_send is not null order by id",
         )
         .bind(company)
         .bind(id)
         .fetch_all(db),
     )
-    .await
+    .await?;
+    Ok(document::read_all(&following))
 }
 
 /// The columns of [`LoadedTicket`] and where they come from, for tickets that are found as `t`. What stands beside a ticket
@@ -204,7 +210,8 @@ const BESIDE: &str = "cross join lateral (select name, number from contacts
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
-    within(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
+    let found = within(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(found.as_ref().map(document::read).transpose()?)
 }
 
 /// The open tickets of a channel: who talks in which.
@@ -250,7 +257,7 @@ pub async fn latest(
     .await
 }
 
-/// The open tickets of a user, the first `limit` after one.
+/// The open tickets of a user, in this queue if one is named, the first `limit` after one.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -258,18 +265,21 @@ pub async fn open_of_user(
     db: impl Database<'_>,
     company: CompanyId,
     user: UserId,
+    queue: Option<QueueId>,
     after: TicketId,
     limit: i64,
 ) -> Result<Vec<TicketId>> {
     within(
         sqlx::query_scalar(
             "select id from tickets where company_id = $1 and user_id = $2 and status = 'open' and id > $3
+               and ($5::bigint is null or queue_id = $5)
              order by id limit $4",
         )
         .bind(company)
         .bind(user)
         .bind(after)
         .bind(limit)
+        .bind(queue)
         .fetch_all(db),
     )
     .await
@@ -290,14 +300,18 @@ pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(Tick
     .await
 }
 
-/// Whether a queue has open tickets.
+/// Records that stand in the way of a change are counted up to this many: nobody needs to know of more.
+pub const COUNTED_MAX: i64 = 10_000;
+
+/// How many open tickets a queue has, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn are_open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<bool> {
+pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     within(
         sqlx::query_scalar(
-            "select exists (select from tickets where company_id = $1 and queue_id = $2 and status = 'open')",
+            "select count(*) from (select from tickets where company_id = $1 and queue_id = $2 and status = 'open'
+             limit 10000) counted",
         )
         .bind(company)
         .bind(queue)
@@ -306,16 +320,19 @@ pub async fn are_open_in(db: impl Database<'_>, company: CompanyId, queue: Queue
     .await
 }
 
-/// Whether any ticket was closed with a wrap-up type, and says so still.
+/// How many tickets were closed with a wrap-up type, and say so still, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn use_wrapup_type(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<bool> {
+pub async fn closed_with(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<i64> {
     within(
-        sqlx::query_scalar("select exists (select from tickets where company_id = $1 and wrapup_type_id = $2)")
-            .bind(company)
-            .bind(wrapup_type)
-            .fetch_one(db),
+        sqlx::query_scalar(
+            "select count(*) from (select from tickets where company_id = $1 and wrapup_type_id = $2
+             limit 10000) counted",
+        )
+        .bind(company)
+        .bind(wrapup_type)
+        .fetch_one(db),
     )
     .await
 }
@@ -330,7 +347,8 @@ pub struct TicketFilter {
     pub contact_id: Option<ContactId>,
     pub channel_id: Option<ChannelId>,
     pub wrapup_type_id: Option<WrapupTypeId>,
-    pub unassigned: bool,
+    /// Whether nobody takes care of them.
+    pub unassigned: Option<bool>,
     pub search: Option<String>,
     pub opened: Span,
     pub closed: Span,
@@ -381,8 +399,8 @@ pub async fn list(
         .equals("t.contact_id", filter.contact_id)
         .equals("t.channel_id", filter.channel_id)
         .equals("t.wrapup_type_id", filter.wrapup_type_id)
-        .only(filter.unassigned.then_some("t.user_id is null"))
-        // Only what the contact is called and reached by; a line break of the folded text cannot be searched for.
+        .only(filter.unassigned.map(|nobodys| if nobodys { "t.user_id is null" } else { "t.user_id is not null" }))
+        // Only what the contact is called and reached by.
         .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())
         .between("t.opened_at", filter.opened)
         .between("t.closed_at", filter.closed)

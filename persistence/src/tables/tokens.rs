@@ -7,6 +7,7 @@ use sqlx::{FromRow, PgPool};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
+use crate::document::{self, Document};
 use crate::key::{hash, new_key};
 use crate::{CompanyId, Database, Error, Result, TokenId};
 
@@ -30,6 +31,7 @@ pub struct TokenRow {
     pub prefix: String,
     #[serde(skip)]
     pub hash: Vec<u8>,
+    #[sqlx(try_from = "Document<Permissions>")]
     pub permissions: Json<Permissions>,
     pub allowed_ips: Vec<String>,
     pub expires_at: Option<DateTime<Utc>>,
@@ -132,10 +134,8 @@ pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
-    Ok(sqlx::query_as("select * from tokens where company_id = coalesce($1, company_id) order by id")
-        .bind(company)
-        .fetch_all(db)
-        .await?)
+    let all = sqlx::query("select * from tokens where company_id = coalesce($1, company_id) order by id");
+    Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
 /// Notes when tokens were used last, many at once. A note that comes late changes nothing.

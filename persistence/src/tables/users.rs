@@ -6,7 +6,7 @@ use sqlx::{FromRow, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Named, Table, explain};
+use crate::table::{Named, Table, Unique, explain, explain_taken};
 use crate::{CompanyId, Database, Error, ProfileId, QueueId, Result, UserId};
 
 /// One user with what they may do and where they work. The password's hash is read by nobody here.
@@ -36,7 +36,11 @@ impl Table for UserRow {
     type Id = UserId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("users_company_email", "email")];
+const UNIQUE: Unique = Unique {
+    constraint: "users_company_email",
+    field: "email",
+    holder: "select id from users where company_id = $1 and lower(email) = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +87,7 @@ pub async fn list(
         .await
 }
 
-/// Creates a user, in no queue yet.
+/// Creates a user, in no queue yet; without a profile of their own they have an agent's.
 ///
 /// # Errors
 /// [`Error::Taken`] when the e-mail is; [`Error::NotFound`] when the company has no such profile.
@@ -97,7 +101,8 @@ pub async fn insert(
     within(
         sqlx::query_scalar(
             "insert into users (company_id, name, email, password_hash, profile_id, active)
-             values ($1, $2, $3, $4, $5, coalesce($6, true)) returning id",
+             values ($1, $2, $3, $4, coalesce($5, (select id from profiles where company_id = $1 and name = 'Agent')),
+                 coalesce($6, true)) returning id",
         )
         .bind(company)
         .bind(name)
@@ -108,7 +113,7 @@ pub async fn insert(
         .fetch_one(db),
     )
     .await
-    .map_err(explain(UNIQUE))
+    .map_err(explain_taken(&UNIQUE, company, Some(&email.to_lowercase())))
 }
 
 /// Changes what is given.
@@ -127,7 +132,8 @@ pub async fn update(
         sqlx::query(
             "update users set name = coalesce($3, name), email = coalesce($4, email),
                  password_hash = case when $5 then $6 else password_hash end,
-                 profile_id = case when $7 then $8 else profile_id end,
+                 profile_id = case when $7 then coalesce($8, (select id from profiles
+                     where company_id = $1 and name = 'Agent')) else profile_id end,
                  active = coalesce($9, active),
                  updated_at = now()
              where company_id = $1 and id = $2",
@@ -144,8 +150,29 @@ pub async fn update(
         .execute(db),
     )
     .await
-    .map_err(explain(UNIQUE))?;
+    .map_err(explain_taken(&UNIQUE, company, email.map(str::to_lowercase).as_deref()))?;
     if updated.rows_affected() == 0 { Err(Error::NotFound("user")) } else { Ok(()) }
+}
+
+/// Ends a membership. Closed tickets that are assigned to the user go on to say so.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such user.
+pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> Result<()> {
+    let removed: i64 = within(
+        sqlx::query_scalar(
+            "with gone as (delete from users where company_id = $1 and id = $2 returning id, name),
+             kept as (
+                 insert into former_users (company_id, id, name)
+                 select $1, id, name from gone where exists (select from tickets where company_id = $1 and user_id = $2))
+             select count(*) from gone",
+        )
+        .bind(company)
+        .bind(id)
+        .fetch_one(db),
+    )
+    .await?;
+    if removed == 0 { Err(Error::NotFound("user")) } else { Ok(()) }
 }
 
 /// Makes these the queues a user works in.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use sqlx::{FromRow, PgConnection};
 
 use super::words;
+use crate::document::{self, Document};
 use crate::error::within;
 use crate::key::KeyHash;
 use crate::{ChannelId, CompanyId, ContactId, Database, Result, SessionId, TicketId};
@@ -28,8 +29,10 @@ pub struct SessionRow {
     pub status: SessionStatus,
     pub token_hash: Vec<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub page: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub utm: Option<Value>,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
@@ -71,13 +74,8 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
-    within(
-        sqlx::query_as("select * from webchat_sessions where company_id = $1 and id = $2")
-            .bind(company)
-            .bind(id)
-            .fetch_optional(db),
-    )
-    .await
+    let found = sqlx::query("select * from webchat_sessions where company_id = $1 and id = $2").bind(company).bind(id);
+    Ok(within(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// The session a visitor's token opens, in this webchat, or none.

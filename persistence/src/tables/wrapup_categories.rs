@@ -5,7 +5,7 @@ use sqlx::{FromRow, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Table, explain};
+use crate::table::{Table, Unique, explain_taken};
 use crate::{CompanyId, Database, Error, Result, WrapupCategoryId};
 
 /// One category as stored.
@@ -24,7 +24,11 @@ impl Table for WrapupCategoryRow {
     type Id = WrapupCategoryId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("wrapup_categories_company_id_name_key", "name")];
+const UNIQUE: Unique = Unique {
+    constraint: "wrapup_categories_company_id_name_key",
+    field: "name",
+    holder: "select id from wrapup_categories where company_id = $1 and name = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +63,7 @@ pub async fn list(
 /// [`Error::Taken`] when the name is.
 pub async fn insert(db: impl PgExecutor<'_>, company: CompanyId, name: &str) -> Result<WrapupCategoryRow> {
     let insert = sqlx::query_as("insert into wrapup_categories (company_id, name) values ($1, $2) returning *");
-    within(insert.bind(company).bind(name).fetch_one(db)).await.map_err(explain(UNIQUE))
+    within(insert.bind(company).bind(name).fetch_one(db)).await.map_err(explain_taken(&UNIQUE, company, Some(name)))
 }
 
 /// Changes what is given.
@@ -83,6 +87,6 @@ pub async fn update(
         .fetch_optional(db),
     )
     .await
-    .map_err(explain(UNIQUE))?
+    .map_err(explain_taken(&UNIQUE, company, name))?
     .ok_or(Error::NotFound("category"))
 }

@@ -6,7 +6,7 @@ use sqlx::{FromRow, PgExecutor};
 
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::table::{Named, Table, explain};
+use crate::table::{Named, Table, Unique, explain, explain_taken};
 use crate::{CompanyId, Database, Error, QueueId, Result, WrapupCategoryId, WrapupTypeId};
 
 /// One wrap-up type with the queues it is linked to.
@@ -32,7 +32,11 @@ impl Table for WrapupTypeRow {
     type Id = WrapupTypeId;
 }
 
-const UNIQUE: &[(&str, &str)] = &[("wrapup_types_company_id_name_key", "name")];
+const UNIQUE: Unique = Unique {
+    constraint: "wrapup_types_company_id_name_key",
+    field: "name",
+    holder: "select id from wrapup_types where company_id = $1 and name = $2",
+};
 
 /// What the list may ask for.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +97,7 @@ pub async fn insert(
         .fetch_one(db),
     )
     .await
-    .map_err(explain(UNIQUE))
+    .map_err(explain_taken(&UNIQUE, company, Some(name)))
 }
 
 /// Changes what is given.
@@ -122,7 +126,7 @@ pub async fn update(
         .execute(db),
     )
     .await
-    .map_err(explain(UNIQUE))?;
+    .map_err(explain_taken(&UNIQUE, company, name))?;
     if updated.rows_affected() == 0 { Err(Error::NotFound("wrap-up type")) } else { Ok(()) }
 }
 
@@ -153,4 +157,21 @@ pub async fn set_queues(
     .await
     .map_err(explain(&[]))?;
     Ok(())
+}
+
+/// How many types a category has, at most [`COUNTED_MAX`](super::tickets::COUNTED_MAX).
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_category(db: impl Database<'_>, company: CompanyId, category: WrapupCategoryId) -> Result<i64> {
+    within(
+        sqlx::query_scalar(
+            "select count(*) from (select from wrapup_types where company_id = $1 and category_id = $2
+             limit 10000) counted",
+        )
+        .bind(company)
+        .bind(category)
+        .fetch_one(db),
+    )
+    .await
 }

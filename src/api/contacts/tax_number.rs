@@ -30,6 +30,8 @@ impl Accepted for TaxNumber {
             "example": "52998224725",
         })
     }
+
+    const IS_TEXT: bool = true;
 }
 
 fn is_valid(text: &str) -> bool {

@@ -57,14 +57,14 @@ impl WrittenContact {
             "socialUsername" "social_username" Name,
             "lid" "lid" Name,
             "sourceUrl" "source_url" FilledText,
-            "sourceId" "source_id" Name,
+            "sourceId" "source_id" FilledText,
             "headline" "headline" FilledText,
-            "mediaType" "media_type" Name,
+            "mediaType" "media_type" FilledText,
             "mediaUrl" "media_url" FilledText,
-            "utmSource" "utm_source" Name,
-            "utmMedium" "utm_medium" Name,
-            "utmCampaign" "utm_campaign" Name,
-            "utmId" "utm_id" Name,
+            "utmSource" "utm_source" FilledText,
+            "utmMedium" "utm_medium" FilledText,
+            "utmCampaign" "utm_campaign" FilledText,
+            "utmId" "utm_id" FilledText,
             "fbclid" "fbclid" FilledText,
             "gclid" "gclid" FilledText,
             "ctwaClid" "ctwa_clid" FilledText,
@@ -100,7 +100,7 @@ impl Input for NewContact {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut written = WrittenContact::read_row(fields);
         // A name or number that is not accepted has been refused already.
-        if !written.name_by_number() && !fields.has("name") && !fields.has("number") {
+        if !written.name_by_number() && !fields.has_text("name") && !fields.has_text("number") {
             fields.refuse("name", "is required without number");
         }
         Some(Self(written))

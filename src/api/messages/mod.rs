@@ -7,6 +7,7 @@ mod view;
 
 use std::str::FromStr;
 
+use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{self, MessageFilter};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 pub use new::NewMessage;
 pub use send::send;
-pub use view::{File, Job, Message};
+pub use view::{File, Job, Message, Showing};
 
 use super::contacts::check_channel;
 use super::tickets::check_contact;
@@ -71,7 +72,12 @@ impl Filter for Filters {
 }
 
 /// `GET /messages`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Message>> {
+pub async fn list(
+    request: HttpRequest,
+    caller: Caller,
+    app: Data<App>,
+    query: Query<Filters>,
+) -> Answer<Listed<Message>> {
     let filter = query.filter.0;
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
@@ -82,13 +88,19 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| Message::of(row, app.media.links())))
+    let showing = Showing::of(&caller, &app, &request);
+    Ok(Listed::of(query.page, rows, |row| Message::of(row, &showing)))
 }
 
 /// `GET /messages/{messageId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> Answer<Shown<Message>> {
+pub async fn show(
+    request: HttpRequest,
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<MessageId>,
+) -> Answer<Shown<Message>> {
     let row = app.engine.reads().message(caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Shown::of(Message::of(row, app.media.links())))
+    Ok(Shown::of(Message::of(row, &Showing::of(&caller, &app, &request))))
 }
 
 /// `GET /messages/jobs/{jobId}`.
@@ -97,5 +109,5 @@ pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> Answ
     // A message that was not sent by a job, a visitor's for instance, has none.
     let first = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
     let others = messages::others_of_job(app.engine.reads().tables(caller.company).await?, &first).await?;
-    Ok(Shown::of(Job::of(first, others)))
+    Ok(Shown::of(Job::of(first, others, &caller.organization)))
 }

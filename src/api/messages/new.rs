@@ -1,7 +1,7 @@
 //! The body of `POST /messages`.
 
 use hotline_actors::tickets::AfterSend;
-use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, WrapupTypeId};
+use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
 use serde_json::{Map, Value, json};
 
 use crate::api::templates::Asked;
@@ -17,6 +17,8 @@ pub struct NewMessage {
     pub(super) what: What,
     pub(super) reopen_ticket: bool,
     pub(super) after: AfterSend,
+    /// On whose behalf it is written.
+    pub(super) user_id: Option<UserId>,
     /// Also when nothing is closed: an id that does not exist is one all the same.
     pub(super) wrapup_type_id: Option<WrapupTypeId>,
 }
@@ -115,7 +117,7 @@ impl Input for NewMessage {
             Some(Kind::Interactive) => "interactive",
             Some(Kind::Media) | None => "type",
         };
-        if kind.is_some() && !fields.has(needed) {
+        if kind.is_some() && !fields.has_text(needed) {
             fields.refuse(needed, "is required");
         }
         let reopen_ticket = fields.optional("reopenTicket").unwrap_or(false);
@@ -123,6 +125,7 @@ impl Input for NewMessage {
         let close_ticket = fields.optional("closeTicket").unwrap_or(false);
         let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
         let wrapup_note: Option<Text> = fields.optional("wrapupNote");
+        let user_id = fields.optional("userId");
         let recipient =
             ticket.map(Recipient::Ticket).or(contact.map(Recipient::Contact)).or(number.map(Recipient::Number));
         // What is to be recorded at a closing that does not come is left out, as any field that does not apply.
@@ -138,7 +141,7 @@ impl Input for NewMessage {
             Kind::Template => What::Template(template?),
             Kind::Interactive => What::Interactive(interactive?.0),
         };
-        Some(Self { channel_id, recipient, contact_name, what, reopen_ticket, after, wrapup_type_id })
+        Some(Self { channel_id, recipient, contact_name, what, reopen_ticket, after, user_id, wrapup_type_id })
     }
 
     fn examples() -> Vec<(&'static str, Value)> {

@@ -1,9 +1,9 @@
 //! `POST /messages`: finds the recipient, and hands the message to its conversation.
 
 use actix_web::web::Data;
-use hotline_actors::tickets::{Author, Check, Content, Do, Rider, Send};
+use hotline_actors::tickets::{Check, Content, Do, Rider, Send};
 use hotline_actors::variables::{ContactValues, names};
-use hotline_actors::{FieldError, Refusal};
+use hotline_actors::{FieldError, Refusal, Unreachable};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::tables::contacts::{ContactRef, Numbered};
 use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
@@ -45,10 +45,11 @@ pub async fn send(
     once: Once,
 ) -> Answer<Accepted<QueuedJob>> {
     let BodyWithFiles { fields: new, files } = body;
+    let author = caller.author_for(new.user_id)?;
     let destination = Destination::find(&caller, &app, &new).await?;
     let NewMessage { contact_name, what, reopen_ticket, after, .. } = new;
     let content = content(&caller, &app, &destination, what, files).await?;
-    let send = Send { reopen: reopen_ticket, after, ..Send::new(content, Author::API) };
+    let send = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let files = send.content.files().to_vec();
     let sent = once.live(show, |rider| hand_over(&caller, &app, destination, contact_name, send, rider)).await;
@@ -156,7 +157,7 @@ async fn template(caller: &Caller, app: &App, destination: &Destination<'_>, ask
     if let Destination::Contact(_, id) = destination {
         let contact = app.engine.contact(caller.company, *id).await?.ok_or(Refusal::ContactNotFound)?;
         if channel.kind.has_phone() && contact.number.is_none() {
-            return Err(Refusal::ContactUnreachable.into());
+            return Err(Refusal::ContactUnreachable(Unreachable::NoNumber).into());
         }
     }
     let built = match asked.build(&app.templates.of(channel).await?) {

@@ -1,17 +1,24 @@
 //! How a message and its job are shown.
 
-use hotline_actors::clock;
+use std::sync::Arc;
+
+use actix_web::HttpRequest;
+use chrono::{DateTime, Utc};
+use hotline_actors::{Organization, clock};
+use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::tickets::Source;
-use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, UserId};
+use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, TokenId, UserId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::JobId;
+use crate::api::named::{self, Named};
+use crate::app::App;
 use crate::media::Links;
-use crate::web::Timestamp;
+use crate::web::{Caller, Timestamp, origin};
 
 /// Something said in a ticket: by its contact, by the company, or among agents.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,7 +51,10 @@ pub struct Message {
     /// Why it failed.
     #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
+    /// The agent it was written for.
     pub user: Option<MessageUser>,
+    /// The token that wrote it.
+    pub integration: Option<Named<TokenId>>,
     /// Who caused it.
     pub source: Source,
     pub created_at: Timestamp,
@@ -105,8 +115,9 @@ impl File {
 
 impl Message {
     /// A message; its file gets a fresh address.
-    pub fn of(row: MessageRow, links: &Links) -> Self {
-        let media = File::of(&row, links);
+    pub fn of(row: MessageRow, showing: &Showing) -> Self {
+        let media = File::of(&row, &showing.links);
+        let [sent_at, delivered_at, read_at] = forward(&row);
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),
@@ -122,13 +133,65 @@ impl Message {
             quoted_message_id: row.quoted_message_id,
             status: row.status,
             error: row.error,
+            integration: named::integration(&showing.organization, row.integration_id),
             user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
             source: row.source,
             created_at: row.created_at.into(),
-            sent_at: row.sent_at.map(Timestamp),
-            delivered_at: row.delivered_at.map(Timestamp),
-            read_at: row.read_at.map(Timestamp),
+            sent_at: sent_at.map(Timestamp),
+            delivered_at: delivered_at.map(Timestamp),
+            read_at: read_at.map(Timestamp),
         }
+    }
+}
+
+/// When it was sent, delivered and read: never before it was made, whatever a provider's clock says. What a contact wrote
+/// keeps the provider's time in the table, where it tells how long ago that was.
+fn forward(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
+    let mut latest = row.created_at;
+    [row.sent_at, row.delivered_at, row.read_at].map(|at| {
+        at.map(|at| {
+            latest = latest.max(at);
+            latest
+        })
+    })
+}
+
+/// What messages are shown with: names of the directory, and where their files are asked for.
+#[derive(Clone)]
+pub struct Showing {
+    organization: Arc<Organization>,
+    links: Links,
+}
+
+impl Showing {
+    /// For who asks with this request.
+    pub fn of(caller: &Caller, app: &App, request: &HttpRequest) -> Self {
+        let links = app.media.links().at(|| origin::site(request, &app.trusted_proxies));
+        Self { organization: caller.organization.clone(), links }
+    }
+}
+
+/// What a message waits for, other than its turn.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct WaitingFor {
+    /// `channel_disconnected` or `channel_error`.
+    #[schema(example = "channel_error")]
+    pub code: &'static str,
+    #[schema(example = "the channel is in error: the access token has expired")]
+    pub message: String,
+}
+
+impl WaitingFor {
+    /// What keeps a channel from sending.
+    fn of(channel: &ChannelRow) -> Option<Self> {
+        let (code, state) = match channel.status {
+            ChannelStatus::Connected => return None,
+            ChannelStatus::Disconnected => ("channel_disconnected", "the channel is not connected"),
+            ChannelStatus::Error => ("channel_error", "the channel is in error"),
+        };
+        let reason = channel.last_error.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        Some(Self { code, message: format!("{state}{reason}") })
     }
 }
 
@@ -145,13 +208,16 @@ pub struct Job {
     /// Why it failed.
     #[schema(value_type = Option<MessageFailure>)]
     pub error: Option<Value>,
+    /// What has to happen before it can be sent: of a queued one whose channel does not work.
+    pub waiting_for: Option<WaitingFor>,
 }
 
 impl Job {
     /// The job of these messages, the first of which it is called after. It is as far as the one that is least far;
     /// once one has failed, it has.
-    pub fn of(first: MessageRow, others: Vec<MessageRow>) -> Self {
+    pub fn of(first: MessageRow, others: Vec<MessageRow>, organization: &Organization) -> Self {
         let (message_id, ticket_id) = (first.id, first.ticket_id);
+        let channel = organization.channels.get(&first.channel_id);
         let slowest = others.into_iter().fold(first, |slowest, other| {
             if progress(other.status) < progress(slowest.status) { other } else { slowest }
         });
@@ -160,6 +226,7 @@ impl Job {
             status: slowest.status,
             message_id,
             ticket_id,
+            waiting_for: channel.filter(|_| slowest.status == MessageStatus::Queued).and_then(WaitingFor::of),
             error: slowest.error,
         }
     }

@@ -1,10 +1,11 @@
 //! Who works in a queue, and what its tickets may come to.
 
 use actix_web::web::Data;
+use hotline_actors::Leaving;
 use hotline_persistence::tables::queues;
 use hotline_persistence::tables::users::{self, UserFilter, UserRow};
 use hotline_persistence::tables::wrapup_types::{self, WrapupTypeFilter};
-use hotline_persistence::{QueueId, UserId, table};
+use hotline_persistence::{Db, QueueId, UserId, table};
 
 use super::{changed, check};
 use crate::api::users::{MemberFilters, User};
@@ -35,16 +36,22 @@ pub async fn add_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, User
     changed(&app, caller.company, add).await
 }
 
-/// `DELETE /queues/{queueId}/users/{userId}`: who does not work there is no error. Tickets they have stay theirs.
+/// `DELETE /queues/{queueId}/users/{userId}`: who does not work there is no error. The open tickets
+/// they have in the queue stay there, and are nobody's.
 pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> Answer<Done> {
     let (queue, user) = ids.0;
-    let db = app.db(caller.company);
+    let (engine, author) = (&app.engine, caller.author());
     check(&app, caller.company, queue).await?;
-    if !table::exists::<UserRow>(db, caller.company, user).await? {
+    if !table::exists::<UserRow>(app.db(caller.company), caller.company, user).await? {
         return Err(ApiError::not_found());
     }
-    let remove = async { Ok(queues::remove_user(db, caller.company, queue, user).await?) };
-    changed(&app, caller.company, remove).await?;
+    // The row goes last: whatever stops this before leaves an agent who can be taken out again.
+    let remove = async |db: Db<'_>| {
+        engine.release(caller.company, user, Some(queue), author).await?;
+        fail::fail_point!("member_released", |_| Err(ApiError::unavailable()));
+        Ok::<_, ApiError>(queues::remove_user(db, caller.company, queue, user).await?)
+    };
+    engine.leave(caller.company, Leaving::Member(queue, user), remove).await?;
     Ok(Done)
 }
 

@@ -3,9 +3,9 @@
 mod members;
 
 use actix_web::web::Data;
-use hotline_actors::{Leaving, Refusal};
+use hotline_actors::{Conflict, Leaving, Refusal};
 use hotline_persistence::tables::queues::{self, Distribution, QueueFields, QueueFilter, QueueRow};
-use hotline_persistence::tables::tickets;
+use hotline_persistence::tables::{channels, tickets};
 use hotline_persistence::{CompanyId, Db, QueueId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -195,10 +195,14 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answ
 }
 
 async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> Answer<()> {
-    if tickets::are_open_in(db, company, id).await? {
-        return Err(Refusal::Conflict("the queue has open tickets").into());
-    }
-    Ok(())
+    let open = tickets::open_in(db, company, id).await?;
+    let pointing = channels::of_queue(db, company, id).await?;
+    let (state, reason) = match (open, pointing) {
+        (0, 0) => return Ok(()),
+        (0, _) => ("a channel points to the queue", "channel"),
+        _ => ("the queue has open tickets", "open_tickets"),
+    };
+    Err(Refusal::Conflict(Conflict::used_by(state, reason, [("ticket", open), ("channel", pointing)])).into())
 }
 
 /// The queue is the company's.

@@ -60,6 +60,8 @@ impl Accepted for Language {
             "example": "en_US",
         })
     }
+
+    const IS_TEXT: bool = true;
 }
 
 impl Asked {

@@ -1,13 +1,14 @@
 //! The verbs of a ticket: one command to one actor each.
 
+use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
-use hotline_actors::tickets::{AddNote, Author, Close, Command, Do, MarkRead, Reopen, SetWrapup, Transfer};
+use hotline_actors::tickets::{AddNote, Close, Command, Do, MarkRead, Reopen, SetWrapup, Transfer};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 
 use super::Ticket;
-use crate::api::messages::Message;
+use crate::api::messages::{Message, Showing};
 use crate::app::App;
 use crate::web::values::{MessageBody, Text};
 use crate::web::{Answer, Body, Caller, Created, Fields, Input, Once, Patch, PathId, Shown};
@@ -49,8 +50,8 @@ pub async fn transfer(
     body: Body<TransferBody>,
     once: Once,
 ) -> Answer<Shown<Ticket>> {
-    let TransferBody { queue, user } = body.0;
-    change(caller, &app, id.0, once, Transfer { queue, user, author: Author::API }).await
+    let (TransferBody { queue, user }, author) = (body.0, caller.author());
+    change(caller, &app, id.0, once, Transfer { queue, user, author }).await
 }
 
 /// The body of `POST /tickets/{ticketId}/close`.
@@ -77,18 +78,20 @@ pub async fn close(
     once: Once,
 ) -> Answer<Shown<Ticket>> {
     let CloseBody { wrapup_type, wrapup_note } = body.0;
-    let wrapup_note = wrapup_note.map(|note| note.0);
-    change(caller, &app, id.0, once, Close { wrapup_type, wrapup_note, author: Author::API }).await
+    let (wrapup_note, author) = (wrapup_note.map(|note| note.0), caller.author());
+    change(caller, &app, id.0, once, Close { wrapup_type, wrapup_note, author }).await
 }
 
 /// `POST /tickets/{ticketId}/reopen`.
 pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<TicketId>, once: Once) -> Answer<Shown<Ticket>> {
-    change(caller, &app, id.0, once, Reopen { author: Author::API }).await
+    let author = caller.author();
+    change(caller, &app, id.0, once, Reopen { author }).await
 }
 
 /// `POST /tickets/{ticketId}/read`.
 pub async fn mark_read(caller: Caller, app: Data<App>, id: PathId<TicketId>, once: Once) -> Answer<Shown<Ticket>> {
-    change(caller, &app, id.0, once, MarkRead { author: Author::API }).await
+    let author = caller.author();
+    change(caller, &app, id.0, once, MarkRead { author }).await
 }
 
 /// The body of `PUT /tickets/{ticketId}/wrapup`.
@@ -117,32 +120,38 @@ pub async fn set_wrapup(
 ) -> Answer<Shown<Ticket>> {
     let WrapupBody { wrapup_type, wrapup_note } = body.0;
     let wrapup_note = wrapup_note.into_option().map(|note| note.map(|text| text.0));
-    change(caller, &app, id.0, once, SetWrapup { wrapup_type, wrapup_note, author: Author::API }).await
+    let author = caller.author();
+    change(caller, &app, id.0, once, SetWrapup { wrapup_type, wrapup_note, author }).await
 }
 
 /// The body of `POST /tickets/{ticketId}/notes`.
 pub struct NoteBody {
     body: MessageBody,
+    user_id: Option<UserId>,
 }
 
 impl Input for NoteBody {
     const NAME: &'static str = "NoteCreate";
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self { body: fields.required("body")? })
+        let body = fields.required("body");
+        let user_id = fields.optional("userId");
+        Some(Self { body: body?, user_id })
     }
 }
 
 /// `POST /tickets/{ticketId}/notes`: answers the note as a message, which is never sent.
 pub async fn add_note(
+    request: HttpRequest,
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<NoteBody>,
     once: Once,
 ) -> Answer<Created<Message>> {
-    let note = AddNote { body: body.0.body.0, author: Author::API };
-    let links = app.media.links().clone();
-    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &links));
+    let NoteBody { body, user_id } = body.0;
+    let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
+    let showing = Showing::of(&caller, &app, &request);
+    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
     once.live(show, |rider| app.engine.ask(caller.company, id.0, Do { command: note, rider })).await
 }

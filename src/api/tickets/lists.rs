@@ -1,5 +1,6 @@
 //! Tickets, and what happened in one.
 
+use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
 use hotline_persistence::tables::messages::{self, MessageFilter};
@@ -8,7 +9,7 @@ use hotline_persistence::tables::tickets::TicketFilter;
 use hotline_persistence::{ContactId, TicketId};
 
 use super::{Event, Ticket};
-use crate::api::messages::Message;
+use crate::api::messages::{Message, Showing};
 use crate::app::App;
 use crate::web::params::Span;
 use crate::web::values::Search;
@@ -26,7 +27,7 @@ impl Filter for Filters {
             contact_id: query.filter("contactId"),
             channel_id: query.filter("channelId"),
             wrapup_type_id: query.filter("wrapupTypeId"),
-            unassigned: query.filter("unassigned").unwrap_or(false),
+            unassigned: query.filter("unassigned"),
             search: query.filter::<Search>("search").map(|text| text.0),
             opened: query.span("opened"),
             closed: query.span("closed"),
@@ -74,6 +75,7 @@ pub(in crate::api) async fn check_contact(caller: &Caller, app: &App, id: Option
 
 /// `GET /tickets/{ticketId}/messages`: also notes, in the order they were said.
 pub async fn list_messages(
+    request: HttpRequest,
     caller: Caller,
     app: Data<App>,
     id: PathId<TicketId>,
@@ -83,7 +85,8 @@ pub async fn list_messages(
     let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| Message::of(row, app.media.links())))
+    let showing = Showing::of(&caller, &app, &request);
+    Ok(Listed::of(query.page, rows, |row| Message::of(row, &showing)))
 }
 
 /// `GET /tickets/{ticketId}/events`.
@@ -96,5 +99,5 @@ pub async fn list_events(
     app.engine.ticket(caller.company, id.0).await?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
-    Ok(Listed::of(query.page, rows, Event::from))
+    Ok(Listed::of(query.page, rows, |row| Event::of(row, &caller.organization)))
 }

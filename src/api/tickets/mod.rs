@@ -6,7 +6,7 @@ mod view;
 
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
-use hotline_actors::tickets::{Author, Open};
+use hotline_actors::tickets::Open;
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
 
 pub use changes::{add_note, close, mark_read, reopen, set_wrapup, transfer};
@@ -50,7 +50,7 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once:
         reachable: false,
         queue: new.queue_id,
         user: new.user_id,
-        author: Author::API,
+        author: caller.author(),
     };
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));

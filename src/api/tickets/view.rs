@@ -7,7 +7,7 @@ use hotline_actors::tickets;
 use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{Source, TicketStatus};
-use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, UserId, WrapupTypeId};
+use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, TokenId, UserId, WrapupTypeId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
@@ -154,6 +154,8 @@ pub struct Event {
     #[schema(value_type = Option<Object>)]
     pub to: Option<Value>,
     pub user: Option<EventUser>,
+    /// The token that did it.
+    pub integration: Option<Named<TokenId>>,
     pub source: Source,
     pub created_at: Timestamp,
 }
@@ -167,14 +169,16 @@ pub struct EventUser {
     pub name: Option<String>,
 }
 
-impl From<EventRow> for Event {
-    fn from(row: EventRow) -> Self {
+impl Event {
+    /// With the names of the company's directory.
+    pub fn of(row: EventRow, organization: &Organization) -> Self {
         Self {
             id: row.id,
             kind: row.kind,
             from: row.from,
             to: row.to,
             user: row.user_id.map(|id| EventUser { id, name: row.user_name }),
+            integration: named::integration(organization, row.integration_id),
             source: row.source,
             created_at: row.created_at.into(),
         }

@@ -5,7 +5,6 @@ mod write;
 
 use actix_web::web::Data;
 use hotline_actors::Leaving;
-use hotline_actors::tickets::Author;
 use hotline_persistence::tables::profiles::ProfileRow;
 use hotline_persistence::tables::users::{self, UserFilter, UserRow};
 use hotline_persistence::{Db, ProfileId, QueueId, UserId, table};
@@ -100,7 +99,7 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answer<
     Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
-/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; history keeps the name.
+/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
 ///
 /// The row goes last. Whatever stops this before, a crash as well, leaves a user who can be deleted again, and never
 /// a ticket that is assigned to nobody's id.
@@ -110,9 +109,9 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answe
         return Err(ApiError::not_found());
     }
     let remove = async |db: Db<'_>| {
-        engine.release(company, id.0, Author::API).await?;
+        engine.release(company, id.0, None, caller.author()).await?;
         fail::fail_point!("user_released", |_| Err(ApiError::unavailable()));
-        Ok::<_, ApiError>(table::remove::<UserRow>(db, company, id.0).await?)
+        Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
     };
     engine.leave(company, Leaving::User(id.0), remove).await?;
     Ok(Done)

@@ -1,6 +1,7 @@
 //! Users are made and changed.
 
 use actix_web::web::Data;
+use hotline_actors::Leaving;
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::users::{self, UserFields, UserRow};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId, table};
@@ -94,7 +95,8 @@ impl Input for ChangedUser {
     }
 }
 
-/// `PUT /users/{userId}`. Without a password nobody can sign in as this user.
+/// `PUT /users/{userId}`. Without a password nobody can sign in as this user. Queues they leave keep their open tickets,
+/// which are nobody's then.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -105,6 +107,11 @@ pub async fn update(
     let ChangedUser { name, email, password, profile, queues, active } = body.0;
     let company = caller.company;
     let hash = hashed(password).await?;
+    let author = caller.author();
+    let left = match &queues {
+        Some(kept) => left(&app, company, id.0, kept).await?,
+        None => Vec::new(),
+    };
     let update = once.plain(app.db(company), async |db| {
         let fields = UserFields {
             password_hash: hash.as_ref().map(Option::as_deref),
@@ -117,9 +124,24 @@ pub async fn update(
         if let Some(queues) = &queues {
             users::set_queues(&mut *db, company, id.0, queues).await?;
         }
+        // Once nothing can be refused any more; should this stop half way, they are in the queues as before.
+        for queue in &left {
+            app.engine.release(company, id.0, Some(*queue), author.clone()).await?;
+        }
         Ok(Shown::of(find(db, company, id.0).await?))
     });
-    changed(&app, company, update).await
+    if left.is_empty() {
+        return changed(&app, company, update).await;
+    }
+    let leaving: Vec<Leaving> = left.iter().map(|queue| Leaving::Member(*queue, id.0)).collect();
+    app.engine.leave_all(company, leaving, async |_| update.await).await
+}
+
+/// The queues a user works in and is to leave.
+async fn left(app: &App, company: CompanyId, id: UserId, kept: &[QueueId]) -> Answer<Vec<QueueId>> {
+    let row: Option<UserRow> = table::find(app.db(company), company, id).await?;
+    let row = row.ok_or_else(ApiError::not_found)?;
+    Ok(row.queues.0.into_iter().map(|queue| queue.id).filter(|queue| !kept.contains(queue)).collect())
 }
 
 async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> Answer<UserRow> {

@@ -1,5 +1,6 @@
 //! What is said in a visitor session.
 
+use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets::MarkDelivered;
 use hotline_actors::webchat::{Say, Seen, ShowSession, chosen};
@@ -9,8 +10,9 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, MessageId, SessionId, TicketId};
 use std::collections::HashMap;
 
-use crate::api::messages::Message;
+use crate::api::messages::{Message, Showing};
 use crate::app::App;
+use crate::web::head::is_asked_alone;
 use crate::web::params::Span;
 use crate::web::values::{ClientId, MessageBody, Text};
 use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Filter, Input, Listed, Once, Params, PathId, Query};
@@ -37,7 +39,7 @@ impl Input for VisitorMessage {
             Some(Said::Reply { message: message?, option: option? })
         });
         let text: Option<MessageBody> = fields.optional("body");
-        match (fields.has("body"), fields.has("reply")) {
+        match (fields.has_text("body"), fields.has("reply")) {
             (false, false) => fields.refuse("body", "is required, or reply"),
             (true, true) => fields.refuse("reply", "must not be given together with body"),
             _ => {}
@@ -70,6 +72,7 @@ impl VisitorMessage {
 
 /// `POST /webchat/sessions/{sessionId}/messages`.
 pub async fn say(
+    request: HttpRequest,
     caller: Caller,
     app: Data<App>,
     id: PathId<SessionId>,
@@ -78,8 +81,8 @@ pub async fn say(
 ) -> Answer<Created<Message>> {
     let id = id.0;
     let Words { body, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
-    let links = app.media.links().clone();
-    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &links));
+    let showing = Showing::of(&caller, &app, &request);
+    let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
     once.live(show, |rider| {
         let say = Say { body: Some(body), file: None, quoted, client_id, rider };
         async { app.engine.ask_session(caller.company, &id, say).await }
@@ -120,6 +123,7 @@ impl Filter for Filters {
 
 /// `GET /webchat/sessions/{sessionId}/messages`. What is listed counts as delivered.
 pub async fn list_messages(
+    request: HttpRequest,
     caller: Caller,
     app: Data<App>,
     id: PathId<SessionId>,
@@ -131,8 +135,12 @@ pub async fn list_messages(
     let filter = shown_in(&session, after, (from, to));
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
-    note_delivery(&app.engine, caller.company, id, &rows.rows);
-    Ok(Listed::of(page, rows, |row| Message::of(row, app.media.links())))
+    // Who only asks whether there is anything has not received it.
+    if !is_asked_alone(&request) {
+        note_delivery(&app.engine, caller.company, id, &rows.rows);
+    }
+    let showing = Showing::of(&caller, &app, &request);
+    Ok(Listed::of(page, rows, |row| Message::of(row, &showing)))
 }
 
 /// The messages the visitor of this session sees, as [`is_shown`] tells them.

@@ -14,7 +14,7 @@ use sqlx::PgConnection;
 use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
-use crate::web::values::{Email, Name, Number, Text};
+use crate::web::values::{CutText, Email, Name, Number};
 use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, Reply};
 
 /// How often a visitor's contact is looked for anew because it was deleted meanwhile.
@@ -55,13 +55,13 @@ impl Input for Arrival {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut visitor = fields.object("visitor", read_visitor).unwrap_or_default();
         let page = fields.object("page", |fields| {
-            let url = fields.optional::<Text>("url").map(|text| text.0);
-            let title = fields.optional::<Text>("title").map(|text| text.0);
-            let referrer = fields.optional::<Text>("referrer").map(|text| text.0);
+            let url = fields.optional::<CutText>("url").map(|text| text.0);
+            let title = fields.optional::<CutText>("title").map(|text| text.0);
+            let referrer = fields.optional::<CutText>("referrer").map(|text| text.0);
             Some((url.clone(), json!({"url": url, "title": title, "referrer": referrer})))
         });
         let utm = fields.object("utm", |fields| {
-            let mut part = |name| fields.optional::<Name>(name).map(|text| text.0);
+            let mut part = |name| fields.optional::<CutText>(name).map(|text| text.0);
             Some([part("source"), part("medium"), part("campaign"), part("id")])
         });
         let (url, page) = page.unzip();

@@ -13,7 +13,7 @@ use actix_web::body::{BoxBody, MessageBody, to_bytes};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
@@ -25,6 +25,7 @@ pub use keys::Keys;
 pub use once::Once;
 use once::Running;
 
+use super::compression::unpack;
 use super::request_id::X_REQUEST_ID;
 use super::{Answer, ApiError, Caller, body, form, reply};
 use crate::app::App;
@@ -124,7 +125,10 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(
         hash.update(part.as_bytes());
         hash.update([0]);
     }
+    // As it was before it was packed, which a retry may do in another way.
     let payload = request.take_payload();
+    let payload = unpack(request.headers(), payload)?;
+    request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
         form::lay_aside(payload, &app.media, |chunk| hash.update(chunk)).await?
     } else {

@@ -123,7 +123,7 @@ impl Once {
             Ok(reply) => reply,
             Err(refused) => {
                 drop(transaction);
-                return Err(self.unless_done(db, refused).await);
+                return Err(self.unless_done(db, refused.naming_holder(db).await).await);
             }
         };
         if let Some(running) = &self.0 {

@@ -92,7 +92,10 @@ async fn who_is_talked_with_stays() {
     let path = format!("{PATH}/{ana}");
     let refused = async |state: &str| {
         let reply = app.api.delete(&path).await;
-        assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &json!({"state": state}));
+        let details = reply.error(409, "ERR_API_CONFLICT");
+        assert_eq!(details["state"], state);
+        let kind = if state.ends_with("session") { "webchatSession" } else { "ticket" };
+        assert_eq!(details["by"][0], json!({"type": kind, "count": 1}), "{details}");
     };
     let open = json!({"channelId": app.company.phone, "contactId": ana});
     let ticket = id(app.api.post("/tickets", open).await.data(201));

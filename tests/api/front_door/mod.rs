@@ -82,7 +82,7 @@ async fn a_wrong_method_is_told_the_right_ones() {
     let app = TestApp::start().await;
     let reply = Reply::of(app.api.request(Method::DELETE, "/tickets")).await;
     reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
-    assert_eq!(reply.headers["allow"], "GET, POST");
+    assert_eq!(reply.headers["allow"], "GET, HEAD, POST");
     app.stop().await;
 }
 

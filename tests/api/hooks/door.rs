@@ -90,7 +90,7 @@ async fn a_key_of_no_provider_is_not_found_and_other_methods_are_not_allowed() {
     }
     let reply = Reply::of(app.api.anonymous(Method::PUT, &channel.path())).await;
     reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
-    assert_eq!(reply.headers["allow"], "GET, POST");
+    assert_eq!(reply.headers["allow"], "GET, HEAD, POST");
     app.stop().await;
 }
 

@@ -29,8 +29,9 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
             "id": message["id"], "jobId": null, "ticketId": message["ticketId"], "contactId": message["contactId"],
             "channelId": channel.id, "direction": "inbound", "type": "text", "body": "Is it open?", "media": null,
             "template": null, "interactive": null, "quotedMessageId": null, "status": "received", "error": null,
-            "user": null, "source": "contact", "createdAt": message["createdAt"],
-            "sentAt": "2023-11-14T22:13:20.000Z", "deliveredAt": null, "readAt": null,
+            "user": null, "integration": null, "source": "contact", "createdAt": message["createdAt"],
+            // Written long ago, as the provider says; nothing is sent before it is there.
+            "sentAt": message["createdAt"], "deliveredAt": null, "readAt": null,
         })
     );
     let opened = ticket(&app.api, message["ticketId"].as_i64().expect("ticket")).await;

@@ -69,8 +69,10 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
         }
         let shown = message(&app, id).await;
         assert_eq!(shown["status"], "read", "{order:?}");
-        assert_eq!(shown["readAt"], "2023-11-14T22:13:22.000Z", "{order:?}");
-        assert_eq!(shown["deliveredAt"], "2023-11-14T22:13:21.000Z", "{order:?}");
+        // The provider's clock is years behind: nothing has happened before the message was made.
+        for at in ["sentAt", "deliveredAt", "readAt"] {
+            assert_eq!(shown[at], shown["createdAt"], "{order:?}: {at}");
+        }
     }
     // Several in one call, with a stranger among them.
     let id = sent(&app, &channel, &maria, "hello", "wamid.many").await;

@@ -163,7 +163,7 @@ async fn a_wrong_method_is_told_the_right_ones_every_time() {
         let reply = Reply::of(app.api.keyed(Method::PUT, "/tags", "one", "{}")).await;
         reply.error(405, "ERR_API_METHOD_NOT_ALLOWED");
         assert!(!reply.is_replay());
-        assert_eq!(reply.headers["allow"], "GET, POST");
+        assert_eq!(reply.headers["allow"], "GET, HEAD, POST");
     }
     app.stop().await;
 }

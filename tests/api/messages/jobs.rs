@@ -21,7 +21,8 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
     let message = message.data(200);
     assert_eq!(
         job,
-        &json!({"jobId": job_id, "status": "queued", "messageId": id(message), "ticketId": message["ticketId"], "error": null})
+        &json!({"jobId": job_id, "status": "queued", "messageId": id(message), "ticketId": message["ticketId"], "error": null,
+            "waitingFor": job["waitingFor"]})
     );
     assert_timestamp(&message["createdAt"]);
     let opened = ticket(&app.api, message["ticketId"].as_i64().expect("ticket")).await;
@@ -31,7 +32,7 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
             "id": job["messageId"], "jobId": job_id, "ticketId": id(&opened), "contactId": opened["contact"]["id"],
             "channelId": phone, "direction": "outbound", "type": "text", "body": "hello", "media": null,
             "template": null, "interactive": null, "quotedMessageId": null, "status": "queued", "error": null,
-            "user": null, "source": "api", "createdAt": message["createdAt"], "sentAt": null, "deliveredAt": null,
+            "user": null, "integration": message["integration"], "source": "api", "createdAt": message["createdAt"], "sentAt": null, "deliveredAt": null,
             "readAt": null,
         })
     );
@@ -55,7 +56,8 @@ async fn a_job_is_known_by_its_own_id_only() {
     let job = app.api.get(&format!("/messages/jobs/{job_id}")).await;
     assert_eq!(
         job.data(200),
-        &json!({"jobId": job_id, "status": "sent", "messageId": id(&message), "ticketId": open, "error": null})
+        &json!({"jobId": job_id, "status": "sent", "messageId": id(&message), "ticketId": open, "error": null,
+            "waitingFor": null})
     );
     let nobody = app.api.get(&format!("/messages/{NOBODY}")).await.body;
     for unknown in [&format!("job_{NOBODY}"), &format!("job_{inbound}"), &id(&message).to_string(), "job_", "abc"] {

@@ -37,7 +37,7 @@ async fn every_filter_finds_its_messages_and_no_others() {
         ("type=note".to_owned(), vec![note]),
         ("type=media".to_owned(), vec![]),
         ("status=queued".to_owned(), vec![first_id, second]),
-        ("status=sent".to_owned(), vec![answer]),
+        ("status=sent".to_owned(), vec![answer, note]),
         (format!("direction=outbound&channelId={}", company.webchat), vec![answer]),
         (format!("ticketId={web}&direction=outbound&status=queued"), vec![]),
     ] {

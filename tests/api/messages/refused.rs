@@ -39,7 +39,7 @@ async fn everything_that_is_wrong_is_named_at_once() {
         .api
         .post(
             "/messages",
-            json!({"type": "template", "channelId": "7", "number": "123", "contactName": "", "body": " ",
+            json!({"type": "template", "channelId": "7", "number": "123", "contactName": 7, "body": 7,
                 "template": {"language": 7}, "interactive": [], "reopenTicket": "yes", "queueId": 1.5,
                 "closeTicket": 1, "wrapupTypeId": {}, "wrapupNote": 7}),
         )

@@ -8,6 +8,7 @@ mod order;
 mod pace;
 mod social;
 mod statuses;
+mod unreadable;
 
 use std::time::Duration;
 

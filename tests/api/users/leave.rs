@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::organization::opened;
 use crate::plain::{created, deleted};
-use crate::steps::{close, restarted, ticket};
+use crate::steps::{close, id, restarted, ticket};
 use crate::support::service::TestOptions;
 use crate::support::{TestApp, eventually};
 
@@ -57,7 +57,9 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
 
     // What is closed was theirs and is left as it was; opened again it is nobody's.
     assert_eq!(event_types(&app, closed).await, ["opened", "closed"]);
-    assert_eq!(ticket(&app.api, closed).await["assignedTo"], Value::Null);
+    assert_eq!(ticket(&app.api, closed).await["assignedTo"], named);
+    let listed = app.api.all("/tickets?status=closed").await;
+    assert_eq!(listed.iter().find(|ticket| id(ticket) == closed).expect("it is listed")["assignedTo"], named);
     app.api.post(&format!("/tickets/{closed}/reopen"), json!({})).await.data(200);
     assert_eq!(event_types(&app, closed).await, ["opened", "closed", "reopened", "transferred"]);
     assert_eq!(open_of(&app, company.ana.0).await, 0);

@@ -34,7 +34,7 @@ async fn users_are_listed_and_found() {
         ("a_b", &["a_b"]),
         // Not across the end of the one and the beginning of the other.
         ("axbx@y", &[]),
-        ("axb\nx@y", &[]),
+        ("axb\nx@y", &["axb"]),
         (r"\", &[]),
         ("", &names),
     ];

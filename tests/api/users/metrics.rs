@@ -50,11 +50,11 @@ async fn tickets_are_counted_by_user_queue_and_time() {
         app.api.get(PATH).await.body,
         json!({
             "data": [
-                {"user_id": ana, "user_name": "Ana", "user_profile": "", "queues": company.support.to_string(),
+                {"user_id": ana, "user_name": "Ana", "user_profile": "Agent", "queues": company.support.to_string(),
                  "count_tickets": 3},
                 {"user_id": ben, "user_name": "Ben", "user_profile": "Agent",
                  "queues": format!("{},{}", company.support, company.sales), "count_tickets": 3},
-                {"user_id": eva, "user_name": "Eva", "user_profile": "", "queues": "", "count_tickets": 0},
+                {"user_id": eva, "user_name": "Eva", "user_profile": "Agent", "queues": "", "count_tickets": 0},
             ],
             "meta": {"page": 1, "perPage": 100, "hasMore": false},
         })

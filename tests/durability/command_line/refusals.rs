@@ -58,3 +58,22 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
     assert_eq!(everything(), before);
     database.drop().await;
 }
+
+#[test]
+fn with_json_a_failure_is_one_object_as_well() {
+    let folder = data_folder();
+    for arguments in [
+        &["company", "update", "--json"][..],
+        &["company", "dance", "--json"],
+        &["token", "create", "--json", "--company", "one"],
+        &["company", "list", "--json", "--database-url", "postgres:///nothing?host=/nowhere"],
+    ] {
+        let said = failure(folder.path(), arguments);
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+        let message = said["error"]["message"].as_str().unwrap_or_else(|| panic!("no message: {said}"));
+        assert!(!message.is_empty() && !message.starts_with("error"), "{message}");
+    }
+    // Help is for people, whoever asks.
+    let help = crate::process::run(folder.path(), &["company", "--json", "--help"]);
+    assert!(help.status.success() && !help.stdout.is_empty());
+}

@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelStatus};
-use hotline_persistence::tables::messages;
+use hotline_persistence::tables::messages::{self, MessageError, Milestone, ProgressRow, Unreadable, Waiting};
 use hotline_persistence::{ContactId, MessageId};
 use tokio::time::Instant;
 
@@ -129,8 +129,13 @@ enum Event {
     },
     /// Read from the tables, of as many as were asked for; none: they could not be read.
     Read {
-        read: Option<Vec<Outgoing>>,
+        read: Option<Vec<Waiting>>,
         asked: usize,
+    },
+    /// It is durable that a message has failed, not after this place in the log; none: it cannot be made so.
+    Refused {
+        id: MessageId,
+        seq: Option<Seq>,
     },
     /// The channel is known to be in error.
     Marked,
@@ -259,9 +264,23 @@ impl Courier {
                 self.finish(&what);
             }
             Event::Read { read, asked } => {
-                self.outbox.end_reading(read.as_deref(), asked);
-                for outgoing in read.into_iter().flatten() {
+                let count = read.as_ref().map(Vec::len);
+                let mut readable = Vec::with_capacity(count.unwrap_or_default());
+                for waiting in read.into_iter().flatten() {
+                    match waiting {
+                        Waiting::Message(stored) => readable.push(Outgoing::from(*stored)),
+                        Waiting::Unreadable(unreadable) => self.refuse(unreadable),
+                    }
+                }
+                self.outbox.end_reading(count, &readable, asked);
+                for outgoing in readable {
                     self.add(outgoing);
+                }
+            }
+            Event::Refused { id, seq } => {
+                if let Some(seq) = seq {
+                    self.untold.remove(&id);
+                    self.handed.note(seq, id);
                 }
             }
             Event::Marked => {}
@@ -279,6 +298,24 @@ impl Courier {
             }
             .boxed(),
         );
+    }
+
+    /// A message that can never be sent fails, and holds up no other.
+    fn refuse(&mut self, Unreadable { company_id, ticket_id, id }: Unreadable) {
+        tracing::error!(channel.id = %self.channel.1, company.id = %company_id, message.id = %id, "a message that waits to be sent cannot be read; it fails");
+        // Not to be read again before the tables know of it.
+        self.untold.insert(id);
+        let row = ProgressRow {
+            company_id,
+            ticket_id,
+            message_id: id,
+            milestone: Milestone::Failed(MessageError::unreadable()),
+            at: now(),
+            provider_message_id: None,
+        };
+        let (core, outboxes, channel) = (self.core.clone(), self.outboxes.clone(), self.channel.1);
+        self.under_way
+            .push(async move { Event::Refused { id, seq: outboxes.receipts.note(&core, channel, row).await } }.boxed());
     }
 
     fn finish(&mut self, what: &Outgoing) {
@@ -387,9 +424,8 @@ impl Courier {
 
 /// The first messages that wait, but for those that are held: whatever is in memory, and what was handed over and the
 /// tables may not know of. They need not be up to date for that, they only have to hold what was left to them.
-async fn read(core: &Core, channel: Channel, held: &[MessageId], reading: Reading) -> Result<Vec<Outgoing>, Refusal> {
+async fn read(core: &Core, channel: Channel, held: &[MessageId], reading: Reading) -> Result<Vec<Waiting>, Refusal> {
     core.store.log.reached(reading.seq).await?;
     let limit = i64::try_from(reading.count).unwrap_or(i64::MAX);
-    let read = messages::outbox(core.store.db(channel.0), channel.0, channel.1, held, limit).await?;
-    Ok(read.into_iter().map(Outgoing::from).collect())
+    Ok(messages::outbox(core.store.db(channel.0), channel.0, channel.1, held, limit).await?)
 }

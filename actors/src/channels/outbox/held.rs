@@ -124,18 +124,13 @@ impl Outbox {
         Some(Reading { count: (self.count_max - state.count).min(READ_MAX), seq: state.left_to })
     }
 
-    /// These were read of as many as were asked for; none: they could not be read.
-    pub(super) fn end_reading(&self, read: Option<&[Outgoing]>, asked: usize) {
+    /// So many were found of as many as were asked for, and these of them are kept; none: the tables could not be read.
+    pub(super) fn end_reading(&self, found: Option<usize>, kept: &[Outgoing], asked: usize) {
         let mut state = self.lock();
         state.is_reading = false;
-        match read {
-            None => state.is_behind = true,
-            Some(read) => {
-                state.is_behind |= read.len() >= asked;
-                state.count += read.len();
-                state.bytes += read.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
-            }
-        }
+        state.is_behind |= found.is_none_or(|found| found >= asked);
+        state.count += kept.len();
+        state.bytes += kept.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
     }
 
     /// Nothing is in memory any more; the tables have it all, once they know what is in the log up to `seq`.
@@ -189,10 +184,10 @@ mod tests {
         assert_eq!(count(outbox.begin_reading()), Some(2));
         assert_eq!(count(outbox.begin_reading()), None, "one at a time");
         outbox.put(outgoing(8, 1));
-        outbox.end_reading(Some(&[outgoing(5, 1), outgoing(6, 1)]), 2);
+        outbox.end_reading(Some(2), &[outgoing(5, 1), outgoing(6, 1)], 2);
         taken.iter().skip(2).for_each(|done| outbox.finished(done));
         assert_eq!(count(outbox.begin_reading()), Some(2), "7 and 8 are still there");
-        outbox.end_reading(Some(&[outgoing(7, 1)]), 2);
+        outbox.end_reading(Some(1), &[outgoing(7, 1)], 2);
         // Less than was asked for, and nothing came meanwhile: memory has them all.
         outbox.put(outgoing(9, 1));
         assert_eq!(ids(outbox.take()), [9]);
@@ -204,10 +199,10 @@ mod tests {
         outbox.put(outgoing(1, 1));
         assert!(outbox.take().is_empty(), "the tables come first");
         assert_eq!(count(outbox.begin_reading()), Some(100));
-        outbox.end_reading(None, 100);
+        outbox.end_reading(None, &[], 100);
         assert_eq!(count(outbox.begin_reading()), Some(100));
         let read = [outgoing(1, 1), outgoing(2, 1)];
-        outbox.end_reading(Some(&read), 100);
+        outbox.end_reading(Some(2), &read, 100);
         outbox.put(outgoing(3, 1));
         assert!(outbox.take().is_empty(), "two fill the memory");
         assert_eq!(count(outbox.begin_reading()), None);

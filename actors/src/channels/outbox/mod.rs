@@ -319,6 +319,7 @@ mod tests {
             error: None,
             user_id: None,
             user_name: None,
+            integration_id: None,
             source: Source::Api,
             session_id: None,
             client_id: None,

@@ -24,8 +24,9 @@ impl Command for AddNote {
         }
         let mut note = cx.message(ticket, Direction::Internal, &self.author, &self.body)?;
         note.kind = MessageType::Note;
-        // A note is never sent: it has arrived as soon as it is written.
-        note.status = MessageStatus::Received;
+        // A note goes nowhere: it is where it belongs as soon as it is written.
+        note.status = MessageStatus::Sent;
+        note.sent_at = Some(cx.now);
         cx.touch(ticket);
         cx.event(ticket, EventType::NoteAdded, &self.author, None, Some(json!({"messageId": note.id})))?;
         cx.record(Change::Message(Box::new(note.clone())));

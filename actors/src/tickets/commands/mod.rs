@@ -20,6 +20,7 @@ pub use add_note::AddNote;
 pub use close::Close;
 pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
+pub(crate) use open::waiting_in;
 pub use progress::Progress;
 pub use receive::Receive;
 pub use release::Release;
@@ -45,7 +46,7 @@ fn named_queue(organization: &Organization, id: Option<QueueId>) -> Value {
 /// How an event names a user.
 fn named_user(organization: &Organization, id: Option<UserId>) -> Value {
     match id {
-        Some(id) => json!({"id": id, "name": organization.users.get(&id).map(|user| &user.name)}),
+        Some(id) => json!({"id": id, "name": organization.user_name(id)}),
         None => Value::Null,
     }
 }

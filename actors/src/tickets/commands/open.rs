@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use hotline_persistence::change::ContactChannel;
+use hotline_persistence::tables::channels::ChannelRow;
 use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, ChannelId, CompanyId, QueueId, TicketId, UserId};
@@ -11,6 +13,11 @@ use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
 use crate::tickets::state::{Heard, Reached};
 use crate::tickets::{Author, Context, Ticket, Written};
+
+/// The queue that a channel's new tickets wait in; one that is not active takes none.
+pub(crate) fn waiting_in(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
+    channel.queue_id.filter(|queue| organization.queues.get(queue).is_some_and(|queue| queue.row.active))
+}
 
 /// Opens a new ticket. Not a [`crate::tickets::Command`]: there is no ticket yet.
 #[derive(Clone, Debug)]
@@ -41,7 +48,7 @@ impl Open {
         if let Some(queue) = self.queue {
             check_queue(cx.organization, queue)?;
         }
-        let queue = self.queue.or(channel.queue_id);
+        let queue = self.queue.or(waiting_in(cx.organization, channel));
         if let Some(user) = self.user {
             check_user(cx.organization, user, queue)?;
         }

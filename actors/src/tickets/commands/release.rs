@@ -1,14 +1,16 @@
-use hotline_persistence::UserId;
+use hotline_persistence::{QueueId, UserId};
 
 use super::Transfer;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// Takes an open ticket from a user who leaves. A ticket that is not theirs any more is left alone.
+/// Takes an open ticket from a user who leaves, or who leaves its queue. A ticket that is not theirs any more is left alone.
 #[derive(Clone, Debug)]
 pub struct Release {
     /// Who leaves.
     pub user: UserId,
+    /// The queue they leave; none: the company.
+    pub queue: Option<QueueId>,
     /// Who says so.
     pub author: Author,
 }
@@ -17,7 +19,8 @@ impl Command for Release {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
-        if ticket.is_open() && ticket.row.user_id == Some(self.user) {
+        let is_left = self.queue.is_none() || ticket.row.queue_id == self.queue;
+        if is_left && ticket.is_open() && ticket.row.user_id == Some(self.user) {
             Transfer { queue: None, user: Some(None), author: self.author }.decide(ticket, cx)?;
         }
         Ok(())

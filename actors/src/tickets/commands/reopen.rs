@@ -3,8 +3,8 @@ use hotline_persistence::tables::tickets::TicketStatus;
 use serde_json::json;
 
 use super::{Transfer, named_wrapup_type};
-use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
+use crate::{Conflict, Refusal};
 
 /// Opens a closed ticket again.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Command for Reopen {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
         if ticket.is_open() {
-            return Err(Refusal::Conflict("the ticket is open"));
+            return Err(Refusal::Conflict(Conflict::of("the ticket is open", "open", "ticketId", ticket.row.id.0)));
         }
         if let Some(other) = cx.open_elsewhere {
             return Err(Refusal::AlreadyOpen(other));

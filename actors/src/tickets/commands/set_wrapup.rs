@@ -3,8 +3,8 @@ use hotline_persistence::tables::ticket_events::EventType;
 use serde_json::{Value, json};
 
 use super::{check_wrapup_type, named_wrapup_type};
-use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
+use crate::{Conflict, Refusal};
 
 /// Says, after the fact, what came of a closed ticket.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Command for SetWrapup {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Ticket, Refusal> {
         if ticket.is_open() {
-            return Err(Refusal::Conflict("the ticket is open"));
+            return Err(Refusal::Conflict(Conflict::of("the ticket is open", "open", "ticketId", ticket.row.id.0)));
         }
         check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
         let from = wrapup(ticket, cx);

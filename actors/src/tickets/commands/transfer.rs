@@ -38,6 +38,10 @@ impl Command for Transfer {
             Some(None) => None,
             None => ticket.row.user_id.filter(|user| belongs(cx.organization, *user, queue)),
         };
+        // Where it is already it stays, and nothing has happened.
+        if (queue, user) == (ticket.row.queue_id, ticket.row.user_id) {
+            return Ok(ticket.clone());
+        }
         let from = place(cx.organization, ticket.row.queue_id, ticket.row.user_id);
         let to = place(cx.organization, queue, user);
         ticket.row.queue_id = queue;

@@ -14,6 +14,7 @@ pub use crate::sealed::Secret;
 pub use settings::{ChannelSettings, Position, PreChatField};
 
 use super::words;
+use crate::document::{self, Document};
 use crate::error::within;
 use crate::key::new_key;
 use crate::sealed::{self, KeyError, Keyring, Place};
@@ -60,6 +61,7 @@ pub struct ChannelRow {
     pub public_key: String,
     /// As stored, its secrets sealed until [`ChannelRow::open`]; [`ChannelRow::settings`] reads it.
     #[serde(skip)]
+    #[sqlx(try_from = "Document")]
     pub settings: Value,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -289,10 +291,8 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ChannelRow>> {
-    Ok(sqlx::query_as("select * from channels where company_id = coalesce($1, company_id) order by id")
-        .bind(company)
-        .fetch_all(db)
-        .await?)
+    let all = sqlx::query("select * from channels where company_id = coalesce($1, company_id) order by id");
+    Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
 /// What the API's list may ask for.
@@ -329,11 +329,15 @@ pub async fn list(
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> Result<Option<ChannelRow>> {
-    crate::error::within(
-        sqlx::query_as("select * from channels where company_id = $1 and id = $2")
-            .bind(company)
-            .bind(id)
-            .fetch_optional(db),
-    )
-    .await
+    let found = sqlx::query("select * from channels where company_id = $1 and id = $2").bind(company).bind(id);
+    Ok(crate::error::within(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+}
+
+/// How many channels point to a queue.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
+    let count = sqlx::query_scalar("select count(*) from channels where company_id = $1 and queue_id = $2");
+    crate::error::within(count.bind(company).bind(queue).fetch_one(db)).await
 }

@@ -7,11 +7,11 @@ use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
 
 /// What keeps a contact from being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tie {
-    /// A ticket of theirs is open.
-    OpenTicket,
-    /// A visitor session of theirs is active.
-    ActiveSession,
+pub struct Tie {
+    /// Tickets of theirs that are open.
+    pub tickets: i64,
+    /// Visitor sessions of theirs that are active.
+    pub sessions: i64,
 }
 
 /// What keeps this contact, as far as the tables know.
@@ -19,11 +19,11 @@ pub enum Tie {
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
 pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    let ties: Option<(bool, bool)> = within(
+    let ties: Option<(i64, i64)> = within(
         sqlx::query_as(
-            "select exists (select from tickets t
+            "select (select count(*) from tickets t
                      where t.company_id = c.company_id and t.contact_id = c.id and t.status = 'open'),
-                 exists (select from webchat_sessions s
+                 (select count(*) from webchat_sessions s
                      where s.company_id = c.company_id and s.contact_id = c.id and s.status = 'active')
              from contacts c where c.company_id = $1 and c.id = $2",
         )
@@ -33,9 +33,8 @@ pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> 
     )
     .await?;
     match ties.ok_or(Error::NotFound("contact"))? {
-        (true, _) => Ok(Some(Tie::OpenTicket)),
-        (false, true) => Ok(Some(Tie::ActiveSession)),
-        (false, false) => Ok(None),
+        (0, 0) => Ok(None),
+        (tickets, sessions) => Ok(Some(Tie { tickets, sessions })),
     }
 }
 

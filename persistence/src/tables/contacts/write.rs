@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::within;
-use crate::table::explain;
+use crate::table::{Unique, explain, explain_taken};
 use crate::{CompanyId, ContactId, CustomFieldId, Error, Result, TagId};
 
 /// The columns a caller writes, in any order they are the same everywhere.
@@ -14,6 +14,12 @@ pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf
 
 /// What a violated constraint means.
 pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
+
+const NUMBER: Unique = Unique {
+    constraint: "contacts_number",
+    field: "number",
+    holder: "select id from contacts where company_id = $1 and number = $2",
+};
 
 /// What is written of a contact: columns that are not named stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,7 +74,7 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, columns: &Contact
     );
     within(sqlx::query_scalar(AssertSqlSafe(sql)).bind(company).bind(columns.to_value()).fetch_one(db))
         .await
-        .map_err(explain(UNIQUE))
+        .map_err(explain_taken(&NUMBER, company, columns.text("number")))
 }
 
 /// Changes what is given.
@@ -82,7 +88,7 @@ pub async fn update(db: &mut PgConnection, company: CompanyId, id: ContactId, co
     );
     let updated = within(sqlx::query(AssertSqlSafe(sql)).bind(company).bind(id).bind(columns.to_value()).execute(db))
         .await
-        .map_err(explain(UNIQUE))?;
+        .map_err(explain_taken(&NUMBER, company, columns.text("number")))?;
     if updated.rows_affected() == 0 { Err(Error::NotFound("contact")) } else { Ok(()) }
 }
 

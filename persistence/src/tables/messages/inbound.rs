@@ -6,6 +6,7 @@ use serde_json::Value;
 use sqlx::{FromRow, PgConnection};
 
 use super::{MessageRow, MessageStatus};
+use crate::document;
 use crate::error::within;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
@@ -43,13 +44,8 @@ pub(crate) async fn set_media(db: &mut PgConnection, rows: &[&MediaRow]) -> std:
 /// # Errors
 /// When the database cannot answer.
 pub async fn media_wanted(db: impl Database<'_>, after: MessageId, limit: i64) -> Result<Vec<MessageRow>> {
-    within(
-        sqlx::query_as("select * from messages where media ? 'wanted' and id > $1 order by id limit $2")
-            .bind(after)
-            .bind(limit)
-            .fetch_all(db),
-    )
-    .await
+    let wanted = sqlx::query("select * from messages where media ? 'wanted' and id > $1 order by id limit $2");
+    Ok(document::read_all(&within(wanted.bind(after).bind(limit).fetch_all(db)).await?))
 }
 
 /// The provider's ids of what a channel has received, the newest first, at most `limit`, with when each came.

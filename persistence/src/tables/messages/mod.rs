@@ -7,20 +7,22 @@ mod progress;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection};
 
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
-pub use outbox::{Addressed, by_provider_id, outbox, outboxes};
+pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
 pub(crate) use progress::progress;
 pub use progress::{MessageError, Milestone, ProgressRow};
 
 use super::tickets::Source;
 use super::words;
 use crate::copy;
+use crate::document::{self, Document};
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId, TicketId, UserId};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId, TicketId, TokenId, UserId};
 
 words! {
     /// Which way a message goes.
@@ -67,26 +69,34 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub media: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub template: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub interactive: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub error: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
+    /// The token of the integration that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_id: Option<TokenId>,
     pub source: Source,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub after_send: Option<Value>,
     /// What the channel's provider calls it; none before it was handed over, and on a webchat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,6 +155,7 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
         .bind(column!(sent_at))
         .bind(column!(delivered_at))
         .bind(column!(read_at))
+        .bind(column!(integration_id))
         .execute(db)
         .await?;
     Ok(())
@@ -154,8 +165,9 @@ pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::result::Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy messages (company_id, id, job_id, ticket_id, contact_id, channel_id, direction, type, \
         body, media, template, interactive, quoted_message_id, status, error, user_id, user_name, source, session_id, \
-        client_id, after_send, provider_message_id, created_at, sent_at, delivered_at, read_at) from stdin (format binary)";
-    copy::copy(db, COLUMNS, 26, rows, |row, to| {
+        client_id, after_send, provider_message_id, created_at, sent_at, delivered_at, read_at, \
+        integration_id) from stdin (format binary)";
+    copy::copy(db, COLUMNS, 27, rows, |row, to| {
         to.field(&row.company_id).field(&row.id).field(&row.job_id).field(&row.ticket_id);
         to.field(&row.contact_id).field(&row.channel_id).field(row.direction.as_str()).field(row.kind.as_str());
         to.field(&row.body).field(&row.media).field(&row.template).field(&row.interactive);
@@ -164,6 +176,7 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::re
         to.field(&row.session_id).field(&row.client_id).field(&row.after_send);
         to.field(&row.provider_message_id);
         to.field(&row.created_at).field(&row.sent_at).field(&row.delivered_at).field(&row.read_at);
+        to.field(&row.integration_id);
     })
     .await
 }
@@ -187,7 +200,8 @@ pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> st
     mark(
         db,
         marks,
-        "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, x.at), delivered_at = x.at
+        "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
+             delivered_at = greatest(x.at, m.created_at, m.sent_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
            and m.direction = 'outbound' and m.status in ('queued', 'sent')",
@@ -200,8 +214,9 @@ pub(crate) async fn see(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::r
     mark(
         db,
         marks,
-        "update messages m set status = 'read', sent_at = coalesce(m.sent_at, x.at),
-             delivered_at = coalesce(m.delivered_at, x.at), read_at = x.at
+        "update messages m set status = 'read', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
+             delivered_at = coalesce(m.delivered_at, greatest(x.at, m.created_at, m.sent_at)),
+             read_at = greatest(x.at, m.created_at, m.sent_at, m.delivered_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
            and m.direction = 'outbound' and m.status in ('queued', 'sent', 'delivered')",
@@ -214,7 +229,7 @@ pub(crate) async fn read(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::
     mark(
         db,
         marks,
-        "update messages m set read_at = x.at
+        "update messages m set read_at = greatest(x.at, m.created_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
            and m.direction = 'inbound' and m.read_at is null",
@@ -242,13 +257,8 @@ async fn mark(
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
-    within(
-        sqlx::query_as("select * from messages where company_id = $1 and id = $2")
-            .bind(company)
-            .bind(id)
-            .fetch_optional(db),
-    )
-    .await
+    let found = sqlx::query("select * from messages where company_id = $1 and id = $2").bind(company).bind(id);
+    one(within(found.fetch_optional(db)).await?)
 }
 
 /// The ids a visitor has given to messages of a session.
@@ -284,14 +294,16 @@ pub async fn by_client_id(
     session: &SessionId,
     client_id: &str,
 ) -> Result<Option<MessageRow>> {
-    within(
-        sqlx::query_as("select * from messages where company_id = $1 and session_id = $2 and client_id = $3")
-            .bind(company)
-            .bind(session)
-            .bind(client_id)
-            .fetch_optional(db),
-    )
-    .await
+    let found = sqlx::query("select * from messages where company_id = $1 and session_id = $2 and client_id = $3")
+        .bind(company)
+        .bind(session)
+        .bind(client_id);
+    one(within(found.fetch_optional(db)).await?)
+}
+
+/// A row that was found, or none.
+fn one(found: Option<PgRow>) -> Result<Option<MessageRow>> {
+    Ok(found.as_ref().map(document::read).transpose()?)
 }
 
 /// How far the messages of a conversation have come.
@@ -372,17 +384,16 @@ pub const MESSAGES_OF_JOB_MAX: i64 = 10;
 /// # Errors
 /// When the database cannot answer.
 pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<Vec<MessageRow>> {
-    let next: Vec<MessageRow> = within(
-        sqlx::query_as(
-            "select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4",
-        )
-        .bind(first.company_id)
-        .bind(first.ticket_id)
-        .bind(first.id)
-        .bind(MESSAGES_OF_JOB_MAX - 1)
-        .fetch_all(db),
+    let next = within(
+        sqlx::query("select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4")
+            .bind(first.company_id)
+            .bind(first.ticket_id)
+            .bind(first.id)
+            .bind(MESSAGES_OF_JOB_MAX - 1)
+            .fetch_all(db),
     )
     .await?;
+    let next: Vec<MessageRow> = document::read_all(&next);
     Ok(next.into_iter().filter(|row| row.job_id == Some(first.id)).collect())
 }
 

@@ -1,10 +1,12 @@
 //! What waits for a channel's provider.
 
-use sqlx::FromRow;
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, Row};
 
-use super::MessageRow;
+use super::{MessageRow, MessageType, one};
+use crate::document;
 use crate::error::within;
-use crate::{ChannelId, CompanyId, Database, MessageId, Result};
+use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
 
 /// A message with its recipient's address: the contact's number on a phone channel, elsewhere what the provider
 /// calls them.
@@ -14,6 +16,45 @@ pub struct Addressed {
     #[sqlx(flatten)]
     pub message: MessageRow,
     pub number: Option<String>,
+}
+
+/// A message that waits to be sent and cannot be: what is stored of it is nothing this release reads.
+#[derive(Clone, Copy, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Unreadable {
+    pub company_id: CompanyId,
+    pub ticket_id: TicketId,
+    pub id: MessageId,
+}
+
+/// What is read of an outbox.
+#[derive(Clone, Debug)]
+pub enum Waiting {
+    /// A message to be sent.
+    Message(Box<Addressed>),
+    /// One that never can be.
+    Unreadable(Unreadable),
+}
+
+impl Waiting {
+    fn of(row: &PgRow) -> sqlx::Result<Self> {
+        let unreadable = || Unreadable::from_row(row).map(Self::Unreadable);
+        let Ok(addressed) = document::read::<Addressed>(row) else { return unreadable() };
+        let message = &addressed.message;
+        let is_whole = match message.kind {
+            MessageType::Template => message.template.is_some(),
+            MessageType::Interactive => message.interactive.is_some(),
+            MessageType::Media => message.media.is_some(),
+            MessageType::Text | MessageType::Note => true,
+        };
+        // What follows a message is part of what was asked for: without it the message is not what was accepted.
+        let asks_for_more = row.try_get_raw("after_send").is_ok_and(|stored| !sqlx::ValueRef::is_null(&stored));
+        if is_whole && asks_for_more == message.after_send.is_some() {
+            Ok(Self::Message(Box::new(addressed)))
+        } else {
+            unreadable()
+        }
+    }
 }
 
 /// Every channel that has messages to send: read at the start, when the tables hold all that was accepted.
@@ -41,9 +82,9 @@ pub async fn outbox(
     channel: ChannelId,
     held: &[MessageId],
     limit: i64,
-) -> Result<Vec<Addressed>> {
-    within(
-        sqlx::query_as(
+) -> Result<Vec<Waiting>> {
+    let rows = within(
+        sqlx::query(
             "select m.*, c.number from messages m
              join contacts c on c.company_id = m.company_id and c.id = m.contact_id
              where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
@@ -57,7 +98,8 @@ pub async fn outbox(
         .bind(limit)
         .fetch_all(db),
     )
-    .await
+    .await?;
+    Ok(rows.iter().map(Waiting::of).collect::<sqlx::Result<_>>()?)
 }
 
 /// The message a channel's provider knows by this id, or none.
@@ -70,12 +112,10 @@ pub async fn by_provider_id(
     channel: ChannelId,
     provider_message_id: &str,
 ) -> Result<Option<MessageRow>> {
-    within(
-        sqlx::query_as("select * from messages where company_id = $1 and channel_id = $2 and provider_message_id = $3")
+    let found =
+        sqlx::query("select * from messages where company_id = $1 and channel_id = $2 and provider_message_id = $3")
             .bind(company)
             .bind(channel)
-            .bind(provider_message_id)
-            .fetch_optional(db),
-    )
-    .await
+            .bind(provider_message_id);
+    one(within(found.fetch_optional(db)).await?)
 }

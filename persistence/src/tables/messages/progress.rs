@@ -19,6 +19,13 @@ pub struct MessageError {
     pub message: String,
 }
 
+impl MessageError {
+    /// What is stored of it is nothing this release reads.
+    pub fn unreadable() -> Self {
+        Self { code: "ERR_UNREADABLE".to_owned(), message: "what is stored of the message cannot be read".to_owned() }
+    }
+}
+
 /// What can be told of a message that was queued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Milestone {

@@ -64,7 +64,7 @@ impl Command for Send {
         ticket.reachable |= self.reachable;
         let reaches = if channel.kind.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
         if !reaches {
-            return Err(Refusal::ContactUnreachable);
+            return Err(Refusal::ContactUnreachable(channel.kind.into()));
         }
         ticket.heard = ticket.heard.max(self.heard);
         if channel.kind.has_phone() && !self.content.is_template() && !is_within_window(ticket, cx) {

@@ -88,6 +88,7 @@ pub fn organization() -> Organization {
             (RETIRED, wrapup_type("Retired", false, &[SUPPORT, SALES, OLD_QUEUE])),
             (UNLINKED, wrapup_type("Unlinked", true, &[])),
         ]),
+        former_users: HashMap::new(),
         global_variables: HashMap::new(),
     }
 }
@@ -138,7 +139,7 @@ fn start() -> DateTime<Utc> {
 }
 
 pub fn ana() -> Author {
-    Author { user: Some((ANA, "Ana".to_owned())), source: Source::User }
+    Author { user: Some((ANA, "Ana".to_owned())), integration: None, source: Source::User }
 }
 
 /// What a command recorded and answered.

@@ -10,10 +10,10 @@ use hotline_persistence::{Change, ChannelId, ContactId, MessageId, SessionId};
 use serde_json::json;
 
 use super::fixture::*;
-use crate::Refusal;
 use crate::tickets::{
     AddNote, AfterSend, Close, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer,
 };
+use crate::{Refusal, Unreachable};
 
 fn send() -> Send {
     Send::text("hello", ana())
@@ -120,16 +120,16 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 
 #[test]
 fn a_phone_channel_reaches_a_number_and_nothing_else() {
-    assert_eq!(unreached(PHONE).refuses(send()), Refusal::ContactUnreachable);
+    assert_eq!(unreached(PHONE).refuses(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
     let claimed = Send { reachable: true, ..send() };
-    assert_eq!(unreached(PHONE).refuses(claimed), Refusal::ContactUnreachable);
+    assert_eq!(unreached(PHONE).refuses(claimed), Refusal::ContactUnreachable(Unreachable::NoNumber));
 }
 
 #[test]
 fn a_channel_without_phone_reaches_who_has_talked_there() {
-    for channel in [WEBCHAT, SOCIAL] {
+    for (channel, why) in [(WEBCHAT, Unreachable::NoSession), (SOCIAL, Unreachable::NoConversation)] {
         let mut desk = unreached(channel);
-        assert_eq!(desk.refuses(send()), Refusal::ContactUnreachable);
+        assert_eq!(desk.refuses(send()), Refusal::ContactUnreachable(why));
         desk.does(receive("here I am"));
         desk.does(send());
 
@@ -145,7 +145,8 @@ fn a_channel_without_phone_reaches_who_has_talked_there() {
 fn an_unreachable_contact_does_not_reopen_a_ticket() {
     let mut desk = unreached(SOCIAL);
     desk.does(close());
-    assert_eq!(desk.refuses(Send { reopen: true, ..send() }), Refusal::ContactUnreachable);
+    let refusal = desk.refuses(Send { reopen: true, ..send() });
+    assert_eq!(refusal, Refusal::ContactUnreachable(Unreachable::NoConversation));
     assert!(desk.ticket.is_closed());
 }
 
@@ -263,7 +264,7 @@ fn a_note_is_internal_and_not_the_last_thing_said() {
     let done = desk.does(AddNote { body: "careful".to_owned(), author: ana() });
     let note = &done.reply;
     assert_eq!((note.direction, note.kind), (Direction::Internal, MessageType::Note));
-    assert_eq!((note.status, note.job_id, note.sent_at), (MessageStatus::Received, None, None));
+    assert_eq!((note.status, note.job_id, note.sent_at), (MessageStatus::Sent, None, Some(note.created_at)));
     assert_eq!((note.body.as_deref(), note.user_id), (Some("careful"), Some(ANA)));
     assert!(note.id > said.id);
     assert_last(&desk, &said);

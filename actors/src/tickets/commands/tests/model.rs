@@ -164,6 +164,7 @@ impl Model {
         }
         let queue = queue.or(self.queue);
         let belongs = |user: &i64| queue.is_none_or(|queue| agents(queue).contains(user));
+        let before = (self.queue, self.user);
         match user {
             Some(Some(user @ 1..=3)) if belongs(&user) => self.user = Some(user),
             Some(Some(1..=4)) => return Err("userId"),
@@ -172,7 +173,8 @@ impl Model {
             None => self.user = self.user.filter(belongs),
         }
         self.queue = queue;
-        Ok(vec!["transferred"])
+        // To where it is already is no transfer.
+        Ok(if before == (self.queue, self.user) { vec![] } else { vec!["transferred"] })
     }
 
     fn close(&mut self, wrapup: &Wrapup, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {

@@ -101,8 +101,8 @@ fn each_message_is_followed_by_its_own() {
     let second = desk.does(send(SUPPORT)).reply.id;
     let plain = desk.does(Send::text("hello", ana())).reply.id;
     assert_eq!(kinds(&desk.does(progress(plain, Milestone::Sent))), []);
-    assert_eq!(kinds(&desk.does(progress(second, Milestone::Sent))), [EventType::Transferred]);
-    assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
     assert_eq!(kinds(&desk.does(progress(first, Milestone::Sent))), [EventType::Transferred]);
     assert_eq!(desk.ticket.row.queue_id, Some(SALES));
+    assert_eq!(kinds(&desk.does(progress(second, Milestone::Sent))), [EventType::Transferred]);
+    assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
 }

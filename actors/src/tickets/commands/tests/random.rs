@@ -144,7 +144,7 @@ fn refusal_name(refusal: &Refusal) -> String {
             "already open".to_owned()
         }
         Refusal::Conflict(_) => "conflict".to_owned(),
-        Refusal::ContactUnreachable => "unreachable".to_owned(),
+        Refusal::ContactUnreachable(_) => "unreachable".to_owned(),
         other => format!("{other:?}"),
     }
 }

@@ -1,0 +1,111 @@
+//! What PostgreSQL holds as JSON, read so that one row never holds up another.
+//!
+//! A `jsonb` column can hold what this release cannot read: a number that PostgreSQL writes out in more digits than fit,
+//! or what another release, or a person, has put there. Such a column reads as empty, and a row that cannot be read at
+//! all is left out of its list; both are logged with the row's id. Whoever needs the content, as the outbox does, sees
+//! that it is missing and says so.
+
+use std::cell::Cell;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sqlx::postgres::{PgRow, PgTypeInfo, PgValueRef};
+use sqlx::types::Json;
+use sqlx::{Decode, FromRow, Postgres, Row, Type, TypeInfo, ValueRef};
+
+thread_local! {
+    /// Columns of the row that is being read which could not be.
+    static UNREADABLE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A `jsonb` column; none as well when it holds nothing that can be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document<T = Value>(Option<T>);
+
+impl<T> Type<Postgres> for Document<T> {
+    fn type_info() -> PgTypeInfo {
+        <Json<Value> as Type<Postgres>>::type_info()
+    }
+
+    fn compatible(ty: &PgTypeInfo) -> bool {
+        <Json<Value> as Type<Postgres>>::compatible(ty)
+    }
+}
+
+impl<'r, T: DeserializeOwned + 'r> Decode<'r, Postgres> for Document<T> {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, sqlx::error::BoxDynError> {
+        if value.is_null() || value.type_info().is_null() {
+            return Ok(Self(None));
+        }
+        match <Json<T> as Decode<'r, Postgres>>::decode(value) {
+            Ok(Json(read)) => Ok(Self(Some(read))),
+            Err(_) => {
+                UNREADABLE.set(UNREADABLE.get() + 1);
+                Ok(Self(None))
+            }
+        }
+    }
+}
+
+impl From<Document> for Option<Value> {
+    fn from(document: Document) -> Self {
+        document.0
+    }
+}
+
+impl From<Document> for Value {
+    fn from(document: Document) -> Self {
+        document.0.unwrap_or_default()
+    }
+}
+
+impl<T: Default> From<Document<T>> for Json<T> {
+    fn from(document: Document<T>) -> Self {
+        Self(document.0.unwrap_or_default())
+    }
+}
+
+/// Reads a row. What of it cannot be read is logged with its id.
+///
+/// # Errors
+/// When a column that is no document holds what this release does not know.
+pub(crate) fn read<T: for<'r> FromRow<'r, PgRow>>(row: &PgRow) -> sqlx::Result<T> {
+    UNREADABLE.set(0);
+    let read = T::from_row(row);
+    let unreadable = UNREADABLE.take();
+    match &read {
+        Ok(_) if unreadable == 0 => {}
+        Ok(_) => {
+            let (company, id) = named(row);
+            tracing::error!(
+                row.kind = kind::<T>(),
+                company.id = company,
+                row.id = id,
+                columns = unreadable,
+                "a document that is stored cannot be read; it is shown as empty"
+            );
+        }
+        Err(error) => {
+            let (company, id) = named(row);
+            // What the column holds is quoted nowhere in these errors but by documents, which never come here.
+            tracing::error!(row.kind = kind::<T>(), company.id = company, row.id = id, %error, "a stored row cannot be read");
+        }
+    }
+    read
+}
+
+/// Reads the rows of a list; those that cannot be read are left out.
+pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> {
+    rows.iter().filter_map(|row| read(row).ok()).collect()
+}
+
+/// What a row is called in the log, as far as that can be read.
+fn named(row: &PgRow) -> (i64, String) {
+    let company = row.try_get::<i64, _>("company_id").unwrap_or_default();
+    let id = row.try_get::<i64, _>("id").map(|id| id.to_string());
+    (company, id.or_else(|_| row.try_get::<String, _>("id")).unwrap_or_default())
+}
+
+fn kind<T>() -> &'static str {
+    std::any::type_name::<T>().rsplit("::").next().unwrap_or_default()
+}

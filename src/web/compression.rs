@@ -1,0 +1,314 @@
+//! Bodies that are packed: answers for who takes them so, and requests that come so.
+//!
+//! An answer is packed once it is whole and large enough to be worth it; a small one costs a look at its length. A
+//! request is unpacked piece by piece as it is read, so its limits hold for what it unpacks to, and nothing is unpacked
+//! that is not read. Calls of providers are not unpacked: they are signed as they come.
+
+use std::io::{self, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::error::PayloadError;
+use actix_web::http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, VARY,
+};
+use actix_web::middleware::Next;
+use actix_web::{Error, web};
+use bytes::{Buf, Bytes};
+use flate2::Compression;
+use flate2::write::{DeflateDecoder, GzEncoder, MultiGzDecoder, ZlibDecoder};
+use futures_util::{Stream, StreamExt};
+
+use super::{Answer, ApiError};
+
+/// Bytes up to which an answer goes as it is: it fits a packet or two anyway.
+const PLAIN_BYTES_MAX: u64 = 1024;
+
+/// Bytes of an answer that are packed by the thread that serves: about a millisecond. More is packed beside it.
+const AT_ONCE_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of a request that are unpacked at a time. They become a thousand times as many at most, which is what memory
+/// holds of them.
+const PIECE_BYTES: usize = 1024;
+
+/// Bytes a request may unpack to whatever its size, as much as the largest JSON body; beyond that it may unpack to
+/// [`FACTOR_MAX`] times its size. Its own limits come first; this is for what is only thrown away.
+const UNPACKED_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How many times its size a large request may unpack to: several times what text packs to.
+const FACTOR_MAX: u64 = 64;
+
+/// Packs answers for who takes them packed.
+///
+/// # Errors
+/// Whatever stands behind says.
+pub async fn pack<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let response = next.call(request).await?;
+    let is_large = matches!(response.response().body().size(), BodySize::Sized(length) if length > PLAIN_BYTES_MAX);
+    if !is_large || response.headers().contains_key(CONTENT_ENCODING) || !is_text(response.headers()) {
+        return Ok(response.map_into_boxed_body());
+    }
+    let is_taken = takes_gzip(response.request().headers());
+    let (request, response) = response.into_parts();
+    let (mut head, body) = response.into_parts();
+    head.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if !is_taken {
+        return Ok(ServiceResponse::new(request, head.set_body(body.boxed())));
+    }
+    let plain = match body.try_into_bytes() {
+        Ok(plain) => plain,
+        // A stream is sent as it comes.
+        Err(body) => return Ok(ServiceResponse::new(request, head.set_body(body.boxed()))),
+    };
+    let packed = if plain.len() <= AT_ONCE_BYTES_MAX {
+        packed(&plain).ok()
+    } else {
+        let whole = plain.clone();
+        web::block(move || packed(&whole)).await.ok().and_then(Result::ok)
+    };
+    let Some(packed) = packed.filter(|packed| packed.len() < plain.len()) else {
+        return Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(plain))));
+    };
+    let headers = head.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    // The same content in another form has another strong name, or a weak one.
+    let weak = headers
+        .get(ETAG)
+        .filter(|tag| !tag.as_bytes().starts_with(b"W/"))
+        .and_then(|tag| HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()).ok());
+    if let Some(weak) = weak {
+        headers.insert(ETAG, weak);
+    }
+    Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(packed))))
+}
+
+fn packed(plain: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::fast());
+    encoder.write_all(plain)?;
+    encoder.finish()
+}
+
+/// Whether an answer is of a kind that gets smaller.
+fn is_text(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.starts_with("text/") || matches!(kind, "application/json" | "application/javascript" | "image/svg+xml")
+}
+
+/// Whether somebody takes an answer packed by gzip.
+pub fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT_ENCODING).filter_map(|line| line.to_str().ok());
+    let mut any = false;
+    for coding in lines.flat_map(|line| line.split(',')) {
+        let (name, quality) = coding.trim().split_once(';').unwrap_or((coding.trim(), ""));
+        let is_refused = quality.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse::<f32>() == Ok(0.0));
+        match name.trim() {
+            name if name.eq_ignore_ascii_case("gzip") => return !is_refused,
+            "*" => any = !is_refused,
+            _ => {}
+        }
+    }
+    any
+}
+
+/// The body of a request as it was before it was packed.
+///
+/// # Errors
+/// `415` when it is packed in a way that is not known here.
+pub fn unpack(headers: &HeaderMap, payload: Payload) -> Answer<Payload> {
+    let mut codings = headers.get_all(CONTENT_ENCODING);
+    let coding = match (codings.next(), codings.next()) {
+        (None, _) => return Ok(payload),
+        (Some(coding), None) => coding.to_str().unwrap_or_default().trim().to_ascii_lowercase(),
+        (Some(_), Some(_)) => return Err(ApiError::unsupported_encoding()),
+    };
+    let decoder = match coding.as_str() {
+        "" | "identity" => return Ok(payload),
+        "gzip" | "x-gzip" => Decoder::Gzip(MultiGzDecoder::new(Vec::new())),
+        "deflate" => Decoder::Unknown,
+        _ => return Err(ApiError::unsupported_encoding()),
+    };
+    let unpacked = Unpacked { payload, decoder, held: Bytes::new(), taken: 0, given: 0, is_over: false };
+    Ok(Payload::Stream { payload: Box::pin(unpacked) })
+}
+
+enum Decoder {
+    Gzip(MultiGzDecoder<Vec<u8>>),
+    /// As HTTP means `deflate`.
+    Zlib(ZlibDecoder<Vec<u8>>),
+    /// As many have taken it.
+    Deflate(DeflateDecoder<Vec<u8>>),
+    /// One of the two: the first byte tells.
+    Unknown,
+}
+
+impl Decoder {
+    /// Takes a piece, and gives what it unpacks to.
+    fn write(&mut self, piece: &[u8]) -> io::Result<Vec<u8>> {
+        if let (Self::Unknown, Some(first)) = (&*self, piece.first()) {
+            // The header of zlib begins with its method, deflate, and a window that is none too large.
+            *self = match first & 0x0f == 8 && first >> 4 <= 7 {
+                true => Self::Zlib(ZlibDecoder::new(Vec::new())),
+                false => Self::Deflate(DeflateDecoder::new(Vec::new())),
+            };
+        }
+        match self {
+            Self::Gzip(decoder) => all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Zlib(decoder) => all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Deflate(decoder) => all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Unknown => Ok(Vec::new()),
+        }
+    }
+
+    /// Gives what is left, once everything was taken.
+    fn finish(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
+            Self::Zlib(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
+            Self::Deflate(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
+            Self::Unknown => Ok(Vec::new()),
+        }
+    }
+}
+
+fn all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
+    decoder.write_all(piece)?;
+    // What is known by now is given now.
+    decoder.flush()
+}
+
+/// A body that is unpacked as it is read.
+struct Unpacked {
+    payload: Payload,
+    decoder: Decoder,
+    /// Come, and not yet unpacked.
+    held: Bytes,
+    taken: u64,
+    given: u64,
+    is_over: bool,
+}
+
+impl Stream for Unpacked {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if self.is_over {
+                return Poll::Ready(None);
+            }
+            let unpacked = if self.held.is_empty() {
+                match ready!(self.payload.poll_next_unpin(cx)) {
+                    Some(Ok(chunk)) => {
+                        self.held = chunk;
+                        continue;
+                    }
+                    Some(Err(error)) => {
+                        self.is_over = true;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                    None => {
+                        self.is_over = true;
+                        self.decoder.finish()
+                    }
+                }
+            } else {
+                let piece = self.held.slice(..self.held.len().min(PIECE_BYTES));
+                self.held.advance(piece.len());
+                self.taken += piece.len() as u64;
+                self.decoder.write(&piece)
+            };
+            match unpacked {
+                Ok(unpacked) if unpacked.is_empty() => {}
+                Ok(unpacked) => {
+                    self.given += unpacked.len() as u64;
+                    if self.given > UNPACKED_BYTES.max(self.taken.saturating_mul(FACTOR_MAX)) {
+                        self.is_over = true;
+                        return Poll::Ready(Some(Err(PayloadError::Overflow)));
+                    }
+                    return Poll::Ready(Some(Ok(unpacked.into())));
+                }
+                Err(_) => {
+                    self.is_over = true;
+                    return Poll::Ready(Some(Err(PayloadError::EncodingCorrupted)));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    fn headers(name: actix_web::http::header::HeaderName, value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_str(value).expect("a value"));
+        headers
+    }
+
+    #[test]
+    fn who_takes_gzip_says_so() {
+        for (said, is_taken) in [
+            ("gzip", true),
+            ("br, GZIP;q=0.5", true),
+            ("*", true),
+            ("gzip;q=0, *", false),
+            ("*;q=0", false),
+            ("br", false),
+            ("identity", false),
+        ] {
+            assert_eq!(takes_gzip(&headers(ACCEPT_ENCODING, said)), is_taken, "{said}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
+    }
+
+    async fn unpacked(coding: &str, bytes: Vec<u8>) -> Result<Vec<u8>, PayloadError> {
+        let payload = unpack(&headers(CONTENT_ENCODING, coding), Payload::from(bytes)).expect("a known coding");
+        let mut whole = Vec::new();
+        let mut chunks = payload;
+        while let Some(chunk) = chunks.next().await {
+            whole.extend_from_slice(&chunk?);
+        }
+        Ok(whole)
+    }
+
+    #[actix_web::test]
+    async fn what_was_packed_is_unpacked_whichever_way() {
+        let plain: Vec<u8> = (0..200_000_u32).flat_map(|number| number.to_string().into_bytes()).collect();
+        let pack = |zlib: bool| {
+            let mut packed = Vec::new();
+            if zlib {
+                let mut encoder = flate2::write::ZlibEncoder::new(&mut packed, Compression::default());
+                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("packed");
+            } else {
+                let mut encoder = flate2::write::DeflateEncoder::new(&mut packed, Compression::default());
+                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("packed");
+            }
+            packed
+        };
+        let gzip = packed(&plain).expect("packed");
+        for (coding, bytes) in
+            [("gzip", gzip.clone()), ("deflate", pack(true)), ("deflate", pack(false)), ("identity", plain.clone())]
+        {
+            assert!(unpacked(coding, bytes).await.expect("whole") == plain, "{coding}");
+        }
+        assert!(unpacked("gzip", gzip[..gzip.len() - 4].to_vec()).await.is_err(), "cut");
+        assert!(unpacked("gzip", b"{}".to_vec()).await.is_err(), "not packed at all");
+        assert!(unpack(&headers(CONTENT_ENCODING, "br"), Payload::None).is_err());
+    }
+
+    #[actix_web::test]
+    async fn what_unpacks_to_far_more_than_it_is_ends_early() {
+        let bomb = packed(&vec![0_u8; 64 << 20]).expect("packed");
+        assert!(matches!(unpacked("gzip", bomb).await, Err(PayloadError::Overflow)));
+        let large = packed(&vec![0_u8; 15 << 20]).expect("packed");
+        assert_eq!(unpacked("gzip", large).await.expect("whole").len(), 15 << 20);
+    }
+}

@@ -1,0 +1,105 @@
+//! A row that cannot be read never holds up another: in every column that holds JSON.
+
+use hotline::routes::operations;
+use hotline_persistence::tables::tokens::{self, NewToken};
+use serde_json::{Value, json};
+
+use crate::steps::{restarted, ticket};
+use crate::support::{TestApp, eventually};
+
+/// What PostgreSQL writes out in 309 digits, which are read as infinity.
+const POISON: &str = "jsonb_build_object('a', 1.7976931348623157e308)";
+
+/// Columns nothing reads.
+const WRITTEN_ONLY: &[(&str, &str)] = &[("rejected_changes", "change")];
+
+/// Asks every list that needs no id.
+async fn every_list(app: &TestApp) {
+    let mut asked = 0;
+    for operation in operations(&mut std::collections::BTreeMap::new()) {
+        if operation.method == "GET" && !operation.path.contains('{') {
+            let reply = app.api.get(&operation.path).await;
+            assert_eq!(reply.status, 200, "{}: {}", operation.path, reply.body);
+            asked += 1;
+        }
+    }
+    assert!(asked >= 12, "hardly any list");
+}
+
+#[actix_web::test]
+async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() {
+    let app = TestApp::start().await;
+    let db = app.database.db.clone();
+    let company = app.company.id;
+    // Something in every such column.
+    let new = NewToken { name: "second", permissions: hotline::cli::everything(), ..Default::default() };
+    let (second, key) = tokens::insert(&db, company, new).await.expect("token");
+    let api = app.api.with_key(&key);
+    eventually("the token is seen", || async { api.get("/tags").await.status == 200 }).await;
+    let field = json!({"name": "Size", "application": "contact", "type": "select", "options": ["S"]});
+    app.api.post("/custom-fields", field).await.data(201);
+    let body = json!({"channelId": app.company.webchat, "page": {"url": "https://a.example"}, "utm": {"source": "s"}});
+    let session = app.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("an id").to_owned();
+    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await;
+    let talk = said.data(201)["ticketId"].as_i64().expect("a ticket");
+    let good = app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "good"})).await;
+    let good = good.data(201)["id"].clone();
+    app.api.get("/messages").await.data(200);
+    sqlx::query(
+        "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at)
+         values ($1, $2, 'wamid.1', 'failed', '{}', now())",
+    )
+    .bind(company)
+    .bind(app.company.phone)
+    .execute(&db)
+    .await
+    .expect("an early status");
+
+    let columns: Vec<(String, String)> = sqlx::query_as(
+        "select table_name::text, column_name::text from information_schema.columns
+         where table_schema = 'public' and data_type = 'jsonb' order by 1, 2",
+    )
+    .fetch_all(&db)
+    .await
+    .expect("columns");
+    assert!(columns.len() >= 14, "{columns:?}");
+    for (table, column) in &columns {
+        if WRITTEN_ONLY.contains(&(table, column)) {
+            continue;
+        }
+        // One token still speaks for the company, and the note is as it was.
+        let which = match table.as_str() {
+            "tokens" => format!("id = {}", second.id),
+            "messages" => format!("id <> {good}"),
+            _ => "true".to_owned(),
+        };
+        let poison = format!("update {table} set \"{column}\" = {POISON} where {which}");
+        let poisoned = sqlx::query(sqlx::AssertSqlSafe(poison)).execute(&db).await.expect("poisoned");
+        assert!(poisoned.rows_affected() > 0, "nothing is in {table}.{column}: add it above");
+        every_list(&app).await;
+    }
+    let look = async |app: &TestApp| {
+        every_list(app).await;
+        for path in [
+            format!("/tickets/{talk}"),
+            format!("/tickets/{talk}/messages"),
+            format!("/tickets/{talk}/events"),
+            format!("/webchat/sessions/{session}"),
+            format!("/webchat/sessions/{session}/messages"),
+        ] {
+            let reply = app.api.get(&path).await;
+            assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        }
+        assert_eq!(app.api.get(&format!("/messages/{good}")).await.data(200)["body"], "good");
+        let events = app.api.all(&format!("/tickets/{talk}/events")).await;
+        assert!(events.len() >= 2 && events.iter().all(|event| event["to"] == Value::Null), "{events:?}");
+    };
+    look(&app).await;
+    eventually("a token nobody can read permits nothing", || async { api.get("/tags").await.status == 403 }).await;
+    // Everything is loaded anew.
+    let app = restarted(app).await;
+    look(&app).await;
+    app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "on"})).await.data(201);
+    assert_eq!(ticket(&app.api, talk).await["status"], "open");
+    app.stop().await;
+}

@@ -1,0 +1,111 @@
+//! `HEAD` wherever there is `GET`: the same head, and no body.
+
+use hotline::routes;
+use hotline::webchat::PATHS;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::json;
+
+use crate::support::TestApp;
+
+/// What differs from one answer to the next.
+const OF_THE_MOMENT: [&str; 5] = ["date", "x-request-id", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
+
+fn lasting(headers: &HeaderMap) -> Vec<(String, String)> {
+    let mut lasting: Vec<(String, String)> = headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()))
+        .filter(|(name, _)| !OF_THE_MOMENT.contains(&name.as_str()))
+        .collect();
+    lasting.sort();
+    lasting
+}
+
+#[actix_web::test]
+async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
+    let app = TestApp::start().await;
+    let (session, contact) = app.session("visitor").await;
+    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let (talk, message) = (said.data(201)["ticketId"].to_string(), said.data(201)["id"].to_string());
+    let public_key: String = sqlx::query_scalar("select public_key from channels where id = $1")
+        .bind(app.company.webchat)
+        .fetch_one(&app.database.db)
+        .await
+        .expect("the key");
+    let filled = |path: &str| {
+        path.replace("{ticketId}", &talk)
+            .replace("{messageId}", &message)
+            .replace("{contactId}", &contact.to_string())
+            .replace("{sessionId}", &session.0)
+            .replace("{channelId}", &app.company.webchat.to_string())
+            .replace("{queueId}", &app.company.support.to_string())
+            .replace("{userId}", &app.company.ana.to_string())
+            .replace("{publicKey}", &public_key)
+    };
+    let mut paths: Vec<String> = routes::operations(&mut std::collections::BTreeMap::new())
+        .into_iter()
+        .filter(|operation| operation.method == "GET")
+        .map(|operation| format!("{}{}", routes::API, operation.path))
+        .collect();
+    let of_the_api = paths.len();
+    // A socket is opened by a GET, and by nothing else.
+    paths.extend(PATHS.iter().filter(|path| !path.ends_with("/socket")).map(|path| (*path).to_owned()));
+    paths.extend(
+        ["/health/live", "/health/ready", "/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned),
+    );
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("client");
+    let mut found = 0;
+    for path in paths {
+        let url = format!("http://{}{}", app.service.address, filled(&path));
+        let ask = async |method: Method, packed: bool| {
+            let mut request = client.request(method, &url).bearer_auth(&app.company.key);
+            if packed {
+                request = request.header("accept-encoding", "gzip");
+            }
+            let response = request.send().await.expect("an answer");
+            let (status, headers) = (response.status(), response.headers().clone());
+            (status, headers, response.bytes().await.expect("a body"))
+        };
+        for packed in [false, true] {
+            let (status, headers, body) = ask(Method::GET, packed).await;
+            let (head_status, head_headers, head_body) = ask(Method::HEAD, packed).await;
+            assert_eq!(head_status, status, "{path}");
+            assert!(head_body.is_empty(), "{path}: {} bytes", head_body.len());
+            assert_eq!(lasting(&head_headers), lasting(&headers), "{path}");
+            if status != 204 && status != 304 && !headers.contains_key("transfer-encoding") {
+                assert_eq!(headers["content-length"], body.len().to_string(), "{path}");
+            }
+            found += usize::from(status == 200);
+        }
+    }
+    assert!(found > of_the_api, "most of them are found: {found}");
+
+    // Who may not read may not look, and what is only looked for is not delivered.
+    let list = format!("/webchat/sessions/{session}/messages");
+    app.api
+        .post("/messages", json!({"ticketId": talk.parse::<i64>().expect("an id"), "type": "text", "body": "x"}))
+        .await
+        .data(202);
+    for _ in 0..3 {
+        assert_eq!(app.api.request(Method::HEAD, &list).send().await.expect("an answer").status(), 200);
+    }
+    let last = app.api.all("/messages?direction=outbound").await.pop().expect("a message");
+    assert_eq!(last["status"], "sent");
+    assert_eq!(app.api.anonymous(Method::HEAD, "/api/v1/tickets").send().await.expect("an answer").status(), 401);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_unknown_route_says_that_there_is_none() {
+    let app = TestApp::start().await;
+    for path in ["/nothing", "/tickets/1/nothing", "/tickets/"] {
+        let reply = app.api.get(path).await;
+        reply.error(404, "ERR_API_NOT_FOUND");
+        assert_eq!(reply.body["error"]["message"], "there is no such route", "{path}");
+    }
+    let reply = app.api.get("/tickets/999999999").await;
+    reply.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(reply.body["error"]["message"], "record not found");
+    app.api.with_key("sk_live_x").get("/nothing").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.stop().await;
+}

@@ -1,0 +1,8 @@
+//! Sentences of the contract that hold for many endpoints at once.
+
+mod authors;
+mod conflicts;
+mod documents;
+mod heads;
+mod packed;
+mod values;
