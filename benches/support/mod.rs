@@ -157,7 +157,7 @@ impl Company {
         let created: Vec<ContactRef> = sqlx::query_as(
             "insert into contacts (company_id, name, number)
              select $1, 'Contact ' || i, (5511900000000 + i)::text from generate_series(1, $2) i
-             returning id, name, number",
+             returning id, name, number, verified",
         )
         .bind(company)
         .bind(i64::try_from(count).expect("a count"))

@@ -24,6 +24,9 @@ use crate::webchat::DemoPage;
 /// What the demo's company is called.
 const NAME: &str = "Demo Ltd";
 
+/// The visitor of the shop who has an account there: its own id of her, her name and her e-mail.
+const MARIA: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
+
 /// What closes its conversations.
 const SOLVED: &str = "Solved";
 
@@ -48,16 +51,23 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
     let mut users: Vec<_> = organization.users.iter().filter(|(_, user)| user.active).collect();
     users.sort_unstable_by_key(|(id, _)| **id);
     let users: Vec<_> = users.into_iter().map(|(id, user)| json!({"id": id, "name": user.name})).collect();
-    let page = DemoPage::new(&json!({
-        "api": crate::routes::API,
-        "token": demo.key,
-        "publicKey": webchat.public_key,
-        "channelId": demo.webchat,
-        "company": organization.company.name,
-        "queueId": webchat.queue_id,
-        "wrapupTypeId": demo.wrapup_type,
-        "users": users,
-    }));
+    let settings = webchat.settings()?;
+    let secret = settings.identity_secrets.into_iter().next().ok_or("the demo's webchat has no identity secret")?;
+    let page = DemoPage::new(
+        secret,
+        json!({"sub": MARIA.0, "name": MARIA.1, "email": MARIA.2}),
+        json!({
+            "api": crate::routes::API,
+            "token": demo.key,
+            "publicKey": webchat.public_key,
+            "channelId": demo.webchat,
+            "company": organization.company.name,
+            "queueId": webchat.queue_id,
+            "wrapupTypeId": demo.wrapup_type,
+            "users": users,
+            "visitor": MARIA.1,
+        }),
+    );
     let own = own_origins(service.address);
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
         for origin in own {
@@ -125,6 +135,7 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
         wrapup_types::set_queues(db, company, wrapup_type, &[queue]).await?;
     }
     let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
+    sign_visitors(app, webchat).await?;
     channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
     let key = new_token(db, company).await?;
     wait_until_seen(app, &key).await?;
@@ -138,6 +149,10 @@ async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
     wait_until_seen(app, &key).await?;
     let organization = app.engine.directory().company(company).ok_or("the demo company is gone")?;
     let webchat = organization.channels.values().find(|channel| channel.kind == ChannelType::Webchat);
+    if let Some(webchat) = webchat {
+        sign_visitors(app, webchat.id).await?;
+        app.engine.refresh(company).await;
+    }
     let solved = organization.wrapup_types.iter().find(|(_, kind)| kind.name == SOLVED);
     Ok(Demo {
         company,
@@ -145,6 +160,19 @@ async fn again(app: &Data<App>, company: CompanyId) -> Result<Demo, Failure> {
         webchat: webchat.ok_or("the demo company has no webchat any more")?.id,
         wrapup_type: *solved.ok_or("the demo company's wrap-up type is gone")?.0,
     })
+}
+
+/// The shop can say who its visitors are.
+async fn sign_visitors(app: &Data<App>, webchat: ChannelId) -> Result<(), Failure> {
+    let change = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
+        if settings.identity_secrets.is_empty() {
+            settings.rotate_identity_secret(true);
+        }
+        Ok(())
+    };
+    let store = app.engine.store();
+    channels::update(&store.housekeeping, &store.keys, webchat, change).await?;
+    Ok(())
 }
 
 async fn new_token(db: &PgPool, company: CompanyId) -> Result<String, Failure> {
@@ -189,13 +217,18 @@ async fn converse(
 ) -> Result<(), Failure> {
     let engine = &app.engine;
     let author = Author { user: Some((agent, "Ana Souza".to_owned())), ..Author::API };
-    for (name, email, question, answer) in [
-        ("Maria Lima", "maria@example.com", "Hello, where is my order?", None),
-        ("John Doe", "john@example.com", "Can I pay by card?", Some(("Yes, any card.", false))),
-        ("Lucía Gómez", "lucia@example.com", "My invoice is wrong.", Some(("Corrected, see your e-mail.", true))),
+    for ((id, name, email), question, answer) in [
+        (MARIA, "Hello, where is my order?", None),
+        (("customer-2", "John Doe", "john@example.com"), "Can I pay by card?", Some(("Yes, any card.", false))),
+        (
+            ("customer-3", "Lucía Gómez", "lucia@example.com"),
+            "My invoice is wrong.",
+            Some(("Corrected, see your e-mail.", true)),
+        ),
     ] {
-        let visitor = Visitor { name: Some(name.to_owned()), email: Some(email.to_owned()), ..Visitor::default() };
-        let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?;
+        let [id, name, email] = [id, name, email].map(|text| Some(text.to_owned()));
+        let visitor = Visitor { external_id: id, name, email, ..Visitor::default() };
+        let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
         let session = begin_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
         let said = engine.receive(company, webchat, contact, Do::from(receive)).await?;
@@ -232,6 +265,10 @@ async fn begin_session(
         created_at: now,
         last_seen_at: now,
         ended_at: None,
+        verified: true,
+        claimed: None,
+        shown_from: None,
+        token_hashes: Vec::new(),
     };
     let id = row.id.clone();
     app.engine.begin_session(hotline_actors::webchat::NewSession { row, rider: None }).await?;

@@ -10,7 +10,7 @@ use actix_http::ConnectionType;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::AUTHORIZATION;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
@@ -165,7 +165,12 @@ const NOBODY: &str = "sk_live_-------------------------------!";
 
 /// The token a request shows.
 pub(crate) fn bearer(request: &ServiceRequest) -> Option<&str> {
-    let (scheme, key) = request.headers().get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    bearer_in(request.headers())
+}
+
+/// The same of a request's headers.
+pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 

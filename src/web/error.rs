@@ -81,6 +81,15 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "the token is missing or invalid")
     }
 
+    /// A visitor's signed identity is none. The reason is said: the website's makers need it, and without the secret
+    /// it helps nobody else.
+    pub fn identity(reason: &str) -> Self {
+        let mut error = Self::unauthorized();
+        error.message = format!("the identity is not accepted: {reason}");
+        error.details = Some(json!([{"field": "identity", "reason": reason}]));
+        error
+    }
+
     /// The company is not active.
     pub fn company_inactive() -> Self {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_COMPANY_INACTIVE", "the company is not active")

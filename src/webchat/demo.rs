@@ -6,8 +6,11 @@ use actix_web::http::header::{
 };
 use actix_web::web::{self, Data, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
-use serde_json::Value;
+use hotline_actors::clock;
+use hotline_persistence::tables::channels::Secret;
+use serde_json::{Value, json};
 
+use super::identity;
 use crate::app::App;
 use crate::routes::no_such_route;
 use crate::web::{Answer, ApiError};
@@ -29,15 +32,29 @@ const FILES: [(&str, &str, &str); 6] = [
 /// What the page is told, token and all.
 const SETTINGS: &str = "settings.json";
 
+/// How long the identity of the demo's visitor is good, in seconds: as long as somebody looks at a page.
+const IDENTITY_VALID_S: i64 = 12 * 3600;
+
 /// The demo's page, once the demo is there.
 pub struct DemoPage {
-    settings: String,
+    secret: Secret,
+    visitor: Value,
+    settings: Value,
 }
 
 impl DemoPage {
-    /// With what the page needs to know.
-    pub fn new(settings: &Value) -> Self {
-        Self { settings: settings.to_string() }
+    /// With what the page needs to know, and the visitor it may sign in.
+    pub fn new(secret: Secret, visitor: Value, settings: Value) -> Self {
+        Self { secret, visitor, settings }
+    }
+
+    /// What a shop's server would put into its page, with the identity it has just signed.
+    fn settings(&self) -> Answer<String> {
+        let (mut settings, mut claims) = (self.settings.clone(), self.visitor.clone());
+        claims["exp"] = json!(clock::now().timestamp() + IDENTITY_VALID_S);
+        let identity = identity::sign(&self.secret, &claims).ok_or_else(|| ApiError::internal("nothing is signed"))?;
+        settings["identity"] = json!(identity);
+        Ok(settings.to_string())
     }
 }
 
@@ -70,7 +87,7 @@ async fn file(app: Data<App>, request: HttpRequest, file: Path<String>) -> Answe
         if !is_named_plainly(&request) {
             return Err(ApiError::no_such_route());
         }
-        return Ok(response.content_type("application/json").body(page.settings.clone()));
+        return Ok(response.content_type("application/json").body(page.settings()?));
     }
     let (_, kind, text) = FILES.iter().find(|(name, ..)| *name == file.as_str()).ok_or_else(ApiError::no_such_route)?;
     Ok(response.insert_header((CONTENT_TYPE, *kind)).body(*text))

@@ -20,7 +20,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, Channel
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::limits::Ask;
-use super::{desk, script};
+use super::{desk, origins, script};
 use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::origin::Address;
@@ -38,6 +38,8 @@ pub struct Door {
     pub organization: Arc<Organization>,
     /// The channel.
     pub channel: ChannelId,
+    /// Its public key.
+    pub public_key: String,
     /// Where it is embedded, and how it looks.
     pub settings: Arc<ChannelSettings>,
     /// Who knocks; none when that cannot be told.
@@ -97,6 +99,7 @@ pub async fn pass<B: MessageBody + 'static>(
             None
         }
         Ok(Passed::Preflight) => Some(preflight()),
+        Ok(Passed::Nowhere) => Some(script::nowhere()),
         Err(refused) => Some(refused.error_response()),
     };
     let mut response = match answered {
@@ -114,6 +117,8 @@ enum Passed {
     Through(Door),
     /// The browser asks whether the page may ask.
     Preflight,
+    /// The page embeds a webchat that is not there.
+    Nowhere,
 }
 
 /// What every answer says, whatever became of the request.
@@ -144,16 +149,21 @@ impl Told {
 fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
     let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
-    let (organization, channel) = app.engine.directory().channel_with_key(key).ok_or_else(ApiError::not_found)?;
-    let row: &ChannelRow = organization.channels.get(&channel).ok_or_else(ApiError::not_found)?;
-    if row.kind != ChannelType::Webchat {
-        return Err(ApiError::not_found());
-    }
+    let path = request.match_info().unprocessed();
+    let known = app.engine.directory().channel_with_key(key);
+    let webchat = known.as_ref().and_then(|(organization, id)| {
+        let row: &ChannelRow = organization.channels.get(id)?;
+        (row.kind == ChannelType::Webchat).then_some((organization, *id, row))
+    });
+    let Some((organization, channel, row)) = webchat else {
+        // The page's author sees nothing of a `404`: a script that is one is not run.
+        let is_script = path == script::PATH && [Method::GET, Method::HEAD].contains(request.method());
+        return if is_script { Ok(Passed::Nowhere) } else { Err(ApiError::not_found()) };
+    };
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
     let settings = Arc::new(row.settings()?);
-    let path = request.match_info().unprocessed();
     let rule = rule_of(request.method(), path);
     if rule != OriginRule::Any {
         told.varies = true;
@@ -172,7 +182,8 @@ fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
             }
         }
     }
-    Ok(Passed::Through(Door { organization: organization.clone(), channel, settings, address }))
+    let (organization, public_key) = (organization.clone(), row.public_key.clone());
+    Ok(Passed::Through(Door { organization, channel, public_key, settings, address }))
 }
 
 fn rule_of(method: &Method, path: &str) -> OriginRule {
@@ -189,7 +200,8 @@ fn rule_of(method: &Method, path: &str) -> OriginRule {
 fn ask_of(method: &Method, path: &str) -> Option<Ask> {
     match path {
         _ if is_desk(path) => None,
-        "/sessions" if *method == Method::POST => Some(Ask::Session),
+        // Who signs in may open one.
+        "/sessions" | "/identify" if *method == Method::POST => Some(Ask::Session),
         "/messages" if *method == Method::POST => Some(Ask::Message),
         _ => Some(Ask::Other),
     }
@@ -206,8 +218,7 @@ fn check_origin(
 ) -> Answer<Option<HeaderValue>> {
     match said {
         None if rule == OriginRule::IfSaid => Ok(None),
-        // As bytes: a browser writes an origin in one way only, the way it is kept.
-        Some(said) if settings.allowed_origins.iter().any(|allowed| allowed.as_bytes() == said.as_bytes()) => {
+        Some(said) if settings.allowed_origins.iter().any(|allowed| origins::allows(allowed, said.as_bytes())) => {
             Ok(Some(said.clone()))
         }
         _ => Err(ApiError::forbidden_origin()),

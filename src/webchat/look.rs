@@ -22,6 +22,8 @@ struct Look<'a> {
     position: Position,
     greeting: Option<&'a str>,
     pre_chat_fields: &'a [PreChatField],
+    /// Whether only visitors with a signed identity are let in.
+    identity_required: bool,
     attachments: Attachments,
 }
 
@@ -41,6 +43,7 @@ impl<'a> Look<'a> {
             position: settings.position.unwrap_or(Position::Right),
             greeting: settings.greeting.as_deref(),
             pre_chat_fields: &settings.pre_chat_fields,
+            identity_required: settings.require_identity,
             attachments: Attachments { bytes_max: media.bytes_max() },
         }
     }

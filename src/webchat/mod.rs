@@ -7,8 +7,10 @@
 mod demo;
 mod desk;
 mod gate;
+pub mod identity;
 mod limits;
 mod look;
+pub mod origins;
 mod said;
 mod script;
 mod socket;
@@ -35,11 +37,12 @@ use crate::web::auth::admit;
 pub const DOOR: &str = "/webchat/{publicKey}";
 
 /// What is behind it, for the figures.
-pub const PATHS: [&str; 8] = [
+pub const PATHS: [&str; 9] = [
     "/webchat/{publicKey}/widget.js",
     "/webchat/{publicKey}/config",
     "/webchat/{publicKey}/sessions",
     "/webchat/{publicKey}/session",
+    "/webchat/{publicKey}/identify",
     "/webchat/{publicKey}/messages",
     "/webchat/{publicKey}/end",
     "/webchat/{publicKey}/socket",
@@ -62,14 +65,15 @@ pub fn door() -> Scope<
         .service(path("/widget.js", "GET").get(script::show))
         .service(path("/config", "GET").get(look::show))
         .service(path("/sessions", "POST").post(visitor::open))
-        .service(path("/session", "GET").get(visitor::show).wrap(from_fn(visitor::identify)))
+        .service(path("/session", "GET").get(visitor::show).wrap(from_fn(visitor::authenticate)))
         .service(
             path("/messages", "GET, POST")
                 .get(visitor::list_messages)
                 .post(visitor::say)
-                .wrap(from_fn(visitor::identify)),
+                .wrap(from_fn(visitor::authenticate)),
         )
-        .service(path("/end", "POST").post(visitor::end).wrap(from_fn(visitor::identify)))
+        .service(path("/identify", "POST").post(visitor::identify).wrap(from_fn(visitor::authenticate)))
+        .service(path("/end", "POST").post(visitor::end).wrap(from_fn(visitor::authenticate)))
         .service(path("/socket", "GET").get(socket::open))
         .service(
             web::scope(desk::SCOPE)

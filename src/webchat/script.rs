@@ -63,6 +63,21 @@ pub async fn show(request: HttpRequest) -> HttpResponse {
     }
 }
 
+/// What a page is told that embeds a webchat there is not: its author finds it in the browser's console.
+const NOWHERE: &str = concat!(
+    "console.warn(\"Hotline webchat: no webchat has the public key in this address; see `hotline channel list`:\", ",
+    "document.currentScript ? document.currentScript.src : \"\");\n"
+);
+
+/// Shows it. Not `404`: a browser runs no script that was not found.
+pub(super) fn nowhere() -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"))
+        .body(NOWHERE)
+}
+
 /// Whether a list of tags names this one; a proxy may have made it a weak one.
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };

@@ -1,5 +1,5 @@
-//! What a visitor is shown: of a session and of messages no more than they may know. Neither contact nor ticket: a
-//! visitor is who they say they are, and somebody else may have said so before.
+//! What a visitor is shown: of a session and of messages no more than they may know. Neither contact nor ticket: what
+//! the company keeps of somebody is the company's.
 
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
@@ -19,10 +19,12 @@ use crate::web::Timestamp;
 pub struct SessionView {
     pub id: SessionId,
     pub status: SessionStatus,
+    /// Whether the website has said, by a signature, who the visitor is.
+    pub verified: bool,
     pub created_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// Once, in the answer to the opening.
+    /// Once, in the answer that opens it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub token: Option<String>,
@@ -33,6 +35,7 @@ impl From<&SessionRow> for SessionView {
         Self {
             id: row.id.clone(),
             status: row.status,
+            verified: row.verified,
             created_at: row.created_at.into(),
             last_seen_at: row.last_seen_at.into(),
             ended_at: row.ended_at.map(Timestamp),

@@ -4,24 +4,33 @@ use std::future::{Ready, ready};
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
+use hotline_actors::clock;
+use hotline_actors::engine::Identified;
 use hotline_actors::webchat::{End, Say};
 use hotline_persistence::key::{self, KEY_CHARACTERS};
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
+use serde_json::{Value, json};
 
 use super::Door;
+use super::identity;
 use super::said::Said;
 use super::view::{MessageView, SessionView};
-use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Words, note_delivery, shown_in};
+use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
 use crate::app::App;
-use crate::web::auth::bearer;
+use crate::web::auth::{bearer, bearer_in};
 use crate::web::form::Meter;
 use crate::web::head::is_asked_alone;
-use crate::web::{Answer, ApiError, Body, Created, Listed, Once, Query, Shown};
+use crate::web::values::Accepted;
+use crate::web::{Answer, ApiError, Body, Created, Fields, Input, Listed, Once, Query, Shown};
+
+/// How often a visitor is signed in anew because their contact was deleted meanwhile.
+const IDENTIFY_ATTEMPTS_MAX: usize = 8;
 
 /// Who asks: the visitor of one session of this webchat.
 #[derive(Clone)]
@@ -41,7 +50,7 @@ impl FromRequest for Visitor {
 ///
 /// # Errors
 /// Whatever stands behind says; refusals are answers.
-pub async fn identify<B: MessageBody + 'static>(
+pub async fn authenticate<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
@@ -77,14 +86,109 @@ pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> Answer<
     row.map(Visitor).ok_or_else(ApiError::unauthorized)
 }
 
-/// `POST …/sessions`.
-pub async fn open(door: Door, app: Data<App>, body: Body<Arrival>, once: Once) -> Answer<Created<SessionView>> {
+/// The body of `POST …/sessions`.
+pub struct Opened {
+    arrival: Arrival,
+    identity: Option<IdentityText>,
+}
+
+impl Input for Opened {
+    const NAME: &'static str = "VisitorArrival";
+    const MAY_BE_EMPTY: bool = true;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let identity = fields.optional("identity");
+        Some(Self { arrival: Arrival::read(fields)?, identity })
+    }
+}
+
+/// The body of `POST …/identify`.
+pub struct Identity(IdentityText);
+
+impl Input for Identity {
+    const NAME: &'static str = "VisitorIdentity";
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("identity").map(Self)
+    }
+}
+
+/// A signed identity, as it came: whatever is wrong with it, it is not accepted.
+pub struct IdentityText(String);
+
+impl Accepted for IdentityText {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        value.as_str().map(|text| Self(text.trim().to_owned())).ok_or_else(|| "must be a string".to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+impl IdentityText {
+    fn read(&self, door: &Door) -> Answer<Identified> {
+        identity::read(&self.0, &door.settings.identity_secrets, &door.public_key, clock::now())
+    }
+}
+
+/// `POST …/sessions`. Who shows a signed identity is whom it names; who shows the token of an earlier session is who
+/// that one's visitor was, as long as nobody knows who that is.
+pub async fn open(
+    door: Door,
+    app: Data<App>,
+    request: HttpRequest,
+    body: Body<Opened>,
+    once: Once,
+) -> Answer<Created<SessionView>> {
+    let Opened { arrival, identity } = body.0;
+    let who = match identity {
+        Some(identity) => Who::Identified(identity.read(&door)?),
+        None if door.settings.require_identity => {
+            return Err(ApiError::identity("this webchat requires one, and there is none"));
+        }
+        None => Who::Unknown { earlier: earlier(&app, &door, &request).await? },
+    };
     let (company, channel) = (door.company(), door.channel);
-    let opening = Opening { app: &app, company, channel, contact: None, arrival: &body.0, once: &once };
+    let opening = Opening { app: &app, company, channel, who, arrival: &arrival, once: &once };
     let show = |row: &SessionRow, _: &ContactRow, token: &str| {
         Created::of(SessionView { token: Some(token.to_owned()), ..SessionView::from(row) })
     };
     opening.begin(show).await
+}
+
+/// The session whose token the browser shows; none when it shows none, or one that is nobody's any more.
+async fn earlier(app: &App, door: &Door, request: &HttpRequest) -> Answer<Option<SessionRow>> {
+    let token = bearer_in(request.headers());
+    match find(app, door, token).await {
+        Ok(Visitor(session)) => Ok(Some(session)),
+        Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// `POST …/identify`. A retry comes to the same end.
+pub async fn identify(
+    visitor: Visitor,
+    door: Door,
+    app: Data<App>,
+    body: Body<Identity>,
+) -> Answer<Shown<SessionView>> {
+    let who = body.0.0.read(&door)?;
+    for _ in 1..IDENTIFY_ATTEMPTS_MAX {
+        match sign_in(&visitor.0, &app, &who).await {
+            // The contact was deleted in this very moment: the identity gets another one.
+            Err(error) if error.status == StatusCode::NOT_FOUND => {}
+            outcome => return outcome,
+        }
+    }
+    sign_in(&visitor.0, &app, &who).await
+}
+
+async fn sign_in(session: &SessionRow, app: &App, who: &Identified) -> Answer<Shown<SessionView>> {
+    let token = key::new_key(TOKEN_PREFIX);
+    let (row, is_opened) = app.engine.identify(session, who, key::hash(&token)).await?;
+    let shown = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
+    Ok(Shown::of(shown))
 }
 
 /// `GET …/session`.

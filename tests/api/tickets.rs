@@ -29,6 +29,7 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
             "status": "open",
             "channel": {"id": company.phone, "name": "Phone", "type": "whatsapp"},
             "contact": {"id": contact, "name": "5511900000001", "number": "5511900000001"},
+            "verified": false,
             "queue": {"id": company.support, "name": "Support"},
             "assignedTo": {"id": company.ana, "name": "Ana"},
             "creationSource": "api",

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::door::{answer, only_ticket};
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, data_folder, keys_of, with_database};
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, Reply, TestApp, eventually};
-use crate::visitor::{Browser, Session, embed};
+use crate::support::{Api, Company, Reply, TestApp, eventually, keys};
+use crate::visitor::{Browser, Session, embed, signed};
 
 fn id(message: &Value) -> i64 {
     message["id"].as_i64().unwrap_or_else(|| panic!("no id: {message}"))
@@ -126,7 +126,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
     let mut process = serve();
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = embed(db, company.webchat).await;
+        let key = embed(db, &keys_of(folder.path()), company.webchat).await;
         (company, key)
     })
     .await;
@@ -205,7 +205,7 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     hotline_persistence::pool::migrate(&db).await.expect("migrate");
     let company = Company::create(&db, "Acme").await;
-    let key = embed(&db, company.webchat).await;
+    let key = embed(&db, &keys(), company.webchat).await;
     let service =
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("the service");
     let allowed = service.app.engine.directory().company(company.id).expect("the company");
@@ -239,4 +239,46 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     service.stop().await.expect("the service stops");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");
+}
+
+/// Somebody signs in where they are known, and the service is killed at this moment of it.
+async fn killed_while_signing_in(point: &str) {
+    let folder = data_folder();
+    let mut process = Process::serve_failing(folder.path(), &[], point);
+    let (company, key) = with_database(folder.path(), async |db| {
+        let company = Company::create(db, "Acme").await;
+        let key = embed(db, &keys_of(folder.path()), company.webchat).await;
+        (company, key)
+    })
+    .await;
+    let (browser, _) = ready(&process, &key, &company).await;
+    let home = browser.open("v-1").await;
+    browser.say(&home, "from home").await;
+    let unknown = browser.open_unknown(json!({})).await;
+    browser.say(&unknown, "where is my order?").await;
+    let identity = signed("v-1", json!({}));
+    let body = json!({"identity": identity});
+    let lost = browser.with(&unknown, Method::POST, "/identify").json(&body);
+    assert!(Reply::try_of(lost).await.is_none_or(|reply| reply.status.is_server_error()), "{point}: it was answered");
+    process.wait();
+
+    let process = Process::serve(folder.path());
+    let (browser, api) = ready(&process, &key, &company).await;
+    for _ in 0..2 {
+        let mine = Session::of(browser.identify(&unknown, &identity).await.data(200));
+        assert_eq!(mine.id, home.id, "{point}");
+        assert_eq!(browser.get(&mine, "/session").await.data(200)["verified"], true);
+    }
+    assert_eq!(api.all("/messages?type=note").await.len(), 1, "{point}");
+    assert_eq!(api.all("/contacts").await.len(), 2, "{point}");
+    assert_eq!(browser.get(&unknown, "/session").await.data(200)["status"], "ended");
+    assert_eq!(browser.get(&home, "/session").await.data(200)["status"], "active");
+    process.kill();
+}
+
+#[actix_web::test]
+async fn who_signs_in_while_the_service_is_killed_comes_to_the_same_end() {
+    for point in ["visitor_admitted", "visitor_left"] {
+        killed_while_signing_in(point).await;
+    }
 }

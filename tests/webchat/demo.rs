@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Process, data_folder, run};
 use crate::support::{Reply, TestApp, eventually};
-use crate::visitor::Browser;
+use crate::visitor::{Browser, Session};
 
 struct Person {
     client: Client,
@@ -55,7 +55,7 @@ async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_the
     assert_eq!(renamed.send().await.expect("answer").status(), 404);
 
     let browser = Browser::at(process.address, &text("publicKey")).from(&person.base);
-    let session = browser.open("v").await;
+    let session = browser.open_unknown(json!({"name": "v"})).await;
     let mut socket = browser.socket(&session).await;
     let said = browser.say(&session, "Is anybody there?").await;
     assert_eq!(socket.message().await["id"], said["id"]);
@@ -65,6 +65,13 @@ async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_the
         tickets.iter().find(|ticket| ticket["lastMessage"]["id"] == said["id"]).expect("the ticket")["id"].clone();
     api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes!"})).await.data(202);
     assert_eq!(socket.message().await["body"], "Yes!");
+    // The shop can name one of its visitors, whom the desk knows already.
+    let maria = Session::of(browser.try_open_as(&text("identity")).await.data(201));
+    let said = browser.say(&maria, "It is me").await;
+    let known = api.all("/tickets?status=open").await;
+    let known = known.iter().find(|ticket| ticket["lastMessage"]["id"] == said["id"]).expect("the ticket").clone();
+    assert_eq!((&known["contact"]["name"], &known["verified"]), (&settings["visitor"], &json!(true)));
+    assert_eq!(api.all(&format!("/tickets/{}/messages", known["id"])).await.len(), 2, "her conversation goes on");
     api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": settings["wrapupTypeId"]})).await.data(200);
     process.terminate();
     assert!(process.wait().success());
@@ -106,7 +113,7 @@ async fn what_the_command_line_sets_holds_within_a_second() {
     let changed = Instant::now();
     let two = browser.from("https://two.example");
     let expected = json!({"title": "Ask us", "color": "#7c3aed", "position": "left", "greeting": "Hi",
-        "preChatFields": ["name", "number"], "attachments": {"bytesMax": 16 * 1024 * 1024}});
+        "preChatFields": ["name", "number"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024}});
     eventually("the new look is shown", || async { config(two.clone()).await.body["data"] == expected }).await;
     assert!(changed.elapsed() < Duration::from_secs(1), "after {:?}", changed.elapsed());
     one.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Api, Reply, TestApp, eventually};
-use crate::visitor::{Browser, Session};
+use crate::visitor::{Browser, Session, signed};
 
 /// The open ticket of the company's only visitor.
 pub async fn only_ticket(api: &Api) -> i64 {
@@ -58,16 +58,16 @@ async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
 }
 
 #[actix_web::test]
-async fn a_visitor_is_told_nothing_of_the_contact_they_are_found_to_be() {
+async fn a_visitor_is_told_nothing_of_the_contact_they_are() {
     let app = TestApp::start().await;
     let browser = Browser::of(&app).await;
-    let secret = json!({"name": "Vera Secret", "number": "5511987654321", "email": "vera@example.com", "cpfCnpj": "52998224725"});
-    let contact = app.api.post("/contacts", secret).await.data(201)["id"].clone();
-    let opened = browser.try_open(json!({"email": "vera@example.com"})).await;
-    let session = Session {
-        id: opened.data(201)["id"].as_str().expect("id").to_owned(),
-        token: opened.data(201)["token"].as_str().expect("token").to_owned(),
-    };
+    let secret =
+        json!({"name": "Vera Secret", "number": "5511987654321", "email": "vera@example.com", "externalId": "v-1"});
+    let known = json!({"channelId": app.company.webchat, "visitor": secret});
+    let contact = app.api.post("/webchat/sessions", known).await.data(201)["contact"]["id"].clone();
+    app.api.put(&format!("/contacts/{contact}"), json!({"cpfCnpj": "52998224725"})).await.data(200);
+    let opened = browser.try_open_as(&signed("v-1", json!({}))).await;
+    let session = Session::of(opened.data(201));
     let said = browser.say(&session, "hello").await;
     assert_eq!(app.api.all("/messages").await[0]["contactId"], contact, "the contact was found");
     let shown = browser.get(&session, "/session").await.body;
@@ -184,7 +184,14 @@ async fn what_is_no_webchat_has_no_door() {
         let nowhere = Browser::at(app.service.address, key);
         nowhere.try_open(json!({})).await.error(404, "ERR_API_NOT_FOUND");
         Reply::of(nowhere.request(Method::GET, "/config")).await.error(404, "ERR_API_NOT_FOUND");
-        Reply::of(nowhere.bare(Method::GET, "/widget.js")).await.error(404, "ERR_API_NOT_FOUND");
+        // Of the script a page's author would see nothing: it is one that says so.
+        let script = nowhere.bare(Method::GET, "/widget.js").send().await.expect("answer");
+        assert_eq!(
+            (script.status().as_u16(), &script.headers()["cache-control"]),
+            (200, &"no-store".parse().expect("header"))
+        );
+        let script = script.text().await.expect("text");
+        assert!(script.starts_with("console.warn(") && !script.contains(key), "{script}");
     }
     Reply::of(browser.request(Method::GET, "/nothing")).await.error(404, "ERR_API_NOT_FOUND");
     let refused = Reply::of(browser.request(Method::DELETE, "/sessions")).await;

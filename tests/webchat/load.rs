@@ -11,7 +11,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::process::{Process, data_folder, with_database};
+use crate::process::{Process, data_folder, keys_of, with_database};
 use crate::support::{Api, Company, Reply, TestApp, eventually};
 use crate::visitor::{Browser, Session, Socket, embed};
 
@@ -150,7 +150,7 @@ async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     let process = Process::try_serve(folder.path(), &unlimited).unwrap_or_else(|log| panic!("no start: {log}"));
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        let key = embed(db, company.webchat).await;
+        let key = embed(db, &keys_of(folder.path()), company.webchat).await;
         (company, key)
     })
     .await;

@@ -1,9 +1,11 @@
 //! Which pages may embed a webchat.
 
+use hotline_persistence::Error;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 
-use crate::support::{Reply, TestApp};
+use crate::support::{Reply, TestApp, eventually, keys};
 use crate::visitor::{Browser, PAGE};
 
 const ALLOW_ORIGIN: &str = "access-control-allow-origin";
@@ -103,5 +105,36 @@ async fn a_webchat_without_allowed_pages_allows_none() {
         .await
         .expect("key");
     Browser::at(app.service.address, &key).try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn all_pages_below_a_name_may_be_allowed_and_the_name_itself_is_not() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+        settings.allowed_origins = vec!["https://*.shop.example".to_owned()];
+        Ok(())
+    };
+    channels::update(&app.database.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
+    let below = browser.from("https://www.shop.example");
+    eventually("it is allowed", || async { below.try_open(json!({})).await.status == 201 }).await;
+    let session = below.open("v").await;
+    assert_eq!(below.get(&session, "/session").await.headers[ALLOW_ORIGIN], "https://www.shop.example");
+    below.socket(&session).await;
+    browser.from("https://a.b.shop.example").try_open(json!({})).await.data(201);
+    for page in [
+        "https://shop.example",
+        "https://evilshop.example",
+        "https://www.shop.example.evil.example",
+        "https://user@www.shop.example",
+        "https://www.shop.example:8443",
+        "http://www.shop.example",
+        "https://*.shop.example",
+    ] {
+        let refused = browser.from(page);
+        refused.try_open(json!({})).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+        assert_eq!(refused.try_socket(&session.token).await.err().expect("refused").0, 403, "{page}");
+    }
     app.stop().await;
 }

@@ -1,6 +1,8 @@
 //! What is pushed to a visitor, and what a visitor's side says.
 
 use futures_util::future::join_all;
+use hotline_actors::tickets::{Author, Do, Send};
+use hotline_persistence::TicketId;
 use serde_json::{Value, json};
 
 use crate::door::{answer, only_ticket};
@@ -178,5 +180,25 @@ async fn whether_somebody_could_answer_is_said_at_the_start_and_when_it_changes(
     assert_eq!(socket.next_of("presence").await, json!({"type": "presence", "available": false}));
     app.api.put(&format!("/users/{}", app.company.ben), json!({"active": true})).await.data(200);
     assert_eq!(socket.next_of("presence").await, json!({"type": "presence", "available": true}));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_message_says_which_agent_wrote_it() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v").await;
+    browser.say(&session, "hello").await;
+    let mut socket = browser.socket(&session).await;
+    let ticket = only_ticket(&app.api).await;
+    answer(&app.api, ticket, "from the integration").await;
+    assert_eq!(socket.message().await["agent"], Value::Null);
+    let author = Author { user: Some((app.company.ana, "Ana".to_owned())), ..Author::API };
+    let send = Do::from(Send::text("from Ana", author));
+    app.service.app.engine.send_in(app.company.id, TicketId(ticket), send).await.expect("sent");
+    let pushed = socket.message().await;
+    assert_eq!((&pushed["body"], &pushed["agent"]), (&json!("from Ana"), &json!({"name": "Ana"})));
+    let listed = browser.get(&session, "/messages").await;
+    assert_eq!(listed.data(200)[2]["agent"], json!({"name": "Ana"}));
     app.stop().await;
 }

@@ -48,7 +48,7 @@ async fn the_look_is_what_the_channel_is_set_to() {
         plain.data(200),
         &json!({
             "title": null, "color": "#2563eb", "position": "right", "greeting": null, "preChatFields": [],
-            "attachments": {"bytesMax": 16 * 1024 * 1024},
+            "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024},
         })
     );
     assert_eq!(plain.headers["cache-control"], "public, max-age=60");
@@ -62,7 +62,7 @@ async fn the_look_is_what_the_channel_is_set_to() {
     };
     channels::update(&app.database.db, &keys(), app.company.webchat, set).await.expect("update");
     let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
-        "preChatFields": ["name", "email"], "attachments": {"bytesMax": 16 * 1024 * 1024}});
+        "preChatFields": ["name", "email"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024}});
     eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;
     app.stop().await;
 }

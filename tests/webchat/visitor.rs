@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
+use hotline::webchat::identity;
+use hotline_persistence::sealed::Keyring;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Secret};
 use hotline_persistence::{ChannelId, CompanyId, Error, PgPool};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -19,6 +21,20 @@ use crate::support::{PATIENCE, Reply, TestApp, eventually, keys};
 
 /// The page visitors are on.
 pub const PAGE: &str = "https://shop.example";
+
+/// What the website's server signs its visitors' identities with.
+pub const SECRET: &str = "ids_of the shop's own server, which no browser sees";
+
+/// An identity as the website's server signs it, good for an hour.
+pub fn signed(external_id: &str, more: Value) -> String {
+    let mut claims = json!({"sub": external_id, "exp": hotline_actors::clock::now().timestamp() + 3600});
+    claims.as_object_mut().expect("object").extend(more.as_object().cloned().unwrap_or_default());
+    sign_with(SECRET, &claims)
+}
+
+pub fn sign_with(secret: &str, claims: &Value) -> String {
+    identity::sign(&Secret(secret.to_owned()), claims).expect("signed")
+}
 
 /// A page with the widget.
 #[derive(Clone)]
@@ -37,13 +53,22 @@ pub struct Session {
     pub token: String,
 }
 
+impl Session {
+    /// As it was opened.
+    pub fn of(opened: &Value) -> Self {
+        let text = |name: &str| opened[name].as_str().unwrap_or_else(|| panic!("no {name}: {opened}")).to_owned();
+        Self { id: text("id"), token: text("token") }
+    }
+}
+
 /// Lets the page embed the channel, and answers its public key.
-pub async fn embed(db: &PgPool, channel: ChannelId) -> String {
+pub async fn embed(db: &PgPool, keys: &Keyring, channel: ChannelId) -> String {
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.allowed_origins = vec![PAGE.to_owned()];
+        settings.identity_secrets = vec![Secret(SECRET.to_owned())];
         Ok(())
     };
-    channels::update(db, &keys(), channel, allow).await.expect("the channel is changed").public_key
+    channels::update(db, keys, channel, allow).await.expect("the channel is changed").public_key
 }
 
 impl Browser {
@@ -54,7 +79,7 @@ impl Browser {
 
     /// On a page that embeds another webchat.
     pub async fn on(app: &TestApp, company: CompanyId, channel: ChannelId) -> Self {
-        let key = embed(&app.database.db, channel).await;
+        let key = embed(&app.database.db, &keys(), channel).await;
         eventually("the page is allowed", || async {
             let organization = app.service.app.engine.directory().company(company);
             organization.is_some_and(|organization| {
@@ -102,12 +127,24 @@ impl Browser {
         Reply::of(self.request(Method::POST, "/sessions").json(&json!({"visitor": visitor}))).await
     }
 
-    /// A session of a visitor with this external id.
+    /// An opening with an identity as it stands.
+    pub async fn try_open_as(&self, identity: &str) -> Reply {
+        Reply::of(self.request(Method::POST, "/sessions").json(&json!({"identity": identity}))).await
+    }
+
+    /// A session of a visitor whom the website knows by this external id, and has named so.
     pub async fn open(&self, external_id: &str) -> Session {
-        let reply = self.try_open(json!({"name": external_id, "externalId": external_id})).await;
-        let opened = reply.data(201);
-        let text = |name: &str| opened[name].as_str().unwrap_or_else(|| panic!("no {name}: {opened}")).to_owned();
-        Session { id: text("id"), token: text("token") }
+        Session::of(self.try_open_as(&signed(external_id, json!({"name": external_id}))).await.data(201))
+    }
+
+    /// A session of somebody who says this of themselves.
+    pub async fn open_unknown(&self, visitor: Value) -> Session {
+        Session::of(self.try_open(visitor).await.data(201))
+    }
+
+    /// The visitor of a session is named in the middle of it.
+    pub async fn identify(&self, session: &Session, identity: &str) -> Reply {
+        self.post(session, "/identify", json!({"identity": identity})).await
     }
 
     /// Says something, and answers the message.

@@ -3,12 +3,14 @@
 mod contacts;
 mod greeting;
 mod homes;
+mod identity;
 mod inbound;
 mod leave;
 mod load;
 mod talk;
 mod visit;
 
+pub use identity::{Identified, VisitorTurn};
 pub use inbound::{Inbound, Number, Sender};
 
 use std::hash::Hash;
@@ -40,6 +42,7 @@ use crate::tickets::{Command, Do, Look, Rider, Ticket, TicketActor};
 use crate::webchat::{NewSession, VisitorSession, VisitorTokens, Watchers};
 use crate::{Refusal, sweep};
 use homes::Homes;
+use identity::VisitorTurns;
 
 /// How often a command is sent anew because the conversation changed hands meanwhile (closed, opened by another,
 /// actor retired). Each loss means somebody else won, so this many in a row is no race but a defect.
@@ -115,6 +118,7 @@ pub(crate) struct Core {
     pub(crate) desks: Desks,
     pub(crate) watchers: Arc<Watchers>,
     pub(crate) visitor_tokens: VisitorTokens,
+    visitor_turns: VisitorTurns,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     pub(crate) background: Handle,
     swept: AtomicBool,
@@ -143,6 +147,7 @@ impl Engine {
             desks: Desks::default(),
             watchers,
             visitor_tokens: VisitorTokens::new(),
+            visitor_turns: VisitorTurns::default(),
             background: Handle::current(),
             swept: AtomicBool::new(false),
             stopping: AtomicBool::new(false),

@@ -108,8 +108,12 @@ impl Ticket {
                 }
                 _ => None,
             };
-        let contact =
-            ContactRef { id: loaded.ticket.contact_id, name: loaded.contact_name, number: loaded.contact_number };
+        let contact = ContactRef {
+            id: loaded.ticket.contact_id,
+            name: loaded.contact_name,
+            number: loaded.contact_number,
+            verified: loaded.contact_verified,
+        };
         Self {
             row: loaded.ticket,
             contact: Arc::new(contact),

@@ -1,10 +1,12 @@
 //! Webchat: the actor of one visitor's session.
 
+mod identity;
 mod options;
 mod session;
 mod sockets;
 mod watch;
 
+pub use identity::{Admit, Leave, Verify};
 pub use options::chosen;
 pub(crate) use session::CLIENT_IDS_MAX;
 pub(crate) use session::VisitorTokens;

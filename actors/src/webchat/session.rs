@@ -57,7 +57,7 @@ pub(crate) type VisitorTokens = DashMap<KeyHash, (CompanyId, SessionId)>;
 impl Drop for VisitorSession {
     fn drop(&mut self) {
         // Its successor, if there is one already, is found in the tables instead.
-        if let Ok(hash) = KeyHash::try_from(self.row.token_hash.as_slice()) {
+        for hash in self.row.tokens() {
             self.core.visitor_tokens.remove(&hash);
         }
     }
@@ -164,7 +164,7 @@ impl VisitorSession {
         let life = Arc::new(Life::default());
         let home = core.homes.of(row.contact_id.0);
         let sent = SentByClient::of(used_client_ids);
-        if let Ok(hash) = KeyHash::try_from(row.token_hash.as_slice()) {
+        for hash in row.tokens() {
             core.visitor_tokens.insert(hash, (row.company_id, row.id.clone()));
         }
         let sockets = Sockets::default();
@@ -172,7 +172,7 @@ impl VisitorSession {
         Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
-    fn key(&self) -> (CompanyId, SessionId) {
+    pub(super) fn key(&self) -> (CompanyId, SessionId) {
         (self.row.company_id, self.row.id.clone())
     }
 
@@ -203,7 +203,7 @@ impl VisitorSession {
     }
 
     /// Makes `row` the session's, in an entry of its own.
-    fn append(&mut self, row: SessionRow, rider: Option<Rider<SessionRow>>) -> Result<(), Refusal> {
+    pub(super) fn append(&mut self, row: SessionRow, rider: Option<Rider<SessionRow>>) -> Result<(), Refusal> {
         let place = self.core.store.log.reserve()?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
@@ -302,7 +302,7 @@ impl Handler<Counted<End>> for VisitorSession {
 }
 
 impl VisitorSession {
-    fn end(&mut self, end: End) -> Result<(), Refusal> {
+    pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
         if self.retired {
             return Err(Refusal::Gone);
         }

@@ -49,7 +49,7 @@ pub struct Attach {
 
 /// A socket of a session; dropping it takes it away.
 pub struct Attached {
-    /// The session as it was, without its token, page and campaign.
+    /// The session as it was, without its tokens, page, campaign and claims.
     pub row: SessionRow,
     id: u64,
     session: Addr<VisitorSession>,
@@ -137,7 +137,14 @@ impl VisitorSession {
         self.sockets.open.push(Socket { id, pushes: attach.pushes, cut: attach.cut });
         self.sockets.heard_at = Some(now());
         // A socket lasts long, and needs to know neither how the visitor came nor what opens the session.
-        let row = SessionRow { page: None, utm: None, token_hash: Vec::new(), ..self.row.clone() };
+        let row = SessionRow {
+            page: None,
+            utm: None,
+            claimed: None,
+            token_hash: Vec::new(),
+            token_hashes: Vec::new(),
+            ..self.row.clone()
+        };
         Ok(Some(Attached { row, id, session: cx.address(), typing }))
     }
 

@@ -158,6 +158,7 @@ pub struct LoadedTicket {
     pub ticket: TicketRow,
     pub contact_name: String,
     pub contact_number: Option<String>,
+    pub contact_verified: bool,
     pub last_message_body: Option<String>,
     pub last_message_direction: Option<super::messages::Direction>,
     pub last_message_created_at: Option<DateTime<Utc>>,
@@ -198,8 +199,9 @@ pub async fn following(db: impl Database<'_>, company: CompanyId, id: TicketId) 
 /// is looked up for it alone (`offset 0` keeps it from being joined in any other way): so the plan is good for any
 /// number of tickets, and made in half the time.
 const COLUMNS: &str = "select t.*, c.name as contact_name, c.number as contact_number,
+        c.verified as contact_verified,
         m.body as last_message_body, m.direction as last_message_direction, m.created_at as last_message_created_at";
-const BESIDE: &str = "cross join lateral (select name, number from contacts
+const BESIDE: &str = "cross join lateral (select name, number, verified from contacts
         where company_id = t.company_id and id = t.contact_id offset 0) c
     left join lateral (select body, direction, created_at from messages
         where company_id = t.company_id and id = t.last_message_id offset 0) m on true";

@@ -40,17 +40,55 @@ pub struct SessionRow {
     pub last_seen_at: DateTime<Utc>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DateTime<Utc>>,
+    /// Whether who the visitor is was vouched for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verified: bool,
+    /// What an unsigned visitor says of themselves. Sessions of earlier releases have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Value>,
+    /// From when on what was said is shown; none: since the session began.
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub shown_from: Option<DateTime<Utc>>,
+    /// Hashes of further tokens that open it, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub token_hashes: Vec<Vec<u8>>,
+}
+
+impl SessionRow {
+    /// From when on what was said is shown.
+    pub fn shown_since(&self) -> DateTime<Utc> {
+        self.shown_from.unwrap_or(self.created_at)
+    }
+
+    /// The hashes of all tokens that open it.
+    pub fn tokens(&self) -> impl Iterator<Item = KeyHash> {
+        let all = std::iter::once(&self.token_hash).chain(&self.token_hashes);
+        all.filter_map(|hash| KeyHash::try_from(hash.as_slice()).ok())
+    }
+
+    /// Whether its contact was made for this visitor, of whom nobody else knows who they are.
+    pub fn is_anonymous(&self) -> bool {
+        !self.verified && self.claimed.is_some()
+    }
 }
 
 /// Writes the rows as they are, whatever was there.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
         "insert into webchat_sessions (company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page,
-             utm, created_at, last_seen_at, ended_at)
-         select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
-             $7::bytea[], $8::jsonb[], $9::jsonb[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[])
+             utm, created_at, last_seen_at, ended_at, verified, claimed, shown_from, token_hashes)
+         select company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page, utm, created_at,
+             last_seen_at, ended_at, verified, claimed, shown_from,
+             -- An array of arrays is a rectangle to PostgreSQL: each row's comes as one text.
+             array(select decode(hash, 'hex') from unnest(string_to_array(nullif(tokens, ''), ',')) as hash)
+         from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+             $7::bytea[], $8::jsonb[], $9::jsonb[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[],
+             $13::boolean[], $14::jsonb[], $15::timestamptz[], $16::text[])
+             as row (company_id, id, channel_id, contact_id, ticket_id, status, token_hash, page, utm, created_at,
+                 last_seen_at, ended_at, verified, claimed, shown_from, tokens)
          on conflict (company_id, id) do update set ticket_id = excluded.ticket_id, status = excluded.status,
-             last_seen_at = excluded.last_seen_at, ended_at = excluded.ended_at",
+             last_seen_at = excluded.last_seen_at, ended_at = excluded.ended_at, verified = excluded.verified,
+             token_hashes = excluded.token_hashes",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.id.0.as_str()).collect::<Vec<_>>())
@@ -64,9 +102,18 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     .bind(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.last_seen_at).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.ended_at).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.verified).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.claimed.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.shown_from).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| in_hex(&row.token_hashes)).collect::<Vec<_>>())
     .execute(db)
     .await?;
     Ok(())
+}
+
+fn in_hex(hashes: &[Vec<u8>]) -> String {
+    let hex = |hash: &Vec<u8>| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    hashes.iter().map(hex).collect::<Vec<_>>().join(",")
 }
 
 /// One session, or none.
@@ -90,12 +137,62 @@ pub async fn by_token(
 ) -> Result<Option<SessionId>> {
     within(
         sqlx::query_scalar(
-            "select id from webchat_sessions where company_id = $1 and channel_id = $2 and token_hash = $3",
+            "select id from webchat_sessions where company_id = $1 and channel_id = $2 and token_hash = $3
+             union all
+             select id from webchat_sessions where company_id = $1 and channel_id = $2 and token_hashes @> array[$3]
+             limit 1",
         )
         .bind(company)
         .bind(channel)
         .bind(hash.as_slice())
         .fetch_optional(db),
+    )
+    .await
+}
+
+/// The session this contact opened last in this webchat, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn latest(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<SessionRow>> {
+    within(
+        sqlx::query_as(
+            "select * from webchat_sessions where company_id = $1 and contact_id = $2 and channel_id = $3
+             order by created_at desc, id desc limit 1",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_optional(db),
+    )
+    .await
+}
+
+/// The active sessions of a contact that are, or are not, verified; the newest first.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn active(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contact: ContactId,
+    verified: bool,
+) -> Result<Vec<(ChannelId, SessionId)>> {
+    within(
+        sqlx::query_as(
+            "select channel_id, id from webchat_sessions
+             where company_id = $1 and contact_id = $2 and status = 'active' and verified = $3
+             order by created_at desc, id desc",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(verified)
+        .fetch_all(db),
     )
     .await
 }

@@ -66,6 +66,9 @@ pub struct Contact {
     pub gclid: Option<String>,
     #[schema(example = "ARAexample")]
     pub ctwa_clid: Option<String>,
+    /// Whether the company, or an identity it has signed, says who this visitor of a webchat is.
+    #[schema(example = false)]
+    pub verified: bool,
     pub tags: Vec<ContactTag>,
     pub custom_fields: Vec<CustomFieldValue>,
     /// Where the contact was last talked to.
@@ -101,6 +104,7 @@ impl From<ContactRow> for Contact {
             fbclid: row.fbclid,
             gclid: row.gclid,
             ctwa_clid: row.ctwa_clid,
+            verified: row.verified,
             tags: row.tags.0,
             custom_fields: row.custom_fields.0,
             last_channel: row.last_channel.map(|channel| channel.0),

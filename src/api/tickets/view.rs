@@ -57,6 +57,9 @@ struct View<'a> {
     status: TicketStatus,
     channel: Option<NamedChannel<'a>>,
     contact: Contact<'a>,
+    /// Whether the contact is verified: the company, or an identity it has signed, says who this visitor of a webchat is.
+    #[schema(example = false)]
+    verified: bool,
     #[schema(value_type = Option<Named<QueueId>>)]
     queue: Option<NamedRef<'a, QueueId>>,
     #[schema(value_type = Option<Named<UserId>>)]
@@ -116,6 +119,7 @@ impl<'a> View<'a> {
                 name: &ticket.contact.name,
                 number: ticket.contact.number.as_deref(),
             },
+            verified: ticket.contact.verified,
             queue: named::queue(organization, row.queue_id),
             assigned_to: named::user(organization, row.user_id),
             creation_source: row.creation_source,

@@ -100,13 +100,13 @@ async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &
     })
 }
 
-/// Whether the visitor of this session sees the message: said in this conversation, since the session began. What
-/// was said before stays with who was there: a visitor is who they say they are, and no more.
+/// Whether the visitor of this session sees the message: said in this conversation since the session began, or since
+/// the one before it had ended. What was said before that stays with who was there.
 pub(crate) fn is_shown(session: &SessionRow, message: &MessageRow) -> bool {
     message.channel_id == session.channel_id
         && message.contact_id == session.contact_id
         && message.direction != Direction::Internal
-        && message.created_at >= session.created_at
+        && message.created_at >= session.shown_since()
 }
 
 /// Filters of the list: `after` asks for what came after that message.
@@ -148,7 +148,7 @@ pub(crate) fn shown_in(session: &SessionRow, after: Option<MessageId>, (from, to
     MessageFilter {
         contact_id: Some(session.contact_id),
         channel_id: Some(session.channel_id),
-        created: (from.max(Some(session.created_at)), to),
+        created: (from.max(Some(session.shown_since())), to),
         after,
         visible_to_visitor: true,
         ..MessageFilter::default()

@@ -13,7 +13,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 pub use messages::{Filters, VisitorMessage, list_messages, say};
 pub(crate) use messages::{Words, is_shown, note_delivery, shown_in};
 pub use open::open;
-pub(crate) use open::{Arrival, Opening, TOKEN_PREFIX};
+pub(crate) use open::{Arrival, Opening, TOKEN_PREFIX, Who};
 pub use view::Session;
 
 use crate::app::App;

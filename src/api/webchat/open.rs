@@ -1,11 +1,12 @@
-//! `POST /webchat/sessions`: finds or creates the visitor's contact, and begins a session.
+//! A session begins: with the contact of whom somebody vouches for, or with one of its own.
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
+use hotline_actors::engine::{Identified, VisitorTurn};
 use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::{self, ContactRow, Visitor};
+use hotline_persistence::tables::contacts::{self, ContactRow, Visitor, Vouched};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId, key};
 use serde_json::{Value, json};
@@ -77,6 +78,14 @@ impl Input for Arrival {
     }
 }
 
+impl Arrival {
+    /// Somebody else, who came from here.
+    fn came_as(&self, who: &Visitor) -> Visitor {
+        let Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, .. } = self.visitor.clone();
+        Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, ..who.clone() }
+    }
+}
+
 fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
     let number: Option<Number> = fields.optional("number");
     Some(Visitor {
@@ -96,12 +105,29 @@ pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>, once:
         let reason = "must be a webchat".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
     }
-    let (company, channel, contact) = (caller.company, new.channel_id, new.contact_id);
-    let opening = Opening { app: &app, company, channel, contact, arrival: &new.arrival, once: &once };
+    let who = new.contact_id.map_or(Who::Described, Who::Contact);
+    let (company, channel) = (caller.company, new.channel_id);
+    let opening = Opening { app: &app, company, channel, who, arrival: &new.arrival, once: &once };
     let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
         Created::of(Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) })
     };
     opening.begin(show).await
+}
+
+/// Who a visitor is, and who says so.
+pub(crate) enum Who {
+    /// The company names the contact.
+    Contact(ContactId),
+    /// The company describes the visitor, and vouches for what it says.
+    Described,
+    /// The company has signed who it is.
+    Identified(Identified),
+    /// What a browser says is a claim: they get a contact of their own. Whoever holds the token of an earlier session
+    /// of somebody unknown is the same unknown person.
+    Unknown {
+        /// That session.
+        earlier: Option<SessionRow>,
+    },
 }
 
 /// A session about to be opened.
@@ -109,10 +135,18 @@ pub(crate) struct Opening<'a> {
     pub(crate) app: &'a App,
     pub(crate) company: CompanyId,
     pub(crate) channel: ChannelId,
-    /// Whom it is with; else what they say of themselves tells.
-    pub(crate) contact: Option<ContactId>,
+    pub(crate) who: Who,
     pub(crate) arrival: &'a Arrival,
     pub(crate) once: &'a Once,
+}
+
+/// Whom a session is with.
+struct Found {
+    contact: ContactRow,
+    /// Whether they may have had a session before.
+    is_returning: bool,
+    /// Held until a session of somebody unknown has begun.
+    turn: Option<VisitorTurn>,
 }
 
 impl Opening<'_> {
@@ -121,10 +155,14 @@ impl Opening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> Answer<T> {
-        // A visitor is known by what they say of themselves: should their contact be deleted in this very moment, they
-        // get another one. Any other contact is not found then.
-        let is_identified = self.contact.is_none() && !self.arrival.visitor.is_anonymous();
-        let attempts = if is_identified { ATTEMPTS_MAX } else { 1 };
+        // Whoever is looked for anew gets another contact, should theirs be deleted in this very moment. One that is
+        // named, or that was made for a request with a key, is not found then.
+        let is_looked_for = match &self.who {
+            Who::Contact(_) => false,
+            Who::Described => !self.arrival.visitor.is_anonymous(),
+            Who::Identified(_) | Who::Unknown { .. } => true,
+        };
+        let attempts = if is_looked_for { ATTEMPTS_MAX } else { 1 };
         for _ in 1..attempts {
             match self.attempt(show.clone()).await {
                 Err(error) if error.status == StatusCode::NOT_FOUND => {}
@@ -138,7 +176,10 @@ impl Opening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> Answer<T> {
-        let contact = self.find_contact().await?;
+        let Found { contact, is_returning, turn } = self.find().await?;
+        let engine = &self.app.engine;
+        let shown_from =
+            if is_returning { engine.shown_from(self.company, self.channel, contact.id).await? } else { None };
         let token = key::new_key(TOKEN_PREFIX);
         let now = clock::now();
         let row = SessionRow {
@@ -154,29 +195,91 @@ impl Opening<'_> {
             created_at: now,
             last_seen_at: now,
             ended_at: None,
+            verified: !matches!(self.who, Who::Unknown { .. }),
+            claimed: self.claimed(),
+            shown_from,
+            token_hashes: Vec::new(),
         };
         let show = move |row: &SessionRow| show(row, &contact, &token);
-        self.once.live(show, |rider| self.app.engine.begin_session(NewSession { row, rider })).await
+        let begun = self.once.live(show, |rider| engine.begin_session(NewSession { row, rider })).await;
+        drop(turn);
+        begun
     }
 
-    async fn find_contact(&self) -> Answer<ContactRow> {
+    /// What somebody unknown says of themselves.
+    fn claimed(&self) -> Option<Value> {
+        let Visitor { name, email, number, external_id, .. } = &self.arrival.visitor;
+        let is_unknown = matches!(self.who, Who::Unknown { .. });
+        is_unknown.then(|| json!({"name": name, "email": email, "number": number, "externalId": external_id}))
+    }
+
+    async fn find(&self) -> Answer<Found> {
+        let Self { app, company, .. } = *self;
+        let visitor = &self.arrival.visitor;
+        match &self.who {
+            Who::Contact(id) => {
+                let contact = self.read(*id).await?;
+                if !contact.verified {
+                    app.engine.vouch(company, *id).await?;
+                }
+                app.engine.fill_contact(company, &contact, &self.arrival.came_as(&Visitor::default())).await?;
+                Ok(Found { contact: self.read(*id).await?, is_returning: true, turn: None })
+            }
+            Who::Described => {
+                let Vouched { id, verified, is_new } = self.described().await?;
+                if !verified {
+                    app.engine.vouch(company, id).await?;
+                }
+                let contact = self.read(id).await?;
+                if is_new {
+                    return Ok(Found { contact, is_returning: false, turn: None });
+                }
+                app.engine.fill_contact(company, &contact, visitor).await?;
+                Ok(Found { contact: self.read(id).await?, is_returning: true, turn: None })
+            }
+            Who::Identified(who) => {
+                let who = Identified { visitor: self.arrival.came_as(&who.visitor), ..who.clone() };
+                let signed_in = app.engine.identified(company, &who).await?;
+                let contact = self.read(signed_in.id).await?;
+                Ok(Found { contact, is_returning: !signed_in.is_new, turn: None })
+            }
+            Who::Unknown { earlier } => {
+                let known = earlier.as_ref().filter(|session| session.is_anonymous());
+                if let Some(known) = known {
+                    // Nobody may vouch for the contact while a session of somebody unknown begins with it.
+                    let turn = app.engine.visitor_turn(company, known.contact_id).await;
+                    if contacts::is_verified(app.db(company), company, known.contact_id).await? == Some(false) {
+                        let contact = self.read(known.contact_id).await?;
+                        let said = Visitor { name: visitor.name.clone(), ..self.arrival.came_as(&Visitor::default()) };
+                        app.engine.fill_contact(company, &contact, &said).await?;
+                        let contact = self.read(known.contact_id).await?;
+                        return Ok(Found { contact, is_returning: true, turn: Some(turn) });
+                    }
+                }
+                let create = async |db: &mut PgConnection| Ok(contacts::insert_anonymous(db, company, visitor).await?);
+                let id = self.once.part(app.db(company), "contact", create).await?;
+                Ok(Found { contact: self.read(id).await?, is_returning: false, turn: None })
+            }
+        }
+    }
+
+    /// The contact of whom the company describes.
+    async fn described(&self) -> Answer<Vouched> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
-        let id = match self.contact {
-            Some(id) => id,
-            // Nothing but the key tells a retry that this visitor was here.
-            None if visitor.is_anonymous() => {
-                let create =
-                    async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?);
-                self.once.part(db, "contact", create).await?
-            }
-            None => {
-                let mut change = db.begin().await?;
-                let id = contacts::find_or_create_visitor(change.connection()?, company, visitor).await?;
-                change.commit().await?;
-                id
-            }
-        };
-        contacts::find(db, company, id).await?.ok_or_else(ApiError::not_found)
+        if !visitor.is_anonymous() {
+            let mut change = db.begin().await?;
+            let found = contacts::find_or_create_visitor(change.connection()?, company, visitor).await?;
+            change.commit().await?;
+            return Ok(found);
+        }
+        // Nothing but the key tells a retry that this visitor was here.
+        let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);
+        let id = self.once.part(db, "contact", create).await?;
+        Ok(Vouched { id, verified: true, is_new: true })
+    }
+
+    async fn read(&self, id: ContactId) -> Answer<ContactRow> {
+        contacts::find(self.app.db(self.company), self.company, id).await?.ok_or_else(ApiError::not_found)
     }
 }

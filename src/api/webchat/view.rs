@@ -3,7 +3,7 @@
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, SessionId, TicketId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
@@ -20,6 +20,11 @@ pub struct Session {
     /// None until the visitor says something.
     pub ticket_id: Option<TicketId>,
     pub status: SessionStatus,
+    /// Whether the company, or an identity it has signed, says who the visitor is.
+    #[schema(example = true)]
+    pub verified: bool,
+    /// What the visitor's browser says of them, which nobody vouches for; null where it was not asked.
+    pub claimed: Option<Claimed>,
     pub created_at: Timestamp,
     pub last_seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
@@ -27,6 +32,21 @@ pub struct Session {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
+}
+
+/// What an unsigned visitor says of themselves.
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[allow(missing_docs)]
+pub struct Claimed {
+    #[schema(example = "Maria Lima")]
+    pub name: Option<String>,
+    #[schema(example = "maria@example.com")]
+    pub email: Option<String>,
+    #[schema(example = "5511987654321")]
+    pub number: Option<String>,
+    #[schema(example = "user-81")]
+    pub external_id: Option<String>,
 }
 
 impl Session {
@@ -38,6 +58,8 @@ impl Session {
             contact: contact.into(),
             ticket_id: row.ticket_id,
             status: row.status,
+            verified: row.verified,
+            claimed: row.claimed.map(|claimed| serde_json::from_value(claimed).unwrap_or_default()),
             created_at: row.created_at.into(),
             last_seen_at: row.last_seen_at.into(),
             ended_at: row.ended_at.map(Timestamp),

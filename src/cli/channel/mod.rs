@@ -9,6 +9,7 @@ use hotline_persistence::tables::channels::{
 };
 use hotline_persistence::{ChannelId, CompanyId, QueueId};
 use serde::Serialize;
+use serde_json::Value;
 
 use self::options::Options;
 use super::Failure;
@@ -32,6 +33,9 @@ pub enum Command {
     },
     /// Change a channel: what is given; the rest stays
     Update(Update),
+    /// Make a webchat's identity secret, or a new one; it is printed once
+    #[command(visible_alias = "rotate-identity-secret")]
+    IdentitySecret(IdentitySecret),
 }
 
 #[derive(Args)]
@@ -89,6 +93,35 @@ pub struct Update {
     output: OutputArgs,
 }
 
+#[derive(Args)]
+#[command(after_help = "\
+Your server signs with it who a visitor is: a JSON Web Token (HS256) whose `sub` is your own id of the visitor, with `exp` \
+at most 24 hours ahead, and `name`, `email`, `number` if you like. The key is the whole printed text. docs/webchat.md \
+shows how, and what it does.
+
+The secret before the new one stays good until the next is made, so that your server can change over without a gap.")]
+pub struct IdentitySecret {
+    /// The channel's id
+    id: ChannelId,
+    /// The secret before is good no longer: it has leaked
+    #[arg(long)]
+    revoke_previous: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A new identity secret, as printed once.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewSecret {
+    id: ChannelId,
+    identity_secret: String,
+    /// How many are good now.
+    identity_secrets: usize,
+}
+
 /// A channel as printed: everything but its secrets.
 #[derive(Serialize)]
 struct Shown {
@@ -96,12 +129,16 @@ struct Shown {
     row: ChannelRow,
     /// None when they are nothing this release reads.
     settings: Option<ChannelSettings>,
+    /// How many identity secrets are good.
+    #[serde(rename = "identitySecrets")]
+    identity_secrets: usize,
 }
 
 impl Shown {
     fn of(row: ChannelRow) -> Self {
         let settings = row.settings_shown();
-        Self { row, settings }
+        let identity_secrets = row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len);
+        Self { row, settings, identity_secrets }
     }
 }
 
@@ -115,6 +152,27 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             output.many("channels", &shown, all)
         }
         Command::Update(update) => update.run().await,
+        Command::IdentitySecret(rotate) => rotate.run().await,
+    }
+}
+
+impl IdentitySecret {
+    async fn run(self) -> Result<(), Failure> {
+        let mut made = None;
+        let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
+            if row.kind != ChannelType::Webchat {
+                return Err(
+                    format!("a {} channel has no identity secret: it is of a webchat", row.kind.as_str()).into()
+                );
+            }
+            let secret = settings.rotate_identity_secret(!self.revoke_previous);
+            made = Some((secret, settings.identity_secrets.len()));
+            Ok(())
+        };
+        let changed =
+            with_secrets(&self.database, async |db, keys| channels::update(db, keys, self.id, change).await).await?;
+        let (secret, identity_secrets) = made.ok_or("no secret was made")?;
+        self.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
     }
 }
 

@@ -8,6 +8,7 @@ use url::Url;
 use super::secrets::SecretFiles;
 use crate::cli::Failure;
 use crate::web::values::{Accepted, Name, Number, Text};
+use crate::webchat::origins;
 
 /// Bytes of an id, a credential or an address of the provider.
 pub(super) const WORD_BYTES_MAX: usize = 4096;
@@ -53,7 +54,8 @@ pub struct Options {
     /// Messages to one recipient that may go at once after a pause
     #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
     recipient_burst: Option<String>,
-    /// A website that may embed it, for instance `https://shop.example` (repeatable)
+    /// A website that may embed it, for instance `https://shop.example`, or all below a name: `https://*.shop.example`
+    /// (repeatable)
     #[arg(long, value_name = "ORIGIN", help_heading = WEBCHAT)]
     allow_origin: Vec<String>,
     /// Its colour
@@ -71,6 +73,16 @@ pub struct Options {
     /// What a visitor is asked before the conversation (repeatable)
     #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT)]
     pre_chat_field: Vec<String>,
+    /// Let in nobody without an identity your server has signed; see `hotline channel identity-secret`
+    #[arg(
+        long,
+        value_name = "true|false",
+        help_heading = WEBCHAT,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    require_identity: Option<bool>,
 }
 
 impl Options {
@@ -100,11 +112,12 @@ impl Options {
         let interval = self.recipient_interval_ms;
         put(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| whole(text, 0))?;
         put(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| whole(text, 1))?;
-        put_all(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origin)?;
+        put_all(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origins::read)?;
         put(&mut settings.color, "--color", self.color, color)?;
         put(&mut settings.title, "--title", self.title, |text| Ok(Name::from_text(text)?.0))?;
         put(&mut settings.greeting, "--greeting", self.greeting, |text| Ok(Text::from_text(text)?.0))?;
         put(&mut settings.position, "--position", self.position, position)?;
+        settings.require_identity = self.require_identity.unwrap_or(settings.require_identity);
         put_all(&mut settings.pre_chat_fields, "--pre-chat-field", self.pre_chat_field, pre_chat_field)
     }
 
@@ -130,7 +143,7 @@ impl Options {
     }
 
     /// Each option, whether it is given, and the types that take it.
-    fn given(&self) -> [(&'static str, bool, &'static [ChannelType]); 17] {
+    fn given(&self) -> [(&'static str, bool, &'static [ChannelType]); 18] {
         const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
         const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
         [
@@ -151,6 +164,7 @@ impl Options {
             ("--greeting", self.greeting.is_some(), &[Webchat]),
             ("--position", self.position.is_some(), &[Webchat]),
             ("--pre-chat-field", !self.pre_chat_field.is_empty(), &[Webchat]),
+            ("--require-identity", self.require_identity.is_some(), &[Webchat]),
         ]
     }
 }
@@ -220,16 +234,6 @@ fn provider_url(text: &str) -> Result<String, String> {
         .ok_or_else(|| "must be an address that begins with https:// or http://".to_owned())
 }
 
-/// As a browser names the website: host in lower case, no port where it is the scheme's own.
-fn origin(text: &str) -> Result<String, String> {
-    let is_host = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
-    web_address(text)
-        .filter(|_| text.matches('/').count() == 2 && !text.contains(['?', '#']))
-        .filter(|url| url.host_str().is_some_and(|host| host.chars().all(is_host)))
-        .map(|url| url.origin().ascii_serialization())
-        .ok_or_else(|| "must be an origin: http:// or https://, a host, and a port where there is one".to_owned())
-}
-
 fn web_address(text: &str) -> Option<Url> {
     // The parser is made for browsers, which put right a lot that is better said to be wrong.
     let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
@@ -253,36 +257,7 @@ fn pre_chat_field(text: &str) -> Result<PreChatField, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{color, origin, provider_url};
-
-    #[test]
-    fn an_origin_is_kept_as_browsers_name_it() {
-        for (given, kept) in [
-            ("https://Shop.Example", "https://shop.example"),
-            ("https://shop.example:443", "https://shop.example"),
-            ("http://localhost:3000", "http://localhost:3000"),
-            ("https://[::1]:8443", "https://[::1]:8443"),
-            ("https://münchen.example", "https://xn--mnchen-3ya.example"),
-        ] {
-            assert_eq!(origin(given).as_deref(), Ok(kept));
-        }
-        for bad in [
-            "shop.example",
-            "https://",
-            "https:shop.example",
-            "https://shop.example/",
-            "https://shop.example/page",
-            "https://shop.example?a=b",
-            "https://user@shop.example",
-            "https://*.shop.example",
-            "https://shop.example:99999",
-            "ftp://shop.example",
-            "null",
-            "*",
-        ] {
-            assert!(origin(bad).is_err(), "{bad}");
-        }
-    }
+    use super::{color, provider_url};
 
     #[test]
     fn a_provider_is_a_plain_web_address() {

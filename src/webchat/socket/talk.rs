@@ -370,7 +370,7 @@ impl Talk {
             None
         } else {
             let conversation = (session.channel_id, session.contact_id);
-            Some(messages::states(db, company, conversation, session.created_at).await?)
+            Some(messages::states(db, company, conversation, session.shown_since()).await?)
         };
         Ok(Past { rows: listed.rows, states })
     }

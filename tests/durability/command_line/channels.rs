@@ -123,3 +123,59 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     assert!(!said.contains("hidden"), "a secret shows");
     process.kill();
 }
+
+#[actix_web::test]
+async fn an_identity_secret_is_shown_once_and_two_are_good() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let create = |kind: &str, options: &[&str]| {
+        let create = ["channel", "create", "--company", &company, "--type", kind, "--name", kind];
+        json(path, &[&create, options].concat())
+    };
+    let website = create("webchat", &["--allow-origin", "https://*.shop.example/", "--require-identity"]);
+    let id = website["id"].to_string();
+    assert_eq!(website["settings"]["requireIdentity"], true);
+    assert_eq!(website["settings"]["allowedOrigins"], of!(["https://*.shop.example"]));
+    assert_eq!(website["identitySecrets"], 0);
+    let mut made = Vec::new();
+    for good in [1, 2, 2] {
+        let secret = json(path, &["channel", "identity-secret", &id]);
+        assert_eq!((&secret["id"], &secret["identitySecrets"]), (&website["id"], &of!(good)));
+        made.push(secret["identitySecret"].as_str().expect("a secret").to_owned());
+    }
+    assert!(made.iter().all(|secret| secret.len() >= 64), "{made:?}");
+    assert!(made[0] != made[1] && made[1] != made[2]);
+    let process = Process::serve(path);
+    let browser = |secret: &str| {
+        let claims = of!({"sub": "v-1", "exp": hotline_actors::clock::now().timestamp() + 60});
+        let secret = hotline_persistence::tables::channels::Secret(secret.to_owned());
+        let identity = hotline::webchat::identity::sign(&secret, &claims).expect("signed");
+        let url =
+            format!("http://{}/webchat/{}/sessions", process.address, website["publicKey"].as_str().expect("key"));
+        let request = reqwest::Client::new().post(url).header("origin", "https://www.shop.example");
+        async move { request.json(&of!({"identity": identity})).send().await.expect("answer").status().as_u16() }
+    };
+    assert_eq!((browser(&made[2]).await, browser(&made[1]).await, browser(&made[0]).await), (201, 201, 401));
+    // A running service sees a new one within a second, and that the one before is good no longer.
+    let last = json(path, &["channel", "rotate-identity-secret", &id, "--revoke-previous"]);
+    assert_eq!(last["identitySecrets"], 1);
+    let last = last["identitySecret"].as_str().expect("a secret").to_owned();
+    within_a_second("the new secret is good", || async { browser(&last).await == 201 }).await;
+    assert_eq!(browser(&made[2]).await, 401);
+    let updated = json(path, &["channel", "update", &id, "--require-identity=false"]);
+    assert_eq!(updated["settings"].get("requireIdentity"), None);
+    // Nothing but the command that made it shows it.
+    let listed = json(path, &["channel", "list"]).to_string() + &updated.to_string() + &process.log();
+    assert!(listed.contains("\"identitySecrets\":1"), "{listed}");
+    for secret in made.iter().chain([&last]) {
+        assert!(!listed.contains(secret.as_str()), "a secret is shown again");
+    }
+    let phone = create("whatsapp", &[])["id"].to_string();
+    let refused = failure(path, &["channel", "identity-secret", &phone]);
+    assert!(refused.contains("a whatsapp channel has no identity secret"), "{refused}");
+    let refused = failure(path, &["channel", "update", &phone, "--require-identity"]);
+    assert!(refused.contains("--require-identity is no option of a whatsapp channel"), "{refused}");
+    let refused = failure(path, &["channel", "update", &id, "--allow-origin", "https://*.com"]);
+    assert!(refused.contains("would allow every website under .com"), "{refused}");
+}

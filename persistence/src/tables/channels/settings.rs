@@ -6,9 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ChannelType;
+use crate::key::new_key;
 use crate::sealed::Secret;
 use crate::tables::words;
 use crate::{Error, Result};
+
+/// Identity secrets of a channel that are good at the same time: the new one, and the one it takes the place of.
+const IDENTITY_SECRETS_MAX: usize = 2;
 
 words! {
     /// The side of the page a webchat opens on.
@@ -72,6 +76,13 @@ pub struct ChannelSettings {
     /// What a visitor is asked before the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pre_chat_fields: Vec<PreChatField>,
+    /// What the company's server signs its visitors' identities with, the newest first: the one before is good as well,
+    /// so that it can be changed there without a gap.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub identity_secrets: Vec<Secret>,
+    /// Whether a webchat lets in nobody without a signed identity.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub require_identity: bool,
     /// What another release keeps here; stays where it is. It may be secret.
     #[serde(flatten)]
     pub other: Other,
@@ -107,9 +118,26 @@ impl ChannelSettings {
         id.is_some() && self.access_token.is_some() && self.app_secret.is_some() && self.verify_token.is_some()
     }
 
+    /// Makes a new identity secret and answers it. The one before stays good, unless it is to go; any older one goes.
+    pub fn rotate_identity_secret(&mut self, keep_previous: bool) -> Secret {
+        // RFC 7518 asks for a key as long as the hash, 32 bytes; of these characters two keys have the randomness too.
+        let secret = Secret(format!("{}{}", new_key("ids_"), new_key("")));
+        self.identity_secrets.truncate(if keep_previous { IDENTITY_SECRETS_MAX - 1 } else { 0 });
+        self.identity_secrets.insert(0, secret.clone());
+        secret
+    }
+
     /// What may be shown: no credential, and nothing this release does not know.
     pub fn shown(self) -> Self {
-        Self { access_token: None, app_secret: None, verify_token: None, other: Other::default(), ..self }
+        let identity_secrets = Vec::new();
+        Self {
+            access_token: None,
+            app_secret: None,
+            verify_token: None,
+            identity_secrets,
+            other: Other::default(),
+            ..self
+        }
     }
 }
 
@@ -122,14 +150,28 @@ mod tests {
     #[test]
     fn unknown_keys_stay_and_secrets_show_nowhere() {
         let stored = json!({"pageId": "7", "accessToken": "hidden", "allowedOrigins": ["https://shop.example"],
-            "position": "left", "preChatFields": ["name"], "laterKey": {"also": "hidden"}});
+            "position": "left", "preChatFields": ["name"], "identitySecrets": ["hidden"], "requireIdentity": true,
+            "laterKey": {"also": "hidden"}});
         let settings = ChannelSettings::read(&stored).expect("settings");
         assert!(serde_json::to_value(&settings).is_err(), "a secret is written as it is");
-        let without = ChannelSettings { access_token: None, ..settings.clone() };
+        let without = ChannelSettings { access_token: None, identity_secrets: Vec::new(), ..settings.clone() };
         assert_eq!(serde_json::to_value(&without).expect("json")["laterKey"], stored["laterKey"]);
         assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
         let shown = serde_json::to_string(&settings.shown()).expect("json");
         assert!(!shown.contains("hidden") && shown.contains("\"pageId\":\"7\""), "{shown}");
+    }
+
+    #[test]
+    fn two_identity_secrets_are_good_at_a_time() {
+        let mut settings = ChannelSettings::default();
+        let first = settings.rotate_identity_secret(true);
+        let second = settings.rotate_identity_secret(true);
+        assert_eq!(settings.identity_secrets, [second.clone(), first.clone()]);
+        assert!(second.0.len() >= 64 && second.0.starts_with("ids_") && second != first);
+        let third = settings.rotate_identity_secret(true);
+        assert_eq!(settings.identity_secrets, [third, second]);
+        let fourth = settings.rotate_identity_secret(false);
+        assert_eq!(settings.identity_secrets, [fourth]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub async fn by_address(
 ) -> Result<Option<ContactRef>> {
     within(
         sqlx::query_as(
-            "select c.id, c.name, c.number from contact_addresses a
+            "select c.id, c.name, c.number, c.verified from contact_addresses a
              join contacts c on c.company_id = a.company_id and c.id = a.contact_id
              where a.company_id = $1 and a.channel_id = $2 and a.address = $3",
         )
@@ -54,7 +54,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     let created = within(async {
         let contact: ContactRef = sqlx::query_as(
             "insert into contacts (company_id, name, social_username, origin) values ($1, $2, $3, $4)
-             returning id, name, number",
+             returning id, name, number, verified",
         )
         .bind(company)
         .bind(new.name)

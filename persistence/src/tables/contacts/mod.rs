@@ -5,6 +5,7 @@ pub mod import;
 mod made;
 mod origin;
 mod remove;
+mod visitors;
 mod write;
 
 use chrono::{DateTime, Utc};
@@ -13,10 +14,13 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
-pub use made::{Numbered, Visitor, find_or_create_by_any_number, find_or_create_by_number, find_or_create_visitor};
+pub use made::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
 pub(crate) use origin::set_referral;
 pub use origin::{Referral, ReferralRow};
 pub use remove::{Tie, remove, sessions, tie};
+pub use visitors::{
+    Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
+};
 pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
 
 use super::channels::ChannelType;
@@ -54,6 +58,7 @@ pub struct ContactRow {
     pub fbclid: Option<String>,
     pub gclid: Option<String>,
     pub ctwa_clid: Option<String>,
+    pub verified: bool,
     pub tags: Json<Vec<ContactTag>>,
     pub custom_fields: Json<Vec<CustomFieldValue>>,
     pub last_channel: Option<Json<LastChannel>>,
@@ -111,6 +116,7 @@ pub struct ContactRef {
     pub id: ContactId,
     pub name: String,
     pub number: Option<String>,
+    pub verified: bool,
 }
 
 /// What the API's list may ask for.
@@ -176,7 +182,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
 /// When the database cannot answer.
 pub async fn find_ref(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
     within(
-        sqlx::query_as("select id, name, number from contacts where company_id = $1 and id = $2")
+        sqlx::query_as("select id, name, number, verified from contacts where company_id = $1 and id = $2")
             .bind(company)
             .bind(id)
             .fetch_optional(db),
@@ -190,7 +196,7 @@ pub async fn find_ref(db: impl Database<'_>, company: CompanyId, id: ContactId) 
 /// When the database cannot answer.
 pub async fn find_ref_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
     within(
-        sqlx::query_as("select id, name, number from contacts where company_id = $1 and number = $2")
+        sqlx::query_as("select id, name, number, verified from contacts where company_id = $1 and number = $2")
             .bind(company)
             .bind(number)
             .fetch_optional(db),
@@ -210,7 +216,7 @@ pub async fn find_refs(
     settled: bool,
 ) -> Result<Vec<ContactRef>> {
     let held = if settled { " for share" } else { "" };
-    let sql = format!("select id, name, number from contacts where company_id = $1 and id = any ($2){held}");
+    let sql = format!("select id, name, number, verified from contacts where company_id = $1 and id = any ($2){held}");
     within(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
 }
 

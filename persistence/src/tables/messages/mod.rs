@@ -352,6 +352,32 @@ pub async fn states(
     .await
 }
 
+/// When the first of the company's messages to a contact on a channel was written, of those within a span of time that
+/// have not arrived; none: all have.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn first_undelivered_at(
+    db: impl Database<'_>,
+    company: CompanyId,
+    (channel, contact): (ChannelId, ContactId),
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+) -> Result<Option<DateTime<Utc>>> {
+    within(
+        sqlx::query_scalar(
+            "select min(created_at) from messages where company_id = $1 and contact_id = $2 and channel_id = $3
+                 and direction = 'outbound' and status in ('queued', 'sent') and created_at >= $4 and created_at < $5",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .bind(from)
+        .bind(to)
+        .fetch_one(db),
+    )
+    .await
+}
+
 /// Whether this contact has ever written on this channel.
 ///
 /// # Errors

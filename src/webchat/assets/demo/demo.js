@@ -128,7 +128,7 @@ function showTicket() {
   if (!ticket) return;
   const isOpen = ticket.status === "open";
   $("contact").textContent = ticket.contact.name;
-  const facts = [`#${ticket.id}`, ticket.queue?.name, isOpen ? ticket.assignedTo?.name : ticket.wrapupType?.name];
+  const facts = [`#${ticket.id}`, ticket.verified ? "verified" : "not verified", ticket.queue?.name, isOpen ? ticket.assignedTo?.name : ticket.wrapupType?.name];
   $("facts").textContent = facts.filter(Boolean).join(" · ");
   $("assignee").hidden = $("close").hidden = $("reply").hidden = !isOpen;
   $("reopen").hidden = isOpen;
@@ -186,7 +186,9 @@ const act = (path, body) =>
 const send = (message) =>
   attempt(async () => {
     desk.picked = true;
-    await api("POST", "/messages", { ticketId: desk.ticket.id, ...message });
+    // In the name of whose conversation it is: the visitor reads who wrote.
+    const userId = desk.ticket.assignedTo?.id;
+    await api("POST", "/messages", { ticketId: desk.ticket.id, ...(userId && { userId }), ...message });
     await refresh();
   });
 
@@ -268,6 +270,25 @@ function embed() {
   document.head.append(script);
 }
 
+/** The shop's own account: its server has signed who the visitor is, and its page hands that to the widget. */
+function account() {
+  let isSignedIn = false;
+  const show = () => {
+    $("account").textContent = isSignedIn
+      ? `The shop's server has signed that you are ${settings.visitor}.`
+      : "You are a visitor the shop does not know.";
+    $("sign").textContent = isSignedIn ? "Sign out" : `Sign in as ${settings.visitor}`;
+  };
+  $("sign").onclick = async () => {
+    if (isSignedIn) await HotlineWebchat.logout();
+    isSignedIn = !isSignedIn && (await HotlineWebchat.identify(settings.identity));
+    // Whom the desk shows is another conversation now.
+    desk.picked = false;
+    show();
+  };
+  show();
+}
+
 function listen() {
   const nobody = element("option", { value: "" }, "Nobody");
   const people = settings.users.map(({ id, name }) => element("option", { value: id }, name));
@@ -296,6 +317,7 @@ function listen() {
 }
 
 embed();
+account();
 listen();
 for (;;) {
   if (!document.hidden) await attempt(refresh);

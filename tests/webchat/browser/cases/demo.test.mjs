@@ -92,6 +92,25 @@ describe("the demo's page", () => {
     await visitor.leave();
   });
 
+  it("signs its visitor in and out", async () => {
+    const visitor = await visit(at.browser, at.service.url);
+    const { page } = visitor;
+    const desk = page.locator(".desk");
+    await visitor.panel.waitFor();
+    await visitor.tell("I have an account");
+    await desk.locator("#facts", { hasText: "not verified" }).waitFor();
+    await page.getByRole("button", { name: "Sign in as Maria Lima" }).click();
+    await page.getByText("The shop's server has signed that you are Maria Lima.").waitFor();
+    await visitor.tell("It is me, Maria");
+    await desk.locator(".said.inbound", { hasText: "It is me, Maria" }).waitFor();
+    await desk.locator("#contact", { hasText: "Maria Lima" }).waitFor();
+    await eventually("the desk sees it", async () => /· verified/.test(await desk.locator("#facts").textContent()));
+    await visitor.screenshot("demo-signed-in");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await eventually("nothing of hers is left", async () => (await visitor.texts()).length === 0);
+    await visitor.leave();
+  });
+
   it("says so when something does not work", async () => {
     const visitor = await visit(at.browser, at.service.url);
     await visitor.panel.waitFor();

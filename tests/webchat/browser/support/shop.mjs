@@ -40,9 +40,9 @@ export class Shop {
     return `http://localhost:${this.port}`;
   }
 
-  /** A page with the widget of this company. */
-  page(company, { origin = this.origin, policy = "" } = {}) {
-    const query = new URLSearchParams({ widget: `${company.door}/widget.js`, policy, utm_source: "tests" });
+  /** A page with the widget of this company, which may name its visitor. */
+  page(company, { origin = this.origin, policy = "", identity = "" } = {}) {
+    const query = new URLSearchParams({ widget: `${company.door}/widget.js`, policy, identity, utm_source: "tests" });
     return `${origin}/?${query}`;
   }
 
@@ -65,6 +65,8 @@ export class Shop {
       "Content-Type": "text/html; charset=utf-8",
       ...(policy && { "Content-Security-Policy": policy }),
     });
+    const identity = searchParams.get("identity");
+    const named = identity ? ` data-identity="${identity}"` : "";
     const widget = searchParams.get("widget").replaceAll("&", "&amp;").replaceAll('"', "&quot;");
     response.end(`<!doctype html>
 <html lang="en">
@@ -76,7 +78,7 @@ ${policy ? "" : '<link rel="stylesheet" href="/style.css">'}
 </head>
 <body>
 <main><h1>A shop</h1><p>Mugs for everybody. <a href="#more">More</a></p></main>
-<script src="${widget}" async></script>
+<script src="${widget}"${named} async></script>
 </body>
 </html>`);
   }

@@ -234,7 +234,8 @@ impl Desk {
 
 /// Ana opens a ticket of a contact with a number.
 pub fn open(channel: ChannelId) -> Open {
-    let contact = ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number: Some("5511999990000".to_owned()) };
+    let number = Some("5511999990000".to_owned());
+    let contact = ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number, verified: false };
     Open {
         company: COMPANY,
         channel,

@@ -33,7 +33,7 @@ fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
 
 /// A ticket whose contact has no number and is not known to have talked on the channel.
 fn unreached(channel: ChannelId) -> Desk {
-    let contact = Arc::new(ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number: None });
+    let contact = Arc::new(ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number: None, verified: false });
     let opening = Open { contact, reachable: false, ..open(channel) };
     Desk::opened(opening).expect("the ticket opens").0
 }

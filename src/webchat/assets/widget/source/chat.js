@@ -1,5 +1,6 @@
 // The conversation as this tab knows it: its session, its messages, what waits to be sent. Knows no element of the page.
 
+import { backoff } from "./backoff.js";
 import { Line } from "./line.js";
 import { Outbox, entryOf } from "./outbox.js";
 
@@ -39,6 +40,8 @@ export class Chat {
     this.config = config;
     this.listeners = new Set();
     this.session = memory.get("session");
+    /** Who the visitor is, as the website has signed it; with the page it is gone. */
+    this.identity = null;
     this.isOver = false;
     this.isAvailable = true;
     this.typist = null;
@@ -107,7 +110,12 @@ export class Chat {
   }
 
   get needsForm() {
-    return Boolean(this.config.preChatFields.length) && !this.session && !this.memory.get("visitor");
+    return Boolean(this.config.preChatFields.length) && !this.session && !this.identity && !this.memory.get("visitor");
+  }
+
+  /** Whether this webchat lets in only whom its website has named, and it has named nobody. */
+  get isClosed() {
+    return Boolean(this.config.identityRequired) && !this.session && !this.identity;
   }
 
   // What the visitor does.
@@ -171,8 +179,81 @@ export class Chat {
     this.ended();
   }
 
+  /**
+   * The website says who the visitor is. The conversation under way goes on as theirs, or theirs takes its place.
+   * Resolves to whether the identity is accepted, as far as that is known without a conversation.
+   */
+  async identify(identity) {
+    const subject = subjectOf(identity);
+    // Somebody else, on the same computer: nothing of the one before is left to be read.
+    if (this.session && this.session.subject && this.session.subject !== subject) await this.logout();
+    this.identity = identity;
+    this.changed();
+    for (let attempts = 0; this.identity === identity; attempts++) {
+      const outcome = await this.memory.alone("session", () => this.present(identity, subject));
+      if (outcome !== null) return outcome;
+      await new Promise((wait) => setTimeout(wait, backoff(attempts)));
+    }
+    return false;
+  }
+
+  /** Shows the identity to the door. Null when it is to be tried again. */
+  async present(identity, subject) {
+    const { session } = this;
+    // Of a page that names its visitor each time it is loaded, the door is asked once.
+    if (!session || this.isOver || session.subject === subject) return true;
+    try {
+      const { id, token } = await this.door.identify(session.token, identity);
+      if (this.session !== session) return true;
+      const known = { id, token: token || session.token, subject };
+      if (token) this.adopt(known);
+      else this.setSession(known);
+      return true;
+    } catch (refused) {
+      if (refused.isPassing) return null;
+      if (refused.isOfIdentity) return this.refuseIdentity(refused);
+      // The conversation is nobody's any more: the next one begins with the identity.
+      if (isLost(refused) && this.session === session) this.startOver();
+      return true;
+    }
+  }
+
+  refuseIdentity(refused) {
+    console.warn(`Hotline webchat: ${refused.message}`);
+    this.identity = null;
+    this.changed();
+    return false;
+  }
+
+  /** The visitor leaves this browser: whoever comes next finds nothing of them, in no tab. */
+  async logout() {
+    const { session } = this;
+    this.memory.set("session", null);
+    this.forget();
+    for (const name of ["previous", "visitor", "messages", "read", "draft"]) this.memory.set(name, null);
+    this.memory.set("forgotten", Date.now());
+    // Nobody can come back to a conversation of somebody unknown; one of somebody known may go on elsewhere.
+    if (session && !session.subject) await this.door.end(session.token).catch(() => {});
+  }
+
+  /** Takes everything from the screen of this tab. */
+  forget() {
+    this.identity = null;
+    this.session = null;
+    this.isOver = false;
+    this.typist = null;
+    this.line.close();
+    this.outbox.clear();
+    this.messages.clear();
+    this.breaks.clear();
+    clearTimeout(this.keeping);
+    if (this.onForget) this.onForget();
+    this.changed();
+  }
+
   /** What is said next begins another conversation. */
   startOver() {
+    if (this.isOver && this.session) this.memory.set("previous", this.session.token);
     this.memory.set("session", null);
     this.leave();
     this.outbox.nudge();
@@ -185,16 +266,40 @@ export class Chat {
     await this.memory.alone("session", async () => {
       const known = this.memory.get("session") || this.session;
       if (known) return this.adopt(known);
-      const { id, token } = await this.door.openSession({ ...(visitor && { visitor }), page: page(), utm: utm() });
-      this.memory.set("session", { id, token });
-      this.adopt({ id, token });
+      const { id, token, subject } = await this.openSession(visitor);
+      this.memory.set("previous", null);
+      this.memory.set("session", { id, token, subject });
+      this.adopt({ id, token, subject });
     });
   }
 
-  adopt(session) {
-    if (this.session && this.session.id === session.id) return;
-    this.leave();
+  async openSession(visitor) {
+    const { identity } = this;
+    const body = { ...(visitor && { visitor }), ...(identity && { identity }), page: page(), utm: utm() };
+    try {
+      const opened = await this.door.openSession(body, this.memory.get("previous"));
+      return { ...opened, subject: identity ? subjectOf(identity) : undefined };
+    } catch (refused) {
+      if (!identity || !refused.isOfIdentity) throw refused;
+      // It has expired in an open page, most likely. What was said is said all the same.
+      this.refuseIdentity(refused);
+      return this.openSession(visitor);
+    }
+  }
+
+  setSession(session) {
     this.session = session;
+    this.memory.set("session", session);
+  }
+
+  adopt(session) {
+    if (this.session && this.session.id === session.id) {
+      // Another tab has learned who the visitor is.
+      this.session = session;
+      return;
+    }
+    this.leave();
+    this.setSession(session);
     this.isRefreshed = false;
     this.seen = 0;
     this.line.open(session.token);
@@ -329,6 +434,7 @@ export class Chat {
       entry.isMoved = true;
       delete entry.reply;
       if (this.session && this.session.token === token) {
+        if (refused.status === 409) this.memory.set("previous", token);
         this.memory.set("session", null);
         this.leave();
       }
@@ -341,6 +447,7 @@ export class Chat {
   changedElsewhere(name) {
     const clientId = entryOf(name);
     if (clientId) this.outbox.reread(clientId);
+    if (name === "forgotten" && this.memory.get("forgotten")) return this.forget();
     if (name === "session" || name === "") {
       const session = this.memory.get("session");
       if (session) this.adopt(session);
@@ -357,7 +464,18 @@ export class Chat {
 }
 
 /** Whether the door no longer knows the token. */
-const isLost = (refused) => refused.status === 401;
+const isLost = (refused) => refused.status === 401 && !refused.isOfIdentity;
+
+/** Whom an identity names, as far as a browser can read it; the door looks closer. */
+function subjectOf(identity) {
+  try {
+    const part = identity.split(".")[1].replace(/-/g, "+").replace(/_/g, "/");
+    const bytes = Uint8Array.from(atob(part), (character) => character.charCodeAt(0));
+    return String(JSON.parse(new TextDecoder().decode(bytes)).sub);
+  } catch {
+    return String(identity);
+  }
+}
 
 /** Where the visitor is, as far as the door takes it. */
 function page() {

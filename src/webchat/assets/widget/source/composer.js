@@ -42,6 +42,11 @@ export class Composer {
     });
   }
 
+  /** Whoever wrote here has gone. */
+  forget() {
+    this.show("");
+  }
+
   show(text) {
     this.field.value = text;
     this.fit();

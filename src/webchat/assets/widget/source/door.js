@@ -16,6 +16,11 @@ export class Refused extends Error {
     this.retryAfterMs = retryAfterS * 1000;
   }
 
+  /** Whether it is the signed identity that is not accepted, and not the token. */
+  get isOfIdentity() {
+    return this.details.some(({ field }) => /^identity\b/.test(field));
+  }
+
   /** Whether the same call may succeed later. */
   get isPassing() {
     return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
@@ -41,7 +46,11 @@ export class Door {
     );
   }
 
-  openSession = (body) => this.call("POST", "/sessions", { body });
+  /** `earlier`: the token of the conversation before, which shows that this is the same visitor. */
+  openSession = (body, earlier) => this.call("POST", "/sessions", { body, token: earlier });
+
+  /** Who the visitor is, as the website has signed it. */
+  identify = (token, identity) => this.call("POST", "/identify", { token, body: { identity } });
 
   session = (token) => this.call("GET", "/session", { token });
 

@@ -14,10 +14,8 @@ const TAG = "hotline-webchat";
 /** The `<script>` line, also when a tag manager has added it. */
 const script = document.currentScript || document.querySelector('script[src*="/webchat/"][src*="/widget.js"]');
 
-async function start(script) {
-  const base = script.src.replace(/\/widget\.js(\?.*)?$/, "");
-  const publicKey = base.split("/").pop();
-  if (document.querySelector(`${TAG}[data-channel="${CSS.escape(publicKey)}"]`)) return;
+/** The panel, once it is on the page; null when this page may not show it. */
+async function start(base, publicKey) {
   const host = document.createElement(TAG);
   host.dataset.channel = publicKey;
   host.lang = language;
@@ -25,7 +23,7 @@ async function start(script) {
   const door = new Door(base);
   const memory = new Memory(publicKey);
   const config = await configOf(door, memory);
-  if (!config) return;
+  if (!config) return null;
   if (document.readyState === "loading") await new Promise((ready) => addEventListener("DOMContentLoaded", ready, { once: true }));
 
   // Sheets made by script are none of the page's styles: its Content-Security-Policy lets them be.
@@ -35,13 +33,30 @@ async function start(script) {
     sheet.replaceSync(text);
     return sheet;
   });
-  const panel = new Panel(new Chat(door, memory, config));
+  const chat = new Chat(door, memory, config);
+  const panel = new Panel(chat);
   root.append(panel.node);
   const place = script.dataset.in && document.querySelector(script.dataset.in);
   (place || document.body).append(host);
   panel.placed();
   if ("open" in script.dataset) panel.open(false);
-  window.HotlineWebchat = { open: () => panel.open(), close: () => panel.close() };
+  return panel;
+}
+
+/** What the page may do with it, from the moment the script has run. Each resolves once it is done. */
+function handle(ready) {
+  const later = (work) => async (...given) => {
+    const panel = await ready;
+    return panel ? work(panel, ...given) : undefined;
+  };
+  return {
+    open: later((panel) => panel.open()),
+    close: later((panel) => panel.close()),
+    /** Who the visitor is, as the page's server has signed it; whether it is accepted. */
+    identify: later((panel, identity) => panel.chat.identify(String(identity))),
+    /** The visitor leaves this browser. */
+    logout: later((panel) => panel.chat.logout()),
+  };
 }
 
 /** How the widget looks; when the service is away, how it looked last. Null when this page may not show it. */
@@ -65,4 +80,12 @@ async function configOf(door, memory) {
   }
 }
 
-if (script) start(script);
+if (script) {
+  const base = script.src.replace(/\/widget\.js(\?.*)?$/, "");
+  const publicKey = base.split("/").pop();
+  if (!document.querySelector(`${TAG}[data-channel="${CSS.escape(publicKey)}"]`)) {
+    window.HotlineWebchat = handle(start(base, publicKey));
+    if (script.dataset.identity) window.HotlineWebchat.identify(script.dataset.identity);
+    dispatchEvent(new Event("hotline-webchat"));
+  }
+}

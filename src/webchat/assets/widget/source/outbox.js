@@ -55,6 +55,12 @@ export class Outbox {
     this.changed();
   }
 
+  /** Nothing of it is to be sent any more, by any tab. */
+  clear() {
+    clearTimeout(this.timer);
+    for (const clientId of [...this.entries.keys()]) this.remove(clientId);
+  }
+
   retry(clientId) {
     const entry = this.entries.get(clientId);
     if (!entry) return;

@@ -71,6 +71,7 @@ export class Panel {
     this.node.addEventListener("keydown", (event) => this.pressed(event));
     this.receiveDrops();
 
+    chat.onForget = () => this.forget();
     chat.showSheet = (...sheet) => this.sheet.show(...sheet);
     chat.onChange(() => this.update());
     document.addEventListener("visibilitychange", () => this.see());
@@ -138,6 +139,15 @@ export class Panel {
     else this.close();
   }
 
+  /** Somebody has left: what they wrote goes with them. */
+  forget() {
+    this.sheet.close();
+    this.composer.forget();
+    this.announced = 0;
+    this.voice.textContent = "";
+    this.notice.textContent = "";
+  }
+
   startOver() {
     this.chat.startOver();
     this.update();
@@ -168,6 +178,7 @@ export class Panel {
 
   update() {
     const { chat } = this;
+    this.node.hidden = chat.isClosed;
     if (this.form) this.form.node.hidden = !this.isForm;
     this.transcript.node.hidden = this.isForm;
     this.foot.hidden = this.isForm;

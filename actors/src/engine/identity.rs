@@ -1,0 +1,263 @@
+//! Who a visitor is: what the company vouches for, in person or by a signature, and which session they go on in.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::contacts::{self, ContactRow, Own, SignedIn, Visitor};
+use hotline_persistence::tables::messages;
+use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId};
+use serde_json::Value;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::Engine;
+use crate::Refusal;
+use crate::clock::now;
+use crate::webchat::{Admit, End, Leave, NewSession, Verify};
+
+/// Contacts that visitors become take turns by this many locks; two contacts that share one wait a little longer.
+const TURNS: usize = 256;
+
+/// Where the sessions of a contact take turns when it turns out who somebody is: that no session of somebody unknown
+/// begins with a contact that becomes verified, and that who signs in twice at once goes on in one session.
+pub(crate) struct VisitorTurns(Vec<Arc<Mutex<()>>>);
+
+impl Default for VisitorTurns {
+    fn default() -> Self {
+        Self((0..TURNS).map(|_| Arc::default()).collect())
+    }
+}
+
+/// A turn at a contact's sessions; dropping it ends it.
+pub struct VisitorTurn(#[allow(dead_code)] OwnedMutexGuard<()>);
+
+/// A visitor with a signed identity.
+#[derive(Clone, Debug)]
+pub struct Identified {
+    /// What their website calls them.
+    pub external_id: String,
+    /// What else it says of them.
+    pub visitor: Visitor,
+}
+
+impl Engine {
+    /// Waits for the turn at a contact's sessions. Never take a second one while holding it.
+    pub async fn visitor_turn(&self, company: CompanyId, contact: ContactId) -> VisitorTurn {
+        let mut hasher = DefaultHasher::new();
+        (company, contact).hash(&mut hasher);
+        let index = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or(0);
+        VisitorTurn(self.core.visitor_turns.0[index].clone().lock_owned().await)
+    }
+
+    /// The company vouches for who a contact is. Whoever was in a session of it without that is out of it: they are
+    /// somebody else, for all that is known.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn vouch(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
+        let _turn = self.visitor_turn(company, contact).await;
+        self.end_unverified(company, contact, None).await?;
+        let changes = self.contact_changes(company);
+        changes.note([contact]);
+        contacts::set_verified(self.core.store.db(company), company, contact).await?;
+        changes.settle().await;
+        Ok(())
+    }
+
+    async fn end_unverified(
+        &self,
+        company: CompanyId,
+        contact: ContactId,
+        but: Option<&SessionId>,
+    ) -> Result<(), Refusal> {
+        let db = self.reads().tables(company).await?;
+        for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
+            if Some(&session) != but {
+                match self.ask_session(company, &session, End { idle_since: None, rider: None }).await {
+                    Ok(_) | Err(Refusal::NotFound) => {}
+                    Err(refusal) => return Err(refusal),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is said of a contact where nothing was known.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn fill_contact(
+        &self,
+        company: CompanyId,
+        contact: &ContactRow,
+        visitor: &Visitor,
+    ) -> Result<(), Refusal> {
+        if !visitor.adds_to(contact) {
+            return Ok(());
+        }
+        let changes = self.contact_changes(company);
+        changes.note([contact.id]);
+        contacts::fill(self.core.store.db(company), company, contact.id, visitor).await?;
+        changes.settle().await;
+        Ok(())
+    }
+
+    /// The contact of a signed identity, with what it says filled in.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away; [`Refusal::NotFound`] when it was deleted meanwhile.
+    pub async fn identified(&self, company: CompanyId, who: &Identified) -> Result<SignedIn, Refusal> {
+        self.contact_of(company, who, None).await
+    }
+
+    /// The same of who has a session already. A contact that was made for this session becomes the one of the
+    /// identity, if nobody has it yet.
+    async fn contact_of(
+        &self,
+        company: CompanyId,
+        who: &Identified,
+        session: Option<&SessionRow>,
+    ) -> Result<SignedIn, Refusal> {
+        let db = self.core.store.db(company);
+        let (id, visitor) = (&who.external_id, &who.visitor);
+        let changes = self.contact_changes(company);
+        let signed_in = match session.filter(|session| session.is_anonymous()) {
+            Some(session) => {
+                let _turn = self.visitor_turn(company, session.contact_id).await;
+                self.end_unverified(company, session.contact_id, Some(&session.id)).await?;
+                changes.note([session.contact_id]);
+                let claimed_name =
+                    session.claimed.as_ref().and_then(|claimed| claimed.get("name")).and_then(Value::as_str);
+                let own = Own { id: session.contact_id, claimed_name };
+                contacts::sign_in(db, company, id, visitor, Some(own)).await?
+            }
+            None => contacts::sign_in(db, company, id, visitor, None).await?,
+        };
+        let contact = contacts::find(db, company, signed_in.id).await?.ok_or(Refusal::NotFound)?;
+        if visitor.adds_to(&contact) {
+            changes.note([contact.id]);
+            contacts::fill(db, company, contact.id, visitor).await?;
+        }
+        changes.settle().await;
+        Ok(signed_in)
+    }
+
+    /// Somebody shows a signed identity in the middle of a session. Either the session goes on, verified; or a session
+    /// of the verified contact does, the one that is active or a new one, opened by the token with this hash. A retry
+    /// comes to the same end. Answers the session, and whether it is opened by that token.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be made durable; [`Refusal::NotFound`] when the contact was deleted
+    /// meanwhile.
+    pub async fn identify(
+        &self,
+        session: &SessionRow,
+        who: &Identified,
+        token: KeyHash,
+    ) -> Result<(SessionRow, bool), Refusal> {
+        let company = session.company_id;
+        let contact = self.contact_of(company, who, Some(session)).await?;
+        if contact.id == session.contact_id {
+            match self.ask_session(company, &session.id, Verify).await {
+                // It has ended: the next one begins.
+                Err(Refusal::Conflict(_)) => {}
+                outcome => return outcome.map(|row| (row, false)),
+            }
+        }
+        let turn = self.visitor_turn(company, contact.id).await;
+        let there = match self.admit(session, contact.id, token).await? {
+            Some(row) => row,
+            None => self.begin_beside(session, contact.id, token).await?,
+        };
+        drop(turn);
+        fail::fail_point!("visitor_admitted", |_| std::process::abort());
+        if !session.verified {
+            let name = self.contact(company, contact.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
+            let note = format!("The visitor signed in and went on as {name} (contact {}).", contact.id);
+            self.ask_session(company, &session.id, Leave { note }).await?;
+            fail::fail_point!("visitor_left", |_| std::process::abort());
+        }
+        Ok((there, true))
+    }
+
+    /// Lets a token into the contact's active session in the webchat, if there is one.
+    async fn admit(
+        &self,
+        session: &SessionRow,
+        contact: ContactId,
+        token: KeyHash,
+    ) -> Result<Option<SessionRow>, Refusal> {
+        let company = session.company_id;
+        let db = self.reads().tables(company).await?;
+        for (channel, id) in webchat_sessions::active(db, company, contact, true).await? {
+            if channel == session.channel_id {
+                match self.ask_session(company, &id, Admit { token }).await {
+                    // It has just ended.
+                    Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
+                    outcome => return outcome.map(Some),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn begin_beside(
+        &self,
+        session: &SessionRow,
+        contact: ContactId,
+        token: KeyHash,
+    ) -> Result<SessionRow, Refusal> {
+        let shown_from = self.shown_from(session.company_id, session.channel_id, contact).await?;
+        let now = now();
+        let row = SessionRow {
+            company_id: session.company_id,
+            id: SessionId::random(),
+            channel_id: session.channel_id,
+            contact_id: contact,
+            ticket_id: None,
+            status: SessionStatus::Active,
+            token_hash: token.to_vec(),
+            page: session.page.clone(),
+            utm: session.utm.clone(),
+            created_at: now,
+            last_seen_at: now,
+            ended_at: None,
+            verified: true,
+            claimed: None,
+            shown_from,
+            token_hashes: Vec::new(),
+        };
+        self.begin_session(NewSession { row, rider: None }).await
+    }
+
+    /// From when on the next session of a contact in a webchat shows what was said: since the last one ended, or from
+    /// the first message on that came there too late. None: since it begins.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn shown_from(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<Option<DateTime<Utc>>, Refusal> {
+        let db = self.reads().tables(company).await?;
+        let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
+        let conversation = (channel, contact);
+        // What the last session was to show of the time before it, and what was said after its visitor had gone.
+        let idle_after = TimeDelta::from_std(self.core.options.session_idle_after).unwrap_or(TimeDelta::MAX);
+        let spans = [
+            last.shown_from.map(|from| (from, last.created_at)),
+            last.ended_at.filter(|ended| *ended - last.last_seen_at >= idle_after).map(|to| (last.last_seen_at, to)),
+        ];
+        for span in spans.into_iter().flatten() {
+            let missed = messages::first_undelivered_at(db, company, conversation, span).await?;
+            if missed.is_some() {
+                return Ok(missed);
+            }
+        }
+        Ok(last.ended_at)
+    }
+}

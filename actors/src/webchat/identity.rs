@@ -1,0 +1,134 @@
+//! A session and who its visitor turns out to be.
+
+use std::sync::Arc;
+
+use actix::{ActorFutureExt, AtomicResponse, Handler, Message, WrapFuture, fut};
+use hotline_persistence::Change;
+use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::messages::MessageRow;
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
+
+use super::VisitorSession;
+use super::session::End;
+use crate::Refusal;
+use crate::clock::now;
+use crate::engine::{Core, Engine};
+use crate::registry::Counted;
+use crate::tickets::{AddNote, Author, Do, Rider};
+
+/// Tokens a session keeps beside its first: browsers and devices a visitor is signed in on at once. Who signs in on one
+/// more takes the place of the one that did so first, which then signs in again.
+const TOKENS_MAX: usize = 16;
+
+/// Somebody vouches for who the visitor is.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "Result<SessionRow, Refusal>")]
+pub struct Verify;
+
+/// Another browser of the visitor goes on in this session, with a token of its own.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "Result<SessionRow, Refusal>")]
+pub struct Admit {
+    /// The token's hash.
+    pub token: KeyHash,
+}
+
+/// The visitor goes on in another session: this one ends, and its ticket says so.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<SessionRow, Refusal>")]
+pub struct Leave {
+    /// What the ticket's note says.
+    pub note: String,
+}
+
+impl Handler<Counted<Verify>> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, verify: Counted<Verify>, _: &mut Self::Context) {
+        let Some((Verify, answer)) = verify.taken() else { return };
+        self.life.used();
+        let verified = self.changed(|row| row.verified = true);
+        answer.give_after(&self.core.store.log, self.life.last_seq(), verified);
+    }
+}
+
+impl Handler<Counted<Admit>> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, admit: Counted<Admit>, _: &mut Self::Context) {
+        let Some((Admit { token }, answer)) = admit.taken() else { return };
+        self.life.used();
+        let before: Vec<KeyHash> = self.row.tokens().collect();
+        let admitted = self.changed(|row| {
+            row.token_hashes.push(token.to_vec());
+            let surplus = row.token_hashes.len().saturating_sub(TOKENS_MAX);
+            row.token_hashes.drain(..surplus);
+        });
+        if let Ok(row) = &admitted {
+            let kept: Vec<KeyHash> = row.tokens().collect();
+            for gone in before.iter().filter(|hash| !kept.contains(hash)) {
+                self.core.visitor_tokens.remove(gone);
+            }
+            self.core.visitor_tokens.insert(token, self.key());
+        }
+        answer.give_after(&self.core.store.log, self.life.last_seq(), admitted);
+    }
+}
+
+impl VisitorSession {
+    /// Changes the row of a session that goes on.
+    fn changed(&mut self, change: impl FnOnce(&mut SessionRow)) -> Result<SessionRow, Refusal> {
+        if self.retired {
+            return Err(Refusal::Gone);
+        }
+        self.check_active()?;
+        let mut row = self.row.clone();
+        change(&mut row);
+        if row != self.row {
+            row.last_seen_at = now().max(row.last_seen_at);
+            self.append(row, None)?;
+        }
+        Ok(self.row.clone())
+    }
+}
+
+impl Handler<Counted<Leave>> for VisitorSession {
+    type Result = AtomicResponse<Self, ()>;
+
+    fn handle(&mut self, leave: Counted<Leave>, _: &mut Self::Context) -> Self::Result {
+        let Some((leave, answer)) = leave.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
+        self.life.used();
+        let (core, row) = (self.core.clone(), self.row.clone());
+        let retired = self.retired;
+        let noted = async move { if retired { Err(Refusal::Gone) } else { note(core, row, leave.note).await } };
+        AtomicResponse::new(Box::pin(noted.into_actor(self).map(|noted, session, _| {
+            let left = noted.and_then(|ended| match ended {
+                Some(row) => {
+                    session.row = row;
+                    session.life.appended(session.core.store.log.last_of(session.row.company_id));
+                    Ok(())
+                }
+                None => session.end(End { idle_since: None, rider: None }),
+            });
+            let left = left.map(|()| session.row.clone());
+            answer.give_after(&session.core.store.log, session.life.last_seq(), left);
+        })))
+    }
+}
+
+/// Writes the note into the session's ticket, and ends the session in the same entry: it is written once. Answers the
+/// ended row; none when there is no open ticket to note it in, or nothing to end.
+async fn note(core: Arc<Core>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
+    let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
+    let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), ..row };
+    let rider: Rider<MessageRow> = {
+        let ended = ended.clone();
+        Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
+    };
+    let what = Do { command: AddNote { body, author: Author::CONTACT }, rider: Some(rider) };
+    match Engine::of(core).ask(ended.company_id, ticket, what).await {
+        Ok(_) => Ok(Some(ended)),
+        Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}

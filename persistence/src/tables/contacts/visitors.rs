@@ -1,0 +1,334 @@
+//! Contacts of webchat visitors: those the company vouches for are found again, by what it says of them or by a signed
+//! identity; anybody else gets a contact of their own, which holds nothing that would find it.
+
+use std::collections::BTreeSet;
+
+use sqlx::{Acquire, FromRow, PgConnection, Postgres};
+
+use super::ContactRow;
+use crate::error::within;
+use crate::table::explain;
+use crate::{CompanyId, ContactId, Database, Db, Error, Result};
+
+/// What a contact is called whose name nobody has said.
+const NAMELESS: &str = "Visitor";
+
+/// What is said of a visitor.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Visitor {
+    pub name: Option<String>,
+    pub email: Option<String>,
+    pub number: Option<String>,
+    pub number_country: Option<String>,
+    pub external_id: Option<String>,
+    pub source_url: Option<String>,
+    pub utm_source: Option<String>,
+    pub utm_medium: Option<String>,
+    pub utm_campaign: Option<String>,
+    pub utm_id: Option<String>,
+}
+
+impl Visitor {
+    /// Whether nothing tells this visitor from another: every opening makes a contact of its own then.
+    pub fn is_anonymous(&self) -> bool {
+        identities(self).is_empty()
+    }
+
+    /// Whether [`fill`] has something for this contact.
+    pub fn adds_to(&self, contact: &ContactRow) -> bool {
+        let is_named = ![Some(NAMELESS), contact.number.as_deref(), contact.email.as_deref()]
+            .contains(&Some(contact.name.as_str()));
+        let pairs = [
+            (&self.email, &contact.email),
+            (&self.number, &contact.number),
+            (&self.source_url, &contact.source_url),
+            (&self.utm_source, &contact.utm_source),
+            (&self.utm_medium, &contact.utm_medium),
+            (&self.utm_campaign, &contact.utm_campaign),
+            (&self.utm_id, &contact.utm_id),
+        ];
+        self.name.as_ref().is_some_and(|name| !is_named && *name != contact.name)
+            || pairs.iter().any(|(said, known)| said.is_some() && known.is_none())
+    }
+}
+
+/// The contact of a visitor the company vouches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+pub struct Vouched {
+    /// Which.
+    pub id: ContactId,
+    /// Whether that was known before: if not, it is to be made known ([`set_verified`]).
+    pub verified: bool,
+    /// Whether it was made just now.
+    pub is_new: bool,
+}
+
+/// The contact of a visitor of whom the company's own server speaks: found by external id, then number, then e-mail;
+/// else created.
+///
+/// Openings of one company with the same identity wait for each other, so that one visitor is one contact.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_or_create_visitor(
+    db: impl Acquire<'_, Database = Postgres>,
+    company: CompanyId,
+    visitor: &Visitor,
+) -> Result<Vouched> {
+    within(async {
+        let mut transaction = db.begin().await?;
+        for identity in identities(visitor) {
+            lock(&mut transaction, company, &identity).await?;
+        }
+        let found: Option<Vouched> = sqlx::query_as(include_str!("visitor.sql"))
+            .bind(company)
+            .bind(&visitor.external_id)
+            .bind(&visitor.number)
+            .bind(&visitor.email)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let contact = match found {
+            Some(found) => {
+                remember_external_id(&mut transaction, company, found.id, visitor).await?;
+                found
+            }
+            None => insert(&mut transaction, company, visitor, true).await?,
+        };
+        transaction.commit().await?;
+        Ok(contact)
+    })
+    .await
+}
+
+/// Until the transaction ends, nobody else finds or makes the contact of this identity.
+async fn lock(db: &mut PgConnection, company: CompanyId, identity: &str) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2, 0))")
+        .bind(company.to_string())
+        .bind(identity)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// What a visitor is known by, in one order for all: two openings that share identities crosswise must not wait for
+/// each other in a circle.
+fn identities(visitor: &Visitor) -> BTreeSet<String> {
+    [&visitor.external_id, &visitor.number, &visitor.email]
+        .into_iter()
+        .flatten()
+        .map(|text| text.to_lowercase())
+        .collect()
+}
+
+/// A contact that came in another way is known by the website's id from now on.
+async fn remember_external_id(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: ContactId,
+    visitor: &Visitor,
+) -> std::result::Result<(), sqlx::Error> {
+    if visitor.external_id.is_some() {
+        sqlx::query("update contacts set external_id = $3 where company_id = $1 and id = $2 and external_id is null")
+            .bind(company)
+            .bind(id)
+            .bind(&visitor.external_id)
+            .execute(db)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn insert(
+    db: &mut PgConnection,
+    company: CompanyId,
+    visitor: &Visitor,
+    verified: bool,
+) -> std::result::Result<Vouched, sqlx::Error> {
+    let name = visitor.name.as_ref().or(visitor.number.as_ref()).or(visitor.email.as_ref());
+    sqlx::query_as(
+        "insert into contacts (company_id, name, number, email, external_id, origin, source_url, utm_source,
+             utm_medium, utm_campaign, utm_id, number_country, verified)
+         values ($1, coalesce($2, $13), $3, $4, $5, 'webchat', $6, $7, $8, $9, $10, $11, $12)
+         -- A send may have created the number's contact since the look-up.
+         on conflict (company_id, number) do update set updated_at = now()
+         returning id, verified, xmax = 0 as is_new",
+    )
+    .bind(company)
+    .bind(name)
+    .bind(&visitor.number)
+    .bind(&visitor.email)
+    .bind(&visitor.external_id)
+    .bind(&visitor.source_url)
+    .bind(&visitor.utm_source)
+    .bind(&visitor.utm_medium)
+    .bind(&visitor.utm_campaign)
+    .bind(&visitor.utm_id)
+    .bind(&visitor.number_country)
+    .bind(verified)
+    .bind(NAMELESS)
+    .fetch_one(db)
+    .await
+}
+
+/// A contact of their own for a visitor nobody vouches for. It may be called what they say. Their external id, number
+/// and e-mail stay out of it: each of them would make it the contact of whoever has them.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
+    let named = Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
+    Ok(within(insert(db, company, &named, false)).await?.id)
+}
+
+/// The contact a signed identity names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedIn {
+    /// Which.
+    pub id: ContactId,
+    /// Whether it was made just now.
+    pub is_new: bool,
+}
+
+/// The contact an anonymous session has for itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'a> {
+    /// Which.
+    pub id: ContactId,
+    /// The name its visitor claimed: a signed one takes its place.
+    pub claimed_name: Option<&'a str>,
+}
+
+/// The contact of a signed identity: the verified one with its external id; while there is none, `own`, which becomes
+/// it; else a new one. Nothing but the external id is looked at. A contact that only claims it, as those of earlier
+/// releases may, loses it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn sign_in(
+    db: Db<'_>,
+    company: CompanyId,
+    external_id: &str,
+    visitor: &Visitor,
+    own: Option<Own<'_>>,
+) -> Result<SignedIn> {
+    let mut change = db.begin().await?;
+    let signed_in = within(async {
+        let transaction = change.connection().map_err(|_| sqlx::Error::PoolClosed)?;
+        lock(transaction, company, &external_id.to_lowercase()).await?;
+        let found: Option<ContactId> =
+            sqlx::query_scalar("select id from contacts where company_id = $1 and external_id = $2 and verified")
+                .bind(company)
+                .bind(external_id)
+                .fetch_optional(&mut *transaction)
+                .await?;
+        if let Some(id) = found {
+            return Ok(SignedIn { id, is_new: false });
+        }
+        sqlx::query("update contacts set external_id = null where company_id = $1 and external_id = $2")
+            .bind(company)
+            .bind(external_id)
+            .execute(&mut *transaction)
+            .await?;
+        let own: Option<ContactId> = sqlx::query_scalar(
+            "update contacts set external_id = $3, verified = true, updated_at = now(),
+                 name = case when name = $5 then coalesce($4, name) else name end
+             where company_id = $1 and id = $2 and not verified and external_id is null returning id",
+        )
+        .bind(company)
+        .bind(own.map(|own| own.id))
+        .bind(external_id)
+        .bind(&visitor.name)
+        .bind(own.and_then(|own| own.claimed_name))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let contact = match own {
+            Some(id) => SignedIn { id, is_new: false },
+            None => {
+                // The number comes with `fill`, unless it is somebody's.
+                let visitor = Visitor {
+                    number: None,
+                    number_country: None,
+                    external_id: Some(external_id.to_owned()),
+                    ..visitor.clone()
+                };
+                let made = insert(transaction, company, &visitor, true).await?;
+                SignedIn { id: made.id, is_new: true }
+            }
+        };
+        Ok(contact)
+    })
+    .await?;
+    change.commit().await?;
+    Ok(signed_in)
+}
+
+/// Writes what is known of a contact by now where nothing was known before: a name nobody has said counts as none. A
+/// number that is another contact's stays theirs.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn fill(db: impl Database<'_>, company: CompanyId, id: ContactId, visitor: &Visitor) -> Result<()> {
+    match fill_with(db, company, id, visitor, visitor.number.as_deref()).await {
+        // Taken since it was looked at.
+        Err(Error::Taken(_)) => fill_with(db, company, id, visitor, None).await,
+        outcome => outcome,
+    }
+}
+
+async fn fill_with(
+    db: impl Database<'_>,
+    company: CompanyId,
+    id: ContactId,
+    visitor: &Visitor,
+    number: Option<&str>,
+) -> Result<()> {
+    let filled = sqlx::query(
+        "update contacts c set updated_at = now(),
+             name = case when c.name in ($12, c.number, c.email) then coalesce($3, c.name) else c.name end,
+             email = coalesce(c.email, $4),
+             number = coalesce(c.number, free.number),
+             number_country = case when c.number is null and free.number is not null then $6 else c.number_country end,
+             source_url = coalesce(c.source_url, $7), utm_source = coalesce(c.utm_source, $8),
+             utm_medium = coalesce(c.utm_medium, $9), utm_campaign = coalesce(c.utm_campaign, $10),
+             utm_id = coalesce(c.utm_id, $11)
+         from (select case when exists (select from contacts o where o.company_id = $1 and o.number = $5 and o.id <> $2)
+                   then null else $5 end as number) free
+         where c.company_id = $1 and c.id = $2",
+    );
+    let filled = filled
+        .bind(company)
+        .bind(id)
+        .bind(&visitor.name)
+        .bind(&visitor.email)
+        .bind(number)
+        .bind(&visitor.number_country)
+        .bind(&visitor.source_url)
+        .bind(&visitor.utm_source)
+        .bind(&visitor.utm_medium)
+        .bind(&visitor.utm_campaign)
+        .bind(&visitor.utm_id);
+    within(filled.bind(NAMELESS).execute(db)).await.map_err(explain(super::write::UNIQUE))?;
+    Ok(())
+}
+
+/// Whether somebody vouches for who a contact is; none when there is no such contact.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn is_verified(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<bool>> {
+    let verified = sqlx::query_scalar("select verified from contacts where company_id = $1 and id = $2");
+    within(verified.bind(company).bind(id).fetch_optional(db)).await
+}
+
+/// Notes that somebody vouches for who a contact is.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<()> {
+    let verified = sqlx::query(
+        "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",
+    );
+    within(verified.bind(company).bind(id).execute(db)).await?;
+    Ok(())
+}

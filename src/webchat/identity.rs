@@ -1,0 +1,323 @@
+//! The signed identity of a visitor: a JSON Web Token (RFC 7519) with an HMAC-SHA256 (HS256), which the company's server
+//! makes with a secret of the channel.
+//!
+//! Of everything the family of standards allows one thing is taken: the compact form, `alg` `HS256`, one signature. The
+//! token does not choose how it is looked at. Its signature is checked before its claims are read.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use hotline_actors::FieldError;
+use hotline_actors::engine::Identified;
+use hotline_persistence::tables::channels::Secret;
+use hotline_persistence::tables::contacts::Visitor;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::web::values::{Accepted, Email, Name, Number};
+use crate::web::{Answer, ApiError};
+
+/// Bytes of a token: a name, an e-mail and a number of the largest sizes fit in three times over.
+const BYTES_MAX: usize = 4096;
+
+/// How far ahead a token may expire, in seconds: one that leaks is good for a day at most.
+const AHEAD_MAX_S: f64 = 24.0 * 3600.0;
+
+/// How much the clocks of the two servers may differ, in seconds.
+const SKEW_S: f64 = 60.0;
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    /// Extensions that must be understood; none is.
+    crit: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    sub: Option<Value>,
+    exp: Option<Value>,
+    nbf: Option<Value>,
+    aud: Option<Value>,
+    name: Option<Value>,
+    email: Option<Value>,
+    number: Option<Value>,
+}
+
+/// Whom a token names, if it was signed with one of the channel's secrets, is meant for the channel, and holds now.
+///
+/// # Errors
+/// `401` that says why it is none; `422` when what it says of the visitor cannot be stored.
+pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> Answer<Identified> {
+    let claims = claims_of(token, secrets).and_then(|claims| {
+        holds(&claims, public_key, now)?;
+        Ok(claims)
+    });
+    let claims = claims.map_err(ApiError::identity)?;
+    let external_id = claims.sub.as_ref().ok_or("its `sub` is missing").and_then(|sub| {
+        Name::from_json(sub).map_err(|_| "its `sub` must be a text of one line, with at most 255 characters")
+    });
+    let external_id = external_id.map_err(ApiError::identity)?.0;
+    let mut wrong = Vec::new();
+    let name: Option<Name> = optional("name", claims.name, &mut wrong);
+    let email: Option<Email> = optional("email", claims.email, &mut wrong);
+    let number: Option<Number> = optional("number", claims.number, &mut wrong);
+    if !wrong.is_empty() {
+        return Err(ApiError::validation(&wrong));
+    }
+    let visitor = Visitor {
+        name: name.map(|name| name.0),
+        email: email.map(|email| email.0),
+        number_country: number.as_ref().and_then(Number::country),
+        number: number.map(|number| number.0),
+        external_id: Some(external_id.clone()),
+        ..Visitor::default()
+    };
+    Ok(Identified { external_id, visitor })
+}
+
+/// The claims of a token that one of these secrets has signed.
+fn claims_of(token: &str, secrets: &[Secret]) -> Result<Claims, &'static str> {
+    const NO_TOKEN: &str = "it is no JSON Web Token";
+    if token.len() > BYTES_MAX {
+        return Err("it is too long");
+    }
+    let (signed, signature) = token.rsplit_once('.').ok_or(NO_TOKEN)?;
+    let (header, claims) = signed.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(NO_TOKEN)?;
+    let header: Header = part(header).ok_or(NO_TOKEN)?;
+    if header.alg != "HS256" || header.crit.is_some() {
+        return Err("its `alg` must be HS256, without extensions");
+    }
+    let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).map_err(|_| NO_TOKEN)?;
+    if !secrets.iter().any(|secret| is_signed_with(secret, signed, &signature)) {
+        return Err("it is not signed with a secret of this webchat");
+    }
+    part(claims).ok_or("its claims cannot be read")
+}
+
+/// How long it takes does not tell how much of the signature is right.
+fn is_signed_with(secret: &Secret, signed: &str, signature: &[u8]) -> bool {
+    // An empty secret is everybody's.
+    let mac = (!secret.0.is_empty()).then(|| mac_of(secret, signed)).flatten();
+    mac.is_some_and(|mac| mac.verify_slice(signature).is_ok())
+}
+
+fn mac_of(secret: &Secret, signed: &str) -> Option<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.0.as_bytes()).ok()?;
+    mac.update(signed.as_bytes());
+    Some(mac)
+}
+
+fn part<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
+    // A name that stands twice is refused: two readers could choose differently.
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'static str> {
+    let seconds = |time: &Value| time.as_f64().filter(|time| time.is_finite());
+    let now = now.timestamp_millis() as f64 / 1000.0;
+    let expires = claims.exp.as_ref().and_then(seconds).ok_or("its `exp` is missing, or no number of seconds")?;
+    if expires <= now - SKEW_S {
+        return Err("it has expired");
+    }
+    if expires > now + AHEAD_MAX_S + SKEW_S {
+        return Err("its `exp` must be at most 24 hours ahead");
+    }
+    if let Some(begins) = &claims.nbf {
+        let begins = seconds(begins).ok_or("its `nbf` is no number of seconds")?;
+        if begins > now + SKEW_S {
+            return Err("it is not good yet");
+        }
+    }
+    let is_meant = match &claims.aud {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(all)) => all.iter().any(|audience| audience == public_key),
+        Some(audience) => audience == public_key,
+    };
+    if is_meant { Ok(()) } else { Err("its `aud` names somebody else") }
+}
+
+fn optional<T: Accepted>(name: &str, value: Option<Value>, wrong: &mut Vec<FieldError>) -> Option<T> {
+    let value = value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty()))?;
+    match T::from_json(&value) {
+        Ok(value) => Some(value),
+        Err(reason) => {
+            wrong.push(FieldError { field: format!("identity.{name}"), reason });
+            None
+        }
+    }
+}
+
+/// A token with these claims, as the company's server makes it: for the demo, which has no such server.
+pub fn sign(secret: &Secret, claims: &Value) -> Option<String> {
+    let header = json!({"alg": "HS256", "typ": "JWT"});
+    let [header, claims] = [&header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string()));
+    let signed = format!("{header}.{claims}");
+    let signature = mac_of(secret, &signed)?.finalize().into_bytes();
+    Some(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    const NOW_S: i64 = 1_700_000_000;
+    const KEY: &str = "ch_here";
+
+    fn secret() -> Secret {
+        Secret("ids_a secret of the channel".to_owned())
+    }
+
+    fn read_now(token: &str, secrets: &[Secret]) -> Answer<Identified> {
+        read(token, secrets, KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
+    }
+
+    fn signed(claims: &Value) -> String {
+        sign(&secret(), claims).expect("signed")
+    }
+
+    fn with(claims: Value) -> Value {
+        let mut all = json!({"sub": "user-81", "exp": NOW_S + 3600});
+        all.as_object_mut().expect("object").extend(claims.as_object().expect("object").clone());
+        all
+    }
+
+    fn refused(token: &str) -> String {
+        let error = read_now(token, &[secret()]).expect_err(token);
+        assert_eq!((error.status.as_u16(), error.code), (401, "ERR_API_UNAUTHORIZED"), "{error}");
+        error.message
+    }
+
+    #[test]
+    fn a_token_of_another_maker_is_read() {
+        // RFC 7515, appendix A.1, has a key that is no text; this one was made with `openssl dgst -sha256 -hmac`.
+        let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1c2VyLTgxIiwiZXhwIjoxNzAwMDAzNjAwfQ.";
+        let signed = token.trim_end_matches('.');
+        let mac = mac_of(&secret(), signed).expect("mac").finalize().into_bytes();
+        let token = format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac));
+        assert_eq!(read_now(&token, &[secret()]).expect("read").external_id, "user-81");
+    }
+
+    #[test]
+    fn what_it_says_of_the_visitor_is_read_as_anywhere_else() {
+        let claims = json!({"name": " Maria ", "email": "maria@example.com", "number": "+55 11 98765-4321"});
+        let who = read_now(&signed(&with(claims)), &[secret()]).expect("read");
+        let Visitor { name, email, number, number_country, external_id, .. } = who.visitor;
+        let said = [name, email, number, number_country, external_id].map(Option::unwrap_or_default);
+        assert_eq!(said, ["Maria", "maria@example.com", "5511987654321", "BR", "user-81"]);
+        let empty = json!({"name": null, "email": "", "iat": NOW_S, "jti": "7", "more": {"a": 1}});
+        assert_eq!(read_now(&signed(&with(empty)), &[secret()]).expect("read").visitor.name, None);
+        let bad = json!({"name": "a\nb", "email": "nobody", "number": 7});
+        let error = read_now(&signed(&with(bad)), &[secret()]).expect_err("refused");
+        assert_eq!(error.status.as_u16(), 422);
+        for field in ["identity.name", "identity.email", "identity.number"] {
+            assert!(error.message.contains(field), "{error}");
+        }
+    }
+
+    #[test]
+    fn either_of_two_secrets_signs_and_no_other() {
+        let older = Secret("ids_the one before".to_owned());
+        let token = signed(&with(json!({})));
+        assert!(read_now(&token, &[older.clone(), secret()]).is_ok());
+        assert!(read_now(&token, std::slice::from_ref(&older)).is_err());
+        assert!(read_now(&token, &[]).is_err());
+        let empty = Secret(String::new());
+        let by_nobody = sign(&empty, &with(json!({}))).expect("signed");
+        assert!(read_now(&by_nobody, &[empty]).is_err());
+    }
+
+    #[test]
+    fn only_hs256_is_taken_whatever_the_token_says() {
+        let claims = BASE64_URL_SAFE_NO_PAD.encode(with(json!({})).to_string());
+        for header in [
+            json!({"alg": "none"}),
+            json!({"alg": "None"}),
+            json!({"alg": "hs256"}),
+            json!({"alg": "HS384"}),
+            json!({"alg": "HS512"}),
+            json!({"alg": "RS256"}),
+            json!({"alg": ["HS256"]}),
+            json!({"typ": "JWT"}),
+            json!({"alg": "HS256", "crit": ["exp"]}),
+        ] {
+            let signed = format!("{}.{claims}", BASE64_URL_SAFE_NO_PAD.encode(header.to_string()));
+            let mac = mac_of(&secret(), &signed).expect("mac").finalize().into_bytes();
+            refused(&format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
+            refused(&format!("{signed}."));
+            refused(&signed);
+        }
+        let twice = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none","alg":"HS256"}"#);
+        let signed = format!("{twice}.{claims}");
+        let mac = mac_of(&secret(), &signed).expect("mac").finalize().into_bytes();
+        refused(&format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac)));
+    }
+
+    #[test]
+    fn a_token_that_was_touched_is_none() {
+        let token = signed(&with(json!({})));
+        let [header, claims, signature] = *token.split('.').collect::<Vec<_>>() else { panic!("three parts") };
+        let other = BASE64_URL_SAFE_NO_PAD.encode(with(json!({"sub": "admin"})).to_string());
+        refused(&format!("{header}.{other}.{signature}"));
+        for end in 0..signature.len() {
+            refused(&format!("{header}.{claims}.{}", &signature[..end]));
+        }
+        refused(&format!("{token}="));
+        refused(&format!("{token}.{signature}"));
+        refused(&format!(" {token}"));
+        for bad in ["", ".", "..", "...", "a.b.c", "vt_x", &"x".repeat(BYTES_MAX + 1)] {
+            refused(bad);
+        }
+    }
+
+    #[test]
+    fn its_size_is_looked_at_first() {
+        let large = signed(&with(json!({"more": "x".repeat(BYTES_MAX)})));
+        assert!(refused(&large).contains("too long"));
+    }
+
+    #[test]
+    fn it_holds_for_a_day_at_most_with_a_minute_of_skew() {
+        let at = |seconds: i64| signed(&json!({"sub": "u", "exp": NOW_S + seconds}));
+        for good in [1, 3600, -59, 24 * 3600, 24 * 3600 + 60] {
+            assert!(read_now(&at(good), &[secret()]).is_ok(), "{good}");
+        }
+        for (bad, why) in [(-60, "expired"), (-3600, "expired"), (24 * 3600 + 61, "24 hours"), (25 * 3600, "24 hours")]
+        {
+            assert!(refused(&at(bad)).contains(why), "{bad}");
+        }
+        for exp in [json!(null), json!("1700003600"), json!([]), json!(true)] {
+            assert!(refused(&signed(&json!({"sub": "u", "exp": exp}))).contains("`exp`"));
+        }
+        assert!(refused(&signed(&json!({"sub": "u"}))).contains("`exp`"));
+        assert!(read_now(&signed(&json!({"sub": "u", "exp": NOW_S as f64 + 10.5})), &[secret()]).is_ok());
+        assert!(read_now(&signed(&with(json!({"nbf": NOW_S + 60}))), &[secret()]).is_ok());
+        assert!(refused(&signed(&with(json!({"nbf": NOW_S + 61})))).contains("not good yet"));
+    }
+
+    #[test]
+    fn it_names_somebody_and_is_meant_for_here() {
+        for sub in
+            [json!(null), json!(""), json!(" "), json!(81), json!("a\u{0}b"), json!("a\nb"), json!("x".repeat(256))]
+        {
+            assert!(refused(&signed(&with(json!({"sub": sub})))).contains("`sub`"));
+        }
+        assert!(refused(&signed(&json!({"exp": NOW_S + 10}))).contains("`sub`"));
+        for aud in [json!(KEY), json!(["other", KEY])] {
+            assert!(read_now(&signed(&with(json!({"aud": aud}))), &[secret()]).is_ok());
+        }
+        for aud in [json!("ch_there"), json!([]), json!(7)] {
+            assert!(refused(&signed(&with(json!({"aud": aud})))).contains("`aud`"));
+        }
+        let twice = format!(r#"{{"sub":"user-81","sub":"admin","exp":{}}}"#, NOW_S + 10);
+        let head = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256"}"#);
+        let signed = format!("{head}.{}", BASE64_URL_SAFE_NO_PAD.encode(twice));
+        let mac = mac_of(&secret(), &signed).expect("mac").finalize().into_bytes();
+        assert!(refused(&format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac))).contains("claims"));
+    }
+}

@@ -1,0 +1,164 @@
+//! The websites that may embed a webchat: one, or all below a name (`https://*.shop.example`).
+
+use url::{Host, Url};
+
+/// What stands for the part of a name that may be anything.
+const WILDCARD: &str = "*.";
+
+/// A name in the wildcard's place, for the parser.
+const SAMPLE: &str = "any.";
+
+/// An origin as browsers name it: host in lower case, no port where it is the scheme's own. A slash at its end, as it
+/// comes from a browser's address bar, is let go.
+///
+/// # Errors
+/// What is wrong, as a phrase that follows the value.
+pub fn read(text: &str) -> Result<String, String> {
+    const WRONG: &str =
+        "must be an origin: http:// or https://, a host or *. and a domain, and a port where there is one";
+    let text = text.strip_suffix('/').unwrap_or(text);
+    let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme)) else {
+        return Err(WRONG.to_owned());
+    };
+    // The parser is made for browsers, which put right a lot that is better said to be wrong.
+    let is_strange = |character: char| character.is_whitespace() || "\\@/?#%".contains(character);
+    let (is_wildcard, host) = match rest.strip_prefix(WILDCARD) {
+        Some(domain) => (true, format!("{SAMPLE}{domain}")),
+        None => (false, rest.to_owned()),
+    };
+    if host.contains(is_strange) || host.contains('*') {
+        return Err(WRONG.to_owned());
+    }
+    let url = Url::parse(&format!("{scheme}://{host}")).map_err(|_| WRONG.to_owned())?;
+    let origin = url.origin().ascii_serialization();
+    if !is_wildcard {
+        let is_host = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
+        let is_plain = url.host_str().is_some_and(|host| !host.is_empty() && host.chars().all(is_host));
+        return if is_plain { Ok(origin) } else { Err(WRONG.to_owned()) };
+    }
+    let Some(Host::Domain(domain)) = url.host() else { return Err(WRONG.to_owned()) };
+    let domain = domain.strip_prefix(SAMPLE).unwrap_or_default();
+    if !is_name(domain) {
+        return Err(WRONG.to_owned());
+    }
+    if !domain.contains('.') && domain != "localhost" {
+        return Err(format!("would allow every website under .{domain}"));
+    }
+    Ok(origin.replacen(SAMPLE, WILDCARD, 1))
+}
+
+/// Whether what a browser says is the origin that is allowed, or one below it. A browser writes an origin in one way
+/// only, the way it is kept: nothing is put right.
+pub fn allows(allowed: &str, said: &[u8]) -> bool {
+    let Some((scheme, domain)) = allowed.split_once("://*.") else { return allowed.as_bytes() == said };
+    let said = std::str::from_utf8(said).ok().and_then(|said| said.strip_prefix(scheme)?.strip_prefix("://"));
+    // With its port: another one is another website.
+    let below = said.and_then(|host| host.strip_suffix(domain)?.strip_suffix('.'));
+    below.is_some_and(is_name)
+}
+
+/// Labels with a dot between them: letters in lower case, digits, hyphens and, as some have it, underscores.
+fn is_name(text: &str) -> bool {
+    let is_character = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
+    text.split('.').all(|label| !label.is_empty() && label.bytes().all(is_character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{allows, read};
+
+    #[test]
+    fn an_origin_is_kept_as_browsers_name_it() {
+        for (given, kept) in [
+            ("https://Shop.Example", "https://shop.example"),
+            ("https://shop.example/", "https://shop.example"),
+            ("https://shop.example:443", "https://shop.example"),
+            ("https://shop.example:443/", "https://shop.example"),
+            ("http://localhost:3000", "http://localhost:3000"),
+            ("https://[::1]:8443", "https://[::1]:8443"),
+            ("https://münchen.example", "https://xn--mnchen-3ya.example"),
+            ("https://*.shop.example", "https://*.shop.example"),
+            ("https://*.Shop.Example/", "https://*.shop.example"),
+            ("https://*.shop.example:443", "https://*.shop.example"),
+            ("https://*.shop.example:8443", "https://*.shop.example:8443"),
+            ("https://*.a.shop.example", "https://*.a.shop.example"),
+            ("http://*.localhost:3000", "http://*.localhost:3000"),
+            ("https://*.münchen.example", "https://*.xn--mnchen-3ya.example"),
+        ] {
+            assert_eq!(read(given).as_deref(), Ok(kept));
+        }
+        for bad in [
+            "shop.example",
+            "https://",
+            "https:///",
+            "https:shop.example",
+            "https://shop.example//",
+            "https://shop.example/page",
+            "https://shop.example?a=b",
+            "https://shop.example#a",
+            "https://user@shop.example",
+            "https://a b.example",
+            "https://shop.example\\",
+            "https://shop.example:99999",
+            "ftp://shop.example",
+            "null",
+            "*",
+            "*.shop.example",
+            "https://*",
+            "https://*.",
+            "https://*.example",
+            "https://*.com",
+            "https://*.*.shop.example",
+            "https://a.*.shop.example",
+            "https://a*.shop.example",
+            "https://*shop.example",
+            "https://*.shop.example*",
+            "https://*.user@shop.example",
+            "https://*.192.0.2.1",
+            "https://*.[::1]",
+            "https://*..shop.example",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_wildcard_allows_what_lies_below_the_name_and_nothing_else() {
+        let allowed = "https://*.shop.example";
+        for good in ["https://www.shop.example", "https://a.b.shop.example", "https://x-1.shop.example"] {
+            assert!(allows(allowed, good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "https://shop.example",
+            "https://.shop.example",
+            "https://..shop.example",
+            "https://a..shop.example",
+            "https://evilshop.example",
+            "https://www.shop.example.evil.example",
+            "https://www.shop.example.",
+            "https://evil.example/.shop.example",
+            "https://evil.example#.shop.example",
+            "https://evil.example?.shop.example",
+            "https://evil.example\\.shop.example",
+            "https://user@www.shop.example",
+            "https://evil.example:1@www.shop.example",
+            "https://evil.example:443.shop.example",
+            "https://WWW.shop.example",
+            "https://www.shop.example:8443",
+            "https://www.shop.example:443",
+            "http://www.shop.example",
+            "https://*.shop.example",
+            "www.shop.example",
+            "null",
+            "",
+        ] {
+            assert!(!allows(allowed, bad.as_bytes()), "{bad}");
+        }
+        assert!(!allows(allowed, b"https://\xff.shop.example"));
+        assert!(allows("https://*.shop.example:8443", b"https://www.shop.example:8443"));
+        assert!(!allows("https://*.shop.example:8443", b"https://www.shop.example"));
+        assert!(!allows("https://*.shop.example:443", b"https://www.shop.example:8443"));
+        assert!(allows("https://shop.example", b"https://shop.example"));
+        assert!(!allows("https://shop.example", b"https://www.shop.example"));
+    }
+}

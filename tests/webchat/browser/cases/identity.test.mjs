@@ -1,0 +1,200 @@
+// Who the visitor is: what the website has signed, and what is left in the browser when they leave.
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { before, describe, it } from "node:test";
+
+import { scene } from "../support/scene.mjs";
+import { eventually } from "../support/wait.mjs";
+
+/** As a shop's server signs it. */
+function sign(secret, claims) {
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const exp = Math.floor(Date.now() / 1000) + 3600;
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ exp, ...claims })}`;
+  return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+}
+
+const identify = (visitor, identity) =>
+  visitor.page.evaluate((identity) => window.HotlineWebchat.identify(identity), identity);
+
+const logout = (visitor) => visitor.page.evaluate(() => window.HotlineWebchat.logout());
+
+const kept = (visitor, at, name) =>
+  visitor.page.evaluate(
+    (name) => JSON.parse(localStorage.getItem(name)),
+    `hotline:${at.company.channel.publicKey}:${name}`,
+  );
+
+/** The channel's identity secret, once the service knows it. */
+function secretOf(at) {
+  before(async () => {
+    at.secret = (await at.service.cli("channel", "identity-secret", String(at.company.channel.id))).identitySecret;
+    await eventually("the secret is seen", async () => {
+      const body = JSON.stringify({ identity: sign(at.secret, { sub: "first" }) });
+      const headers = { "Content-Type": "application/json", Origin: at.shop.origin };
+      return (await fetch(`${at.company.door}/sessions`, { method: "POST", headers, body })).ok;
+    });
+    let number = 0;
+    at.customer = (name) => ({ sub: `customer-${(number += 1)}`, name });
+  });
+}
+
+describe("a visitor the website names", () => {
+  const at = scene();
+  secretOf(at);
+
+  it("in the middle goes on in the conversation, as who they are", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    const before = await kept(visitor, at, "session");
+    assert.equal(await identify(visitor, sign(at.secret, at.customer("Vera Lima"))), true);
+    const after = await kept(visitor, at, "session");
+    assert.deepEqual([after.id, after.token], [before.id, before.token]);
+    await visitor.tell("It is me");
+    const shown = await at.company.data("GET", `/tickets/${ticket.id}`);
+    assert.deepEqual([shown.verified, shown.contact.name, shown.lastMessage.body], [true, "Vera Lima", "It is me"]);
+    await at.company.say(ticket, "Hello, Vera");
+    await visitor.theirs("Hello, Vera").waitFor();
+    assert.deepEqual(await visitor.texts(), [hello, "It is me", "Hello, Vera"]);
+    await visitor.leave();
+  });
+
+  it("who is there already goes on in their own conversation, and the desk is told", async () => {
+    const customer = at.customer("Nils Berg");
+    const home = await at.visit();
+    await home.page.waitForFunction(() => window.HotlineWebchat);
+    await identify(home, sign(at.secret, customer));
+    await home.open();
+    await home.tell("From home");
+    const { visitor, ticket, hello } = await at.meet();
+    assert.equal(await identify(visitor, sign(at.secret, customer)), true);
+    await visitor.own("From home").waitFor();
+    await visitor.tell("From the shop");
+    await home.own("From the shop").waitFor();
+    const notes = (await at.company.messages(ticket)).filter(({ type }) => type === "note");
+    assert.equal(notes.length, 1);
+    assert.match(notes[0].body, /Nils Berg/);
+    assert.deepEqual((await visitor.texts()).sort(), [hello, "From home", "From the shop"].sort(), "what was said stays");
+    await visitor.leave();
+    await home.leave();
+  });
+
+  it("by the line that embeds the widget is known from the first word, and asked nothing", async () => {
+    const identity = sign(at.secret, at.customer("Olga Maier"));
+    const visitor = await at.visit({}, { identity });
+    await visitor.open();
+    await visitor.tell("Known from the start");
+    const ticket = await at.company.ticketOf("Known from the start");
+    assert.deepEqual([ticket.verified, ticket.contact.name], [true, "Olga Maier"]);
+    // On the next page the door is not asked again.
+    const asked = [];
+    visitor.page.on("request", (request) => /identify|sessions/.test(request.url()) && asked.push(request.url()));
+    await visitor.page.reload();
+    await visitor.own("Known from the start").waitFor();
+    await visitor.tell("On the next page");
+    assert.deepEqual(asked, []);
+    await visitor.leave();
+  });
+
+  it("by a signature that is none stays unknown, and the console says why", async () => {
+    const { visitor, hello } = await at.meet();
+    const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
+    assert.equal(await identify(visitor, sign("another secret", at.customer("Eve"))), false);
+    assert.match((await said).text(), /not signed with a secret of this webchat/);
+    await visitor.tell("Still nobody");
+    const ticket = await at.company.ticketOf("Still nobody");
+    assert.equal(ticket.verified, false);
+    assert.deepEqual(await visitor.texts(), [hello, "Still nobody"]);
+    await visitor.leave();
+  });
+
+  it("and leaves is found by nobody in any tab", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    await identify(visitor, sign(at.secret, at.customer("Vera Lima")));
+    const tab = await visitor.anotherTab();
+    await tab.open();
+    await tab.own(hello).waitFor();
+    await visitor.field.fill("a secret I was about to");
+    await logout(visitor);
+    for (const one of [visitor, tab]) {
+      await eventually("the screen is empty", async () => (await one.texts()).length === 0);
+      assert.equal(await one.field.inputValue(), "");
+    }
+    const left = await visitor.page.evaluate(() => JSON.stringify({ ...localStorage }));
+    for (const gone of ["vt_", "Hello, number", "a secret"]) assert.ok(!left.includes(gone), `${gone} is left: ${left}`);
+    await visitor.page.reload();
+    await visitor.panel.waitFor();
+    await visitor.tell("Somebody else");
+    const other = await at.company.ticketOf("Somebody else");
+    assert.equal(other.verified, false);
+    assert.notEqual(other.contact.id, ticket.contact.id);
+    await visitor.leave();
+  });
+
+  it("after somebody else takes nothing of theirs along", async () => {
+    const { visitor, hello } = await at.meet();
+    await identify(visitor, sign(at.secret, at.customer("Vera Lima")));
+    await visitor.own(hello).waitFor();
+    await identify(visitor, sign(at.secret, at.customer("Nils Berg")));
+    await eventually("her words are gone", async () => (await visitor.texts()).length === 0);
+    await visitor.tell("I am Nils");
+    const ticket = await at.company.ticketOf("I am Nils");
+    assert.equal(ticket.contact.name, "Nils Berg");
+    assert.deepEqual(await visitor.texts(), ["I am Nils"]);
+    await visitor.leave();
+  });
+});
+
+describe("a conversation after the one that has ended", () => {
+  const at = scene();
+
+  it("shows what was sent meanwhile, without an account", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
+    await visitor.widget.getByRole("button", { name: "End it" }).click();
+    await visitor.widget.getByRole("button", { name: "Start a new conversation" }).waitFor();
+    await at.company.say(ticket, "Sent to nobody");
+    await visitor.widget.getByRole("button", { name: "Start a new conversation" }).click();
+    await visitor.tell("Back again");
+    await visitor.theirs("Sent to nobody").waitFor();
+    const said = (await at.company.messages(ticket)).map(({ body }) => body);
+    assert.deepEqual(said, [hello, "Sent to nobody", "Back again"], "one ticket, of one contact");
+    await visitor.leave();
+  });
+});
+
+describe("a webchat that requires an identity", () => {
+  const at = scene("--require-identity");
+  secretOf(at);
+
+  it("shows nothing until there is one", async () => {
+    const visitor = await at.visit();
+    await visitor.page.waitForFunction(() => window.HotlineWebchat);
+    await visitor.launcher.waitFor({ state: "attached" });
+    assert.equal(await visitor.launcher.isVisible(), false);
+    await identify(visitor, sign(at.secret, at.customer("Vera Lima")));
+    await visitor.open();
+    await visitor.tell("Let in");
+    assert.equal((await at.company.ticketOf("Let in")).verified, true);
+    await logout(visitor);
+    await visitor.launcher.waitFor({ state: "hidden" });
+    await visitor.leave();
+  });
+});
+
+describe("a line with a key of no webchat", () => {
+  const at = scene();
+
+  it("says so in the console", async () => {
+    const visitor = await at.visit();
+    const { publicKey } = at.company.channel;
+    const wrong = visitor.page.url().replace(publicKey, publicKey.replace(/.$/, (last) => (last === "x" ? "y" : "x")));
+    const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
+    await visitor.page.goto(wrong);
+    const line = await said;
+    assert.equal(line.type(), "warning");
+    assert.match(line.text(), /no webchat has the public key .*\/widget\.js/);
+    assert.equal(await visitor.widget.count(), 0);
+    await visitor.leave();
+  });
+});
