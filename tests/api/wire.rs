@@ -489,6 +489,12 @@ async fn answers_are_what_they_are_without_the_wire() {
         for response in ours.iter_mut().chain(&mut theirs) {
             response.headers.remove("date");
         }
+        // Of requests it has taken apart at once, the framework says of all that the connection ends when the last says so;
+        // it is handed less at a time here, and says it of fewer.
+        for answers in [&mut ours, &mut theirs] {
+            let last = answers.len() - 1;
+            answers[..last].iter_mut().for_each(|response| drop(response.headers.remove("connection")));
+        }
         assert!(ours == theirs, "{:?} came otherwise", String::from_utf8_lossy(&request[..60.min(request.len())]));
     }
 

@@ -198,6 +198,17 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door() {
     doors.lift("a body nobody asked for", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill)).await;
     doors.lift("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill)).await;
 
+    // Sent on and on without a look at an answer: small ones, and some behind a body that a handler waits for.
+    let small = "GET / HTTP/1.1\r\n\r\n";
+    let behind = format!("{hook}host: hotline\r\ncontent-length: 1\r\n\r\n{{");
+    for (what, start, fill) in [
+        ("requests without an end", String::new(), small.to_owned()),
+        ("requests behind a body", behind.clone(), small.to_owned()),
+        ("requests with bodies without an end", String::new(), behind),
+        ("large answers without an end", String::new(), "GET /api/v1/openapi.json HTTP/1.1\r\n\r\n".to_owned()),
+    ] {
+        doors.lift(what, 0, flood(doors.process.address, start.as_bytes(), fill.as_bytes())).await;
+    }
     for address in [doors.process.address, doors.metrics] {
         for (what, start, fill) in [
             ("a head without an end", "GET / HTTP/1.1\r\nx: ", "a"),
