@@ -109,31 +109,33 @@ impl Engine {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away; [`Refusal::NotFound`] when it was deleted meanwhile.
     pub async fn identified(&self, company: CompanyId, who: &Identified) -> Result<SignedIn, Refusal> {
-        self.contact_of(company, who, None).await
+        Ok(self.contact_of(company, who, None).await?.0)
     }
 
     /// The same of who has a session already. A contact that was made for this session becomes the one of the
-    /// identity, if nobody has it yet.
+    /// identity, if nobody has it yet: then with the turn at its sessions, so that nobody looks for the verified one
+    /// before this one is.
     async fn contact_of(
         &self,
         company: CompanyId,
         who: &Identified,
         session: Option<&SessionRow>,
-    ) -> Result<SignedIn, Refusal> {
+    ) -> Result<(SignedIn, Option<VisitorTurn>), Refusal> {
         let db = self.core.store.db(company);
         let (id, visitor) = (&who.external_id, &who.visitor);
         let changes = self.contact_changes(company);
-        let signed_in = match session.filter(|session| session.is_anonymous()) {
+        let (signed_in, turn) = match session.filter(|session| session.is_anonymous()) {
             Some(session) => {
-                let _turn = self.visitor_turn(company, session.contact_id).await;
+                let turn = self.visitor_turn(company, session.contact_id).await;
                 self.end_unverified(company, session.contact_id, Some(&session.id)).await?;
                 changes.note([session.contact_id]);
                 let claimed_name =
                     session.claimed.as_ref().and_then(|claimed| claimed.get("name")).and_then(Value::as_str);
                 let own = Own { id: session.contact_id, claimed_name };
-                contacts::sign_in(db, company, id, visitor, Some(own)).await?
+                let signed_in = contacts::sign_in(db, company, id, visitor, Some(own)).await?;
+                (signed_in, (signed_in.id == session.contact_id).then_some(turn))
             }
-            None => contacts::sign_in(db, company, id, visitor, None).await?,
+            None => (contacts::sign_in(db, company, id, visitor, None).await?, None),
         };
         let contact = contacts::find(db, company, signed_in.id).await?.ok_or(Refusal::NotFound)?;
         if visitor.adds_to(&contact) {
@@ -141,7 +143,7 @@ impl Engine {
             contacts::fill(db, company, contact.id, visitor).await?;
         }
         changes.settle().await;
-        Ok(signed_in)
+        Ok((signed_in, turn))
     }
 
     /// Somebody shows a signed identity in the middle of a session. Either the session goes on, verified; or a session
@@ -158,7 +160,7 @@ impl Engine {
         token: KeyHash,
     ) -> Result<(SessionRow, bool), Refusal> {
         let company = session.company_id;
-        let contact = self.contact_of(company, who, Some(session)).await?;
+        let (contact, turn) = self.contact_of(company, who, Some(session)).await?;
         if contact.id == session.contact_id {
             match self.ask_session(company, &session.id, Verify).await {
                 // It has ended: the next one begins.
@@ -166,7 +168,10 @@ impl Engine {
                 outcome => return outcome.map(|row| (row, false)),
             }
         }
-        let turn = self.visitor_turn(company, contact.id).await;
+        let turn = match turn {
+            Some(turn) => turn,
+            None => self.visitor_turn(company, contact.id).await,
+        };
         let there = match self.admit(session, contact.id, token).await? {
             Some(row) => row,
             None => self.begin_beside(session, contact.id, token).await?,
