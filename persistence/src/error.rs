@@ -69,6 +69,21 @@ pub enum Error {
         /// The journal's id.
         journal: String,
     },
+    /// The database is older than what the journal knows to be in it: restored from a backup, most likely. Live rows
+    /// would be written over plain ones that are missing, and their ids given out again.
+    #[error(
+        "the database is older than the journal in `{}`: it has the entries of journal {journal} up to {watermark}, and up to {confirmed} were confirmed to be in it. Nothing was changed. If it was restored from a backup, restore the journal folder of the same backup with it, or a newer backup. To go on with the older database and give up what came after it, move the journal folder away: the next start begins a new one", dir.display()
+    )]
+    Older {
+        /// Where the journal is.
+        dir: std::path::PathBuf,
+        /// The journal's id.
+        journal: String,
+        /// The last entry that the database has.
+        watermark: crate::journal::Seq,
+        /// The last entry that was confirmed to be in it.
+        confirmed: crate::journal::Seq,
+    },
     /// The journal holds changes for another database than the one given.
     #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]
     ForeignJournal {
@@ -131,31 +146,49 @@ impl Error {
     }
 }
 
-/// Whether the database was not there, or not able, rather than unwilling: trying again later may work.
+/// Classes of SQLSTATE that speak of the database and not of what it was given (PostgreSQL, Appendix A): 08 connection,
+/// 25 state of the transaction (a server that only reads, for one), 28 authorization, 3D no such database, 40 rollback
+/// (serialization, deadlock), 53 resources (disk full), 55 not in a usable state, 57 an operator (shutdown, cancelled,
+/// starting up), 58 system, 72 snapshot too old, F0 configuration file.
 ///
-/// SQLSTATE classes 08 (connection), 40 (rollback: serialization, deadlock), 53 (resources, disk full), 55 (not
-/// in a usable state), 57 (shutdown, cancelled, starting up) and 58 (system error): PostgreSQL, Appendix A.
+/// IMPORTANT: this list is the positive one. What is not on it is a refusal: a code nobody thought of sets one row
+/// aside, which a person can mend, instead of holding up every company.
+const OUTAGES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
+
+/// Classes that speak of a value that was given, and of nothing else: 22 data, 23 constraint, 54 limit of the program
+/// (an index entry or a document that is too large, JSON that is too deep).
+const OF_VALUES: [&str; 3] = ["22", "23", "54"];
+
+/// Whether the database was not there, or not able, rather than unwilling: trying again later may work.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Database(error) => {
-            error.code().is_some_and(|code| matches!(code.get(..2), Some("08" | "40" | "53" | "55" | "57" | "58")))
-        }
+        sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OUTAGES),
+        // After these the connection is gone, or there was none.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
         | sqlx::Error::Protocol(_)
+        | sqlx::Error::Configuration(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => true,
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => true,
         _ => false,
     }
 }
 
-/// Whether the database refused the row itself: SQLSTATE classes 22 (data) and 23 (constraint).
-pub fn is_refusal(error: &sqlx::Error) -> bool {
-    error
-        .as_database_error()
-        .and_then(|error| error.code())
-        .is_some_and(|code| matches!(code.get(..2), Some("22" | "23")))
+/// Whether an error that is no outage is certainly about the values that were given: they would be refused again, and
+/// others would not. Of any other the statement itself may be to blame.
+pub(crate) fn is_of_values(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OF_VALUES),
+        // Refused on our side, before anything was sent.
+        sqlx::Error::Encode(_) | sqlx::Error::InvalidArgument(_) => true,
+        _ => false,
+    }
+}
+
+fn is_of_class(error: &dyn sqlx::error::DatabaseError, classes: &[&str]) -> bool {
+    error.code().is_some_and(|code| code.get(..2).is_some_and(|class| classes.contains(&class)))
 }
 
 /// What the database said, for the log. PostgreSQL quotes a value it cannot take (SQLSTATE class 22) in its message,

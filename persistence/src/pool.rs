@@ -99,6 +99,11 @@ pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 /// The advisory lock of a database's one writer: "hotline" in ASCII.
 const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
+/// What the persister's commit confirms is given up in the journal: the server must have it on disk, whatever its
+/// settings are for others.
+const COMMIT_MEANS_KEPT: &str = "select set_config('synchronous_commit', 'on', false) \
+    where current_setting('synchronous_commit') = 'off'";
+
 /// This process's claim to be the database's one writer.
 #[derive(Debug, Default)]
 pub struct WriterClaim {
@@ -129,7 +134,11 @@ pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgP
         .max_lifetime(None)
         .after_connect(move |connection, _| {
             let claim = claim.clone();
-            Box::pin(async move { lock_for_writing(connection, &claim).await })
+            Box::pin(async move {
+                lock_for_writing(connection, &claim).await?;
+                sqlx::query(COMMIT_MEANS_KEPT).execute(connection).await?;
+                Ok(())
+            })
         })
         .connect_lazy_with(named(options).options(BY_KEY))
 }

@@ -1,12 +1,13 @@
 //! What happens before anything is served: the journal's entries above the watermark go into the tables.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sqlx::PgPool;
 use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
-use crate::journal::{JournalError, Records, Recovered, Seq};
+use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
 use crate::persister::{Batch, Mark, Writer};
 use crate::pool::WriterClaim;
 use crate::{Error, Result};
@@ -18,6 +19,31 @@ pub struct Report {
     pub watermark: Seq,
     /// Entries that were written again.
     pub replayed: u64,
+}
+
+/// Refuses a database that is older than what the journal knows to be in it. Before anything is changed: neither is
+/// migrated, nor taken for this process.
+///
+/// # Errors
+/// [`Error::Older`] when it is; else when one of them cannot be read.
+pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
+    let folder = dir.to_owned();
+    // IMPORTANT: the journal first. Should another process still feed the database from it, the watermark only grows.
+    let looked = tokio::task::spawn_blocking(move || journal::look(&folder)).await;
+    let known = looked.map_err(|error| Error::Unavailable(error.to_string()))??;
+    let Some(Known { id, confirmed }) = known.filter(|known| known.confirmed > 0) else { return Ok(()) };
+    let has_watermarks: bool =
+        sqlx::query_scalar("select to_regclass('journal_watermark') is not null").fetch_one(db).await?;
+    let watermark: Option<i64> = if has_watermarks {
+        sqlx::query_scalar("select seq from journal_watermark where journal = $1").bind(&id).fetch_optional(db).await?
+    } else {
+        None
+    };
+    let watermark = watermark.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
+    if watermark >= confirmed {
+        return Ok(());
+    }
+    Err(Error::Older { dir: dir.to_owned(), journal: id, watermark, confirmed })
 }
 
 /// Takes the database for this process: every flush of an earlier owner fails from here on.
@@ -38,7 +64,7 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
 /// # Errors
 /// [`Error::ForeignJournal`] when the journal has fed another database, [`Error::Superseded`] when another process
 /// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
-pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &Recovered, epoch: i64) -> Result<Report> {
+pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &mut Recovered, epoch: i64) -> Result<Report> {
     let watermark = find_watermark(db, journal, epoch).await?;
     let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
     let writer = Writer::new(db.clone(), claim.clone(), mark);
@@ -55,12 +81,16 @@ pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &Recovered, 
         .bind(epoch)
         .execute(db)
         .await?;
+    journal.confirm(report.watermark)?;
     Ok(report)
 }
 
 /// Changes of a transaction of the replay. Nobody waits for a list yet, and of a ticket that changed a hundred times
 /// the last version is written once.
 const CHUNK_CHANGES_MAX: usize = 100_000;
+
+/// Bytes of the entries of such a transaction: they are in memory twice, the next ones while these are written.
+const CHUNK_BYTES_MAX: usize = 64 << 20;
 
 struct Chunk {
     changes: Vec<Change>,
@@ -86,12 +116,14 @@ fn read_ahead(records: Records) -> mpsc::Receiver<Result<Chunk>> {
 
 fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u8>), JournalError>>) -> Result<Chunk> {
     let mut chunk = Chunk { changes: Vec::new(), last: 0, records: 0 };
+    let mut held = 0;
     for record in records {
         let (seq, bytes) = record?;
+        held += bytes.len();
         chunk.changes.extend(decode(seq, &bytes)?);
         chunk.last = seq;
         chunk.records += 1;
-        if chunk.changes.len() >= CHUNK_CHANGES_MAX {
+        if chunk.changes.len() >= CHUNK_CHANGES_MAX || held >= CHUNK_BYTES_MAX {
             break;
         }
     }

@@ -89,6 +89,7 @@ impl Store {
         pool::reach(&options.database).await?;
         let housekeeping = pool::connect_housekeeping(options.database.clone());
         pool::wait_for_writer(&housekeeping).await?;
+        recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
         let requests = pool::connect_requests(options.database.clone());
@@ -98,8 +99,8 @@ impl Store {
         let epoch = recovery::take_ownership(&writes).await?;
 
         // Whatever the setting is now: what an earlier run left in the journal was answered.
-        let journal = recover(&options.journal_dir, options.journal).await?;
-        let recovered = recovery::replay(&writes, &claim, &journal, epoch).await?;
+        let mut journal = recover(&options.journal_dir, options.journal).await?;
+        let recovered = recovery::replay(&writes, &claim, &mut journal, epoch).await?;
         let ids = IdBlocks::reserve(&housekeeping, epoch).await?;
         let (log, mark) = match options.durability {
             Durability::Journal => {
@@ -164,6 +165,10 @@ impl Store {
             && tokio::time::timeout(CLOSE_TIME_MAX, persister).await.is_err()
         {
             return Err(Error::Unavailable("the database does not take the last changes".to_owned()));
+        }
+        if let Some(journal) = self.log.journal().cloned() {
+            let settled = tokio::task::spawn_blocking(move || journal.settle()).await;
+            settled.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         self.ids.give_back(&self.writes).await?;
         self.writes.close().await;

@@ -2,6 +2,7 @@
 //! read never spoils the others.
 
 use chrono::{DateTime, Utc};
+use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
 use hotline_actors::engine::Inbound;
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{MessageError, Milestone};
@@ -17,8 +18,8 @@ const NAME_CHARACTERS_MAX: usize = 255;
 /// Characters of an address of the web, or of another free text.
 const TEXT_CHARACTERS_MAX: usize = 10_000;
 
-/// Bytes of an id. A provider's have up to two hundred; two that are longer would not fit an index together.
-const ID_BYTES_MAX: usize = 512;
+/// Bytes of an id, the same as of those it answers with.
+const ID_BYTES_MAX: usize = PROVIDER_ID_BYTES_MAX;
 
 /// Milliseconds of a time that is told in seconds are never that many: they would be in the year 5138.
 const SECONDS_MAX: i64 = 100_000_000_000;

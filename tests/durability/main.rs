@@ -16,6 +16,8 @@ mod logs;
 mod media;
 mod metrics;
 mod modes;
+mod older_database;
+mod open_files;
 mod outage;
 mod outbox;
 mod refused_rows;

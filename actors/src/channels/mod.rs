@@ -12,6 +12,6 @@ pub(crate) use inbox::{Inbox, Known, SEEN_MAX, Turn};
 pub(crate) use inboxes::{Inboxes, named};
 pub(crate) use outbox::Outboxes;
 pub use outbox::{Attempted, SendingFigures, SendingOptions};
-pub use provider::{Accepted, Account, Delivery, Provider, SendFailure};
+pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider, SendFailure};
 pub use sender::ChannelSender;
 pub(crate) use sender::OpenAnd;

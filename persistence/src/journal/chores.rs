@@ -25,8 +25,10 @@ pub(super) fn do_chores<T>(state: &State<T>, chores: &mpsc::Receiver<Chore>) {
                 helper.clear_away();
                 helper.give_up_spares();
                 helper.prepare_spare();
+                helper.prepare_reserve();
             }
-            Chore::Stop => return,
+            Chore::Confirm => state.note_confirmed(),
+            Chore::Stop => return state.note_confirmed(),
         }
     }
 }
@@ -63,7 +65,7 @@ impl<T> Helper<'_, T> {
         };
         match taken {
             // An earlier try got as far as this; the file, if it is left, is removed by the next open.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => segment::sync_dir(dir),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => dir.sync(),
             taken => taken,
         }
     }
@@ -95,6 +97,18 @@ impl<T> Helper<'_, T> {
         match segment::create_spare(&self.state.dir, number, self.state.options.segment_bytes) {
             Ok(spare) => lock(&self.state.spares).push(spare),
             Err(error) => tracing::warn!(%error, "cannot prepare the next journal segment ahead"),
+        }
+    }
+
+    /// IMPORTANT: whenever files may be opened, not only when one was just used: the next time they may not.
+    fn prepare_reserve(&self) {
+        let mut held = lock(&self.state.reserve);
+        if held.is_some() {
+            return;
+        }
+        match segment::create_reserve(&self.state.dir) {
+            Ok(reserve) => *held = Some(reserve),
+            Err(error) => tracing::warn!(%error, "cannot hold a file open for the next journal segment"),
         }
     }
 

@@ -2,7 +2,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Seq;
+use super::{Seq, segment};
 
 /// Why the journal could not be opened, read or closed.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +68,11 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// Whether waiting can help: the system lends no open files or no memory now, or the disk has no room.
+    pub(crate) fn is_shortage(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if segment::is_shortage(source))
+    }
+
     /// For `map_err`: names what was tried and on which file.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

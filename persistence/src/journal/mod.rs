@@ -7,6 +7,7 @@
 //! The bytes on disk are described in [`record`].
 
 mod chores;
+mod confirmed;
 mod error;
 mod reader;
 pub mod record;
@@ -26,7 +27,7 @@ use std::thread::{self, JoinHandle};
 
 pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
-pub use recover::{Recovered, TornTail, open};
+pub use recover::{Known, Recovered, TornTail, look, open};
 
 use chores::do_chores;
 use state::{Begun, Chore, Entry, State, lock};
@@ -193,6 +194,11 @@ impl<T: Send + 'static> Journal<T> {
         Records::new(sources, from, last, state.id)
     }
 
+    /// Notes for good how far the database has come. To be called once nothing is released any more.
+    pub fn settle(&self) {
+        self.handle.state.settle_confirmed();
+    }
+
     /// How full it is and what it did.
     pub fn stats(&self) -> Stats {
         let state = &self.handle.state;
@@ -229,7 +235,7 @@ impl<T> Clone for Journal<T> {
 
 impl<T> fmt::Debug for Journal<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("dir", &self.handle.state.dir).finish_non_exhaustive()
+        f.debug_struct("Journal").field("dir", &&*self.handle.state.dir).finish_non_exhaustive()
     }
 }
 

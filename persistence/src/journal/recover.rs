@@ -1,14 +1,15 @@
 //! Opens a journal: checks every byte of every segment, and only then cuts what a crash left half-written.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::confirmed::{self, Confirmed};
 use super::reader::Records;
 use super::record::{Frame, HEADER_BYTES_MIN, Header, Id, find_group_magic, whole_group};
-use super::segment::{self, DirLock, Listing};
-use super::state::{Sealed, State};
+use super::segment::{self, Dir, Listing};
+use super::state::{Kept, Sealed, State};
 use super::{Journal, JournalError, Options, Seq};
 
 /// What a crash left at the end of the last segment: part of a group that was never acknowledged.
@@ -25,10 +26,7 @@ pub struct TornTail {
 /// A journal that was checked and is not yet written to.
 #[derive(Debug)]
 pub struct Recovered {
-    dir: PathBuf,
-    options: Options,
-    lock: DirLock,
-    id: Id,
+    kept: Kept,
     id_text: String,
     segments: Vec<Sealed>,
     /// The sequence after the last one found, or the one an empty journal is to go on with. None: brand new.
@@ -43,8 +41,10 @@ pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
     options.check()?;
     create_dir(dir)?;
     let lock = segment::lock(dir)?;
-    let Listing { segments: mut found, leftovers } = segment::list(dir)?;
-    let known = segment::read_id(dir)?;
+    segment::make_private(dir)?;
+    let dir = Dir::open(dir).map_err(JournalError::io("open", dir))?;
+    let Listing { segments: mut found, leftovers } = segment::list(&dir)?;
+    let known = segment::read_id(&dir)?;
     if known.is_none()
         && let Some((_, path)) = found.first()
     {
@@ -55,20 +55,45 @@ pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
         Some(id) => check_all(&found, id, unfinished.as_ref().map(|(first, _)| *first))?,
         None => Vec::new(),
     };
+    if let Some(id) = &known {
+        confirmed::read(&dir, id)?;
+    }
     // From here on everything is sound, so the directory may change.
     for path in leftovers.iter().chain(unfinished.iter().map(|(_, path)| path)) {
         tracing::info!(file = %path.display(), "removing a journal file whose creation was interrupted");
-        segment::remove(dir, path).map_err(JournalError::io("remove", path))?;
+        segment::remove(&dir, path).map_err(JournalError::io("remove", path))?;
     }
     let id = match known {
         Some(id) => id,
-        None => segment::create_id(dir)?,
+        None => segment::create_id(&dir)?,
     };
     let cut = checked.last_mut().map(settle_last).transpose()?.flatten();
-    segment::sync_dir(dir).map_err(JournalError::io("sync", dir))?;
+    let confirmed = Confirmed::open(&dir, &id)?;
+    dir.sync().map_err(JournalError::io("sync", &dir))?;
     let next = checked.last().map(|last| last.next).or(unfinished.map(|(first, _)| first));
     let segments = checked.into_iter().map(Checked::into_sealed).collect();
-    Ok(Recovered { dir: dir.to_owned(), options, lock, id, id_text: segment::id_text(&id), segments, next, cut })
+    let id_text = segment::id_text(&id);
+    Ok(Recovered { kept: Kept { dir, options, lock, id, confirmed }, id_text, segments, next, cut })
+}
+
+/// What a journal says of the database it has fed, read without opening it: nothing is checked or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// See [`Recovered::id`].
+    pub id: String,
+    /// The database has confirmed to have the records up to here.
+    pub confirmed: Seq,
+}
+
+/// Looks at a journal that may be in use; none when there is none.
+///
+/// Besides what was noted, a released segment proves that its records were confirmed: so it can be told of journals of
+/// earlier releases, too.
+pub fn look(dir: &Path) -> Result<Option<Known>, JournalError> {
+    let Some(id) = segment::read_id(dir)? else { return Ok(None) };
+    let noted = confirmed::read(dir, &id)?.unwrap_or(0);
+    let released = segment::list(dir)?.segments.first().map_or(0, |(first, _)| first - 1);
+    Ok(Some(Known { id: segment::id_text(&id), confirmed: noted.max(released) }))
 }
 
 impl Recovered {
@@ -96,7 +121,13 @@ impl Recovered {
     /// All records from `from` on.
     pub fn read_from(&self, from: Seq) -> Result<Records, JournalError> {
         let sources = self.segments.iter().map(|segment| (segment.first, segment.path.clone())).collect();
-        Records::new(sources, from, self.last().unwrap_or(0), self.id)
+        Records::new(sources, from, self.last().unwrap_or(0), self.kept.id)
+    }
+
+    /// Notes that the database has everything up to `watermark`, for good.
+    pub fn confirm(&mut self, watermark: Seq) -> Result<(), JournalError> {
+        let confirmed = &mut self.kept.confirmed;
+        confirmed.note(watermark).and_then(|()| confirmed.sync()).map_err(JournalError::io("note in", &self.kept.dir))
     }
 
     /// Begins to accept records, always in a new segment.
@@ -120,7 +151,7 @@ impl Recovered {
         }
         // An empty segment at the end gives its name to the new one.
         self.segments.retain(|segment| segment.first < next);
-        let (state, begun) = State::begin(self.dir, self.options, self.lock, self.id, self.segments, next, watermark)?;
+        let (state, begun) = State::begin(self.kept, self.segments, next, watermark)?;
         Journal::spawn(state, begun, on_synced, on_poisoned)
     }
 
@@ -135,7 +166,7 @@ impl Recovered {
     fn remove_all(&mut self) -> Result<(), JournalError> {
         for segment in self.segments.drain(..) {
             tracing::info!(file = %segment.path.display(), "removing a journal segment older than the database");
-            segment::remove(&self.dir, &segment.path).map_err(JournalError::io("remove", &segment.path))?;
+            segment::remove(&self.kept.dir, &segment.path).map_err(JournalError::io("remove", &segment.path))?;
         }
         Ok(())
     }
@@ -339,7 +370,7 @@ fn used_bytes(bytes: &[u8]) -> usize {
 /// here, and unused padding would count against the size limit.
 fn settle_last(last: &mut Checked) -> Result<Option<TornTail>, JournalError> {
     let settle = || -> io::Result<()> {
-        let file = OpenOptions::new().read(true).write(true).open(&last.path)?;
+        let file = segment::private().read(true).write(true).open(&last.path)?;
         let mut group = vec![0; (last.end - last.last_group) as usize];
         file.read_exact_at(&mut group, last.last_group)?;
         file.write_all_at(&group, last.last_group)?;

@@ -1,13 +1,16 @@
 //! Files of the journal's directory: their names, how they are made so that a crash at any moment leaves either the
 //! old state or the new one, and how they are used again or taken away.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::ops::Deref;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::errno::Errno;
+
+use super::confirmed;
 use super::record::{Header, Id};
 use super::{JournalError, Seq};
 
@@ -19,6 +22,8 @@ const INLINE_FILE: &str = "segment.tmp";
 const ID_FILE: &str = "id";
 const ID_NEW_FILE: &str = "id.tmp";
 const LOCK_FILE: &str = "lock";
+/// An empty file that is held open, so that a segment can be made of it when no other file may be opened.
+const RESERVE_FILE: &str = "reserve";
 const SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
 /// Written at once while zeros are laid down. The kernel keeps what was written at once in one piece of its cache, and
@@ -27,6 +32,81 @@ const ZEROS_BYTES: usize = 64 << 10;
 /// Synced at once meanwhile, so that a sync of the log, or of a database on the same disk, does not wait for a whole
 /// segment. A multiple of what is written at once.
 const ZEROS_SYNC_BYTES: u64 = 4 << 20;
+
+/// What people say to each other is nobody else's to read.
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+/// Of a mode, what says who may do what.
+const PERMISSION_BITS: u32 = 0o7777;
+
+/// The journal's directory, held open: making its names durable takes no descriptor when there may be none left.
+#[derive(Debug)]
+pub(super) struct Dir {
+    path: PathBuf,
+    file: File,
+}
+
+impl Dir {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), file: File::open(path)? })
+    }
+
+    /// Makes its names durable.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+impl Deref for Dir {
+    type Target = Path;
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// How every file of the journal is opened.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(FILE_MODE);
+    options
+}
+
+/// Takes from everybody else what they may do with the directory and the files in it: earlier releases left that to
+/// the umask.
+pub(super) fn make_private(dir: &Path) -> Result<(), JournalError> {
+    set_mode(dir, DIR_MODE)?;
+    for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
+        let entry = entry.map_err(JournalError::io("list", dir))?;
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.file_name().to_str().is_some_and(is_ours) {
+            set_mode(&entry.path(), FILE_MODE)?;
+        }
+    }
+    Ok(())
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), JournalError> {
+    let set = || -> io::Result<()> {
+        if fs::metadata(path)?.permissions().mode() & PERMISSION_BITS == mode {
+            return Ok(());
+        }
+        fs::set_permissions(path, Permissions::from_mode(mode))
+    };
+    set().map_err(JournalError::io("make private", path))
+}
+
+fn is_ours(name: &str) -> bool {
+    parse_name(name).is_some() || is_leftover(name) || is_lasting(name)
+}
+
+/// Neither a segment nor temporary.
+fn is_lasting(name: &str) -> bool {
+    [ID_FILE, LOCK_FILE, confirmed::FILE].contains(&name)
+}
+
+fn is_leftover(name: &str) -> bool {
+    is_spare(name) || [INLINE_FILE, ID_NEW_FILE, RESERVE_FILE, confirmed::NEW_FILE].contains(&name)
+}
 
 pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
     dir.join(format!("{first:020}{SUFFIX}"))
@@ -81,9 +161,9 @@ pub(super) fn list(dir: &Path) -> Result<Listing, JournalError> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if let Some(first) = parse_name(name) {
             segments.push((first, path));
-        } else if is_spare(name) || [INLINE_FILE, ID_NEW_FILE].contains(&name) {
+        } else if is_leftover(name) {
             leftovers.push(path);
-        } else if ![ID_FILE, LOCK_FILE].contains(&name) {
+        } else if !is_lasting(name) {
             tracing::warn!(file = %path.display(), "journal directory holds a file that is not the journal's");
         }
     }
@@ -104,12 +184,8 @@ impl Drop for DirLock {
 
 pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
     let path = dir.join(LOCK_FILE);
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(JournalError::io("open", &path))?;
+    let file =
+        private().create(true).truncate(false).write(true).open(&path).map_err(JournalError::io("open", &path))?;
     match file.try_lock() {
         Ok(()) => Ok(DirLock(file)),
         Err(TryLockError::WouldBlock) => Err(JournalError::Locked { dir: dir.to_owned() }),
@@ -134,15 +210,15 @@ pub(super) fn read_id(dir: &Path) -> Result<Option<Id>, JournalError> {
 }
 
 /// Gives a new journal its id.
-pub(super) fn create_id(dir: &Path) -> Result<Id, JournalError> {
+pub(super) fn create_id(dir: &Dir) -> Result<Id, JournalError> {
     let id = rand::random::<u128>().to_be_bytes();
     let path = dir.join(ID_NEW_FILE);
     let write = || -> io::Result<()> {
-        let mut file = File::create(&path)?;
+        let mut file = private().create(true).truncate(true).write(true).open(&path)?;
         file.write_all(format!("{}\n", id_text(&id)).as_bytes())?;
         file.sync_all()?;
         fs::rename(&path, dir.join(ID_FILE))?;
-        sync_dir(dir)
+        dir.sync()
     };
     write().map_err(JournalError::io("write", &path))?;
     Ok(id)
@@ -153,7 +229,7 @@ pub(super) fn id_text(id: &Id) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 
-/// Makes names in a directory durable.
+/// Makes names in a directory durable that is not the journal's.
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
@@ -168,19 +244,19 @@ pub(super) fn create_spare(dir: &Path, number: u64, bytes: u64) -> io::Result<Se
 ///
 /// IMPORTANT: that the segment lost its name is durable before anything is written into the file. Else a crash could
 /// leave a segment under its old name that holds something else.
-pub(super) fn recycle(dir: &Path, number: u64, segment: &Path, stale_end: u64) -> io::Result<SegmentFile> {
+pub(super) fn recycle(dir: &Dir, number: u64, segment: &Path, stale_end: u64) -> io::Result<SegmentFile> {
     fail::fail_point!("journal_before_recycle", |_| Err(io::Error::other("injected")));
-    let file = OpenOptions::new().read(true).write(true).open(segment)?;
+    let file = private().read(true).write(true).open(segment)?;
     let path = spare_path(dir, number);
     fs::rename(segment, &path)?;
     fail::fail_point!("journal_recycle_renamed");
-    sync_dir(dir)?;
+    dir.sync()?;
     fail::fail_point!("journal_recycled");
     Ok(SegmentFile { file, path, stale_end })
 }
 
 /// Makes a segment of its own without a spare.
-pub(super) fn create_inline(dir: &Path, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
+pub(super) fn create_inline(dir: &Dir, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     adopt(dir, create_zeroed(dir.join(INLINE_FILE), bytes)?, header)
 }
 
@@ -188,7 +264,7 @@ pub(super) fn create_inline(dir: &Path, bytes: u64, header: &Header) -> io::Resu
 ///
 /// IMPORTANT: the header is synced before the file gets its name, and the name is durable before any group is written.
 /// So a segment under its name always has a header of its own, and one that is missing held nothing.
-pub(super) fn adopt(dir: &Path, spare: SegmentFile, header: &Header) -> io::Result<SegmentFile> {
+pub(super) fn adopt(dir: &Dir, spare: SegmentFile, header: &Header) -> io::Result<SegmentFile> {
     let SegmentFile { file, path, stale_end } = spare;
     file.write_all_at(&Header { stale_end, ..*header }.encode(), 0)?;
     fail::fail_point!("journal_header_written");
@@ -198,21 +274,54 @@ pub(super) fn adopt(dir: &Path, spare: SegmentFile, header: &Header) -> io::Resu
     // A segment of this name can only be an empty one, left by a run that wrote nothing.
     fs::rename(path, &name)?;
     fail::fail_point!("journal_after_rename");
-    sync_dir(dir)?;
+    dir.sync()?;
     Ok(SegmentFile { file, path: name, stale_end })
 }
 
 /// Unlinks and makes it durable, so that segments vanish in order and a crash never leaves a hole.
-pub(super) fn remove(dir: &Path, path: &Path) -> io::Result<()> {
+pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     fail::fail_point!("journal_before_remove", |_| Err(io::Error::other("injected")));
     fs::remove_file(path)?;
     fail::fail_point!("journal_removed");
-    sync_dir(dir)
+    dir.sync()
 }
 
-/// Whether waiting can help: the disk has no room now.
-pub(super) fn is_full(error: &io::Error) -> bool {
+/// Holds a file open that a segment can be made of when no other may be opened.
+pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
+    fail::fail_point!("journal_create_reserve", |_| Err(Errno::EMFILE.into()));
+    let path = dir.join(RESERVE_FILE);
+    let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;
+    Ok(SegmentFile { file, path, stale_end: 0 })
+}
+
+/// Makes a segment of the reserve; gives that back when it cannot.
+pub(super) fn use_reserve(
+    dir: &Dir,
+    reserve: SegmentFile,
+    bytes: u64,
+    header: &Header,
+) -> Result<SegmentFile, (Option<SegmentFile>, io::Error)> {
+    match write_zeros(&reserve.file, bytes) {
+        Ok(()) => adopt(dir, reserve, header).map_err(|error| (None, error)),
+        Err(error) => {
+            // What is half laid down only makes a full disk fuller.
+            let is_empty = reserve.file.set_len(0).is_ok();
+            Err((is_empty.then_some(reserve), error))
+        }
+    }
+}
+
+/// Whether waiting can help: the disk has no room now, or the system no more of what it lends (open files of the process
+/// or of all processes, memory).
+pub(super) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        || is_short_of_files(error)
+        || error.raw_os_error() == Some(Errno::ENOMEM as i32)
+}
+
+/// Whether no file may be opened now.
+pub(super) fn is_short_of_files(error: &io::Error) -> bool {
+    [Errno::EMFILE, Errno::ENFILE].into_iter().any(|number| error.raw_os_error() == Some(number as i32))
 }
 
 fn spare_path(dir: &Path, number: u64) -> PathBuf {
@@ -224,9 +333,15 @@ fn is_spare(name: &str) -> bool {
 }
 
 fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
-    fail::fail_point!("journal_create_segment", |_| Err(io::ErrorKind::StorageFull.into()));
-    match write_zeros(&path, bytes) {
-        Ok(file) => Ok(SegmentFile { file, path, stale_end: 0 }),
+    fail::fail_point!("journal_create_segment", |shortage| Err(match shortage.as_deref() {
+        Some("files") => Errno::EMFILE.into(),
+        Some("all files") => Errno::ENFILE.into(),
+        Some("memory") => Errno::ENOMEM.into(),
+        _ => io::ErrorKind::StorageFull.into(),
+    }));
+    let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;
+    match write_zeros(&file, bytes) {
+        Ok(()) => Ok(SegmentFile { file, path, stale_end: 0 }),
         Err(error) => {
             // A half-made file on a full disk only makes it fuller; the next open would remove it anyway.
             let _ = fs::remove_file(path);
@@ -235,8 +350,8 @@ fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
     }
 }
 
-fn write_zeros(path: &Path, bytes: u64) -> io::Result<File> {
-    let mut file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
+/// Into an empty file.
+fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(bytes).unwrap_or(ZEROS_BYTES))];
     let mut written = 0;
     while written < bytes {
@@ -247,8 +362,7 @@ fn write_zeros(path: &Path, bytes: u64) -> io::Result<File> {
             file.sync_data()?;
         }
     }
-    file.sync_all()?;
-    Ok(file)
+    file.sync_all()
 }
 
 fn parse_name(name: &str) -> Option<Seq> {

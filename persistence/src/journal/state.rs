@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
+use super::confirmed::Confirmed;
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, Id, RECORD_PREFIX_BYTES, frame_bytes_max};
-use super::segment::{self, DirLock, SegmentFile, SegmentPath};
+use super::segment::{self, Dir, DirLock, SegmentFile, SegmentPath};
 use super::{JournalError, Options, Refused, Seq};
 
 /// What a place that was given but not yet used counts against the journal's size: larger than nearly every record,
@@ -80,6 +81,8 @@ pub(super) struct Queue<T> {
 pub(super) enum Chore {
     /// See to a spare, and to what is left of other chores.
     Prepare,
+    /// Note how far the database has come.
+    Confirm,
     /// Use the file of a released segment again, or unlink it.
     Release(Sealed),
     Stop,
@@ -96,7 +99,7 @@ const ONE_PLACE: u64 = 1;
 const ONE_RECORD: u64 = 1 << 32;
 
 pub(super) struct State<T> {
-    pub dir: PathBuf,
+    pub dir: Dir,
     pub options: Options,
     pub id: Id,
     /// Until it is closed.
@@ -106,6 +109,9 @@ pub(super) struct State<T> {
     pub segments: Mutex<Segments>,
     /// The last is taken first: its pages are the likeliest to be in memory.
     pub spares: Mutex<Vec<SegmentFile>>,
+    /// For when no file may be opened.
+    pub reserve: Mutex<Option<SegmentFile>>,
+    confirmed: Mutex<Confirmed>,
     chores: mpsc::Sender<Chore>,
     /// Places that are out (low half) and records queued or being written (high half), so that a place is taken with
     /// one atomic operation.
@@ -120,6 +126,16 @@ pub(super) struct State<T> {
     pub records: AtomicU64,
 }
 
+/// What a journal keeps from its opening to its end.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub dir: Dir,
+    pub options: Options,
+    pub lock: DirLock,
+    pub id: Id,
+    pub confirmed: Confirmed,
+}
+
 /// What the threads take over when they start.
 pub(super) struct Begun {
     pub file: File,
@@ -131,10 +147,7 @@ pub(super) struct Begun {
 impl<T> State<T> {
     /// Makes the first segment of this run.
     pub fn begin(
-        dir: PathBuf,
-        options: Options,
-        dir_lock: DirLock,
-        id: Id,
+        Kept { dir, options, lock, id, confirmed }: Kept,
         sealed: Vec<Sealed>,
         next: Seq,
         watermark: Seq,
@@ -143,13 +156,14 @@ impl<T> State<T> {
         let bytes = options.segment_bytes;
         let SegmentFile { file, path, stale_end } =
             segment::create_inline(&dir, bytes, &header).map_err(JournalError::io("create a segment in", &dir))?;
+        let reserve = segment::create_reserve(&dir).map_err(JournalError::io("create a file in", &dir))?;
         let current = Current::new(path, next, bytes, stale_end);
         let (chores, chores_taken) = mpsc::channel();
         let state = Self {
             dir,
             options,
             id,
-            dir_lock: Mutex::new(Some(dir_lock)),
+            dir_lock: Mutex::new(Some(lock)),
             queue: Mutex::new(Queue {
                 entries: VecDeque::new(),
                 next,
@@ -160,6 +174,8 @@ impl<T> State<T> {
             wake: Condvar::new(),
             segments: Mutex::new(Segments { sealed: sealed.into(), current, watermark }),
             spares: Mutex::new(Vec::new()),
+            reserve: Mutex::new(Some(reserve)),
+            confirmed: Mutex::new(confirmed),
             chores,
             counts: AtomicU64::new(0),
             queued_bytes: AtomicUsize::new(0),
@@ -240,11 +256,28 @@ impl<T> State<T> {
             segments.watermark = segments.watermark.max(watermark);
             self.remove_released(&mut segments)
         };
+        self.want_chore(Chore::Confirm);
         if removed {
             self.want_chore(Chore::Prepare);
         }
         if self.room.load(Ordering::Acquire) < self.place_bytes() {
             self.want_segment_if_stuck();
+        }
+    }
+
+    /// Notes how far the database has come, for the next start to compare.
+    pub fn note_confirmed(&self) {
+        let watermark = lock(&self.segments).watermark;
+        if let Err(error) = lock(&self.confirmed).note(watermark) {
+            tracing::warn!(%error, "cannot note how far the database has come");
+        }
+    }
+
+    /// Notes it for good.
+    pub fn settle_confirmed(&self) {
+        self.note_confirmed();
+        if let Err(error) = lock(&self.confirmed).sync() {
+            tracing::warn!(%error, "cannot keep the note how far the database has come");
         }
     }
 
@@ -307,10 +340,11 @@ impl<T> State<T> {
         lock(&self.segments).live_bytes().saturating_add(spares) <= self.options.max_bytes
     }
 
-    pub fn set_disk_full(&self, is_full: bool) {
+    /// Whether it is news.
+    pub fn set_disk_full(&self, is_full: bool) -> bool {
         let (from, to) = if is_full { (OPEN, DISK_FULL) } else { (DISK_FULL, OPEN) };
         // Closed and poisoned are stronger and stay.
-        let _ = self.phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        self.phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     pub fn set_closed(&self) {

@@ -331,3 +331,64 @@ proptest! {
         prop_assert!(contents(&open(dir.path(), SMALL).unwrap(), 1) == all);
     }
 }
+
+#[test]
+fn what_the_journal_holds_is_its_owners_alone_also_when_it_was_not() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let journal = dir.path().join("journal");
+    for round in 0..2 {
+        let (writing, released) = start(&journal, &SMALL, 0);
+        for _ in 0..30 {
+            append_synced(&writing, &released, &[7; 100]);
+        }
+        let files: Vec<PathBuf> = fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(files.len() > 6, "segments, spare, reserve, id, lock, what was confirmed: {files:?}");
+        for file in &files {
+            assert_eq!(mode(file), 0o600, "{} in round {round}", file.display());
+        }
+        assert_eq!(mode(&journal), 0o700);
+        writing.close().unwrap();
+        // As an earlier release left them.
+        for file in fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        fs::set_permissions(&journal, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn what_the_database_has_confirmed_is_known_without_a_segment_given_up_and_without_opening() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal");
+    assert_eq!(look(&journal).unwrap(), None);
+    let large = Options { segment_bytes: 64 << 10, ..SMALL };
+    let (writing, released) = start(&journal, &large, 0);
+    for seq in 1..=9 {
+        append_synced(&writing, &released, &record(seq));
+    }
+    let confirmed = || look(&journal).unwrap().unwrap().confirmed;
+    assert_eq!(confirmed(), 0);
+    writing.release(5);
+    while confirmed() < 5 {
+        std::thread::yield_now();
+    }
+    writing.close().unwrap();
+    writing.release(9);
+    writing.settle();
+    assert_eq!((confirmed(), segments(&journal).len()), (9, 1));
+    drop(writing);
+    let mut recovered = open(&journal, large.clone()).unwrap();
+    assert_eq!(look(&journal).unwrap().unwrap().id, recovered.id());
+    recovered.confirm(8).unwrap();
+    assert_eq!(confirmed(), 9, "it never goes back");
+    drop(recovered);
+    // An earlier release noted nothing, but a segment that is gone says it as well.
+    fs::remove_file(journal.join("confirmed")).unwrap();
+    assert_eq!(confirmed(), 0);
+    let (writing, _released) = start(&journal, &large, 9);
+    writing.close().unwrap();
+    fs::remove_file(journal.join("confirmed")).unwrap();
+    assert_eq!(confirmed(), 9);
+}

@@ -14,7 +14,7 @@ use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFI
 use super::segment::{self, SegmentFile};
 use super::state::{Chore, Current, Entry, State, lock};
 
-/// How often a full disk is tried again: soon enough that nobody waits for it, seldom enough to cost nothing.
+/// How often a full disk, or whatever else is short, is tried again: soon enough that nobody waits for it, seldom enough to cost nothing.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(200);
 /// How long closing waits for places that are out. They are held for a decision, so this is only reached by a leak.
 const PLACES_WAIT: Duration = Duration::from_secs(5);
@@ -175,18 +175,21 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         if is_used { self.begin_segment(self.state.options.segment_bytes) } else { Ok(()) }
     }
 
-    /// Goes on in a new segment. A full disk is waited for: nothing was begun, so nothing is in doubt.
+    /// Goes on in a new segment. A full disk is waited for, and so is a system that lends no open files or no memory:
+    /// nothing was begun, so nothing is in doubt.
     fn begin_segment(&mut self, bytes: u64) -> Result<(), Failure> {
         let state = Arc::clone(&self.state);
         let header = Header::new(frame_bytes_max(state.options.group_bytes_max), self.next, state.id);
         let SegmentFile { file, path, stale_end } = loop {
             match next_segment(&state, bytes, &header) {
                 Ok(made) => break made,
-                Err(error) if segment::is_full(&error) => self.wait_for_disk(&error)?,
+                Err(error) if segment::is_shortage(&error) => self.wait_for_disk(&error)?,
                 Err(error) => return Err(Failure::Poisoned(error)),
             }
         };
-        state.set_disk_full(false);
+        if state.set_disk_full(false) {
+            tracing::info!("the next journal segment is made; changes are taken again");
+        }
         self.file = file;
         self.seed = header.seed();
         let current = Current::new(path, self.next, bytes, stale_end);
@@ -202,8 +205,9 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 
     fn wait_for_disk(&self, error: &io::Error) -> Result<(), Failure> {
-        tracing::error!(%error, "no room on the disk for the next journal segment; changes are refused");
-        self.state.set_disk_full(true);
+        if self.state.set_disk_full(true) {
+            tracing::error!(%error, "the next journal segment cannot be made now; changes are refused until it can");
+        }
         let queue = lock(&self.state.queue);
         if queue.is_closed {
             return Err(Failure::Unwritten(self.backlog.len() + queue.entries.len()));
@@ -224,7 +228,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     }
 }
 
-/// A spare when it fits, else one made now.
+/// A spare when it fits, else one made now, of the reserve when no file may be opened.
 fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     if bytes == state.options.segment_bytes {
         let spare = lock(&state.spares).pop();
@@ -232,5 +236,16 @@ fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<
             return segment::adopt(&state.dir, spare, header);
         }
     }
-    segment::create_inline(&state.dir, bytes, header)
+    match segment::create_inline(&state.dir, bytes, header) {
+        Err(error) if segment::is_short_of_files(&error) => {
+            // IMPORTANT: held until it has another name, so that the next one is not made of the same file.
+            let mut held = lock(&state.reserve);
+            let Some(reserve) = held.take() else { return Err(error) };
+            segment::use_reserve(&state.dir, reserve, bytes, header).map_err(|(reserve, error)| {
+                *held = reserve;
+                error
+            })
+        }
+        made => made,
+    }
 }

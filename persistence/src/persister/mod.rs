@@ -2,6 +2,7 @@
 //! watermark. It never drops an entry; while the database is down it waits, and so does what it holds.
 
 mod batch;
+mod kinds;
 mod queue;
 mod writer;
 
@@ -23,6 +24,9 @@ const GATHER_TIME: Duration = Duration::from_millis(100);
 
 /// Changes written in one transaction. Larger ones gain nothing and keep lists waiting.
 pub const BATCH_CHANGES_MAX: usize = 10_000;
+
+/// Bytes of entries that are read back from the journal for one transaction.
+const READ_BACK_BYTES_MAX: usize = 64 << 20;
 
 /// First and longest pause after the database failed.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -53,7 +57,7 @@ impl Persister {
             loop {
                 let entries = match self.log.queue().take(BATCH_CHANGES_MAX) {
                     queue::Taken::Entries(entries) => entries,
-                    queue::Taken::Spilled { from } => self.read_spilled(from)?,
+                    queue::Taken::Spilled { from } => self.read_spilled(from).await?,
                     queue::Taken::Nothing => break,
                 };
                 self.flush(entries).await?;
@@ -99,27 +103,42 @@ impl Persister {
     }
 
     /// Reads back what did not fit into memory while the database was away.
-    fn read_spilled(&self, from: u64) -> Result<Vec<Entry>, Error> {
+    async fn read_spilled(&self, from: u64) -> Result<Vec<Entry>, Error> {
+        let entries = loop {
+            match self.read_back(from) {
+                // Too many open files, say: nothing is lost by waiting.
+                Err(Error::Journal(error)) if error.is_shortage() => {
+                    tracing::warn!(%error, "the journal cannot be read back now; it is tried again");
+                    tokio::time::sleep(RETRY_PAUSE_MAX).await;
+                }
+                entries => break entries?,
+            }
+        };
+        self.log.queue().read_back(entries.last().map_or(from - 1, |entry| entry.seq));
+        Ok(entries)
+    }
+
+    fn read_back(&self, from: u64) -> Result<Vec<Entry>, Error> {
         let Some(journal) = self.log.journal() else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
-        let mut changes = 0;
+        let (mut changes, mut held) = (0, 0);
         for record in journal.read_from(from)? {
             let (seq, bytes) = record?;
             let decoded: Vec<Change> = decode(seq, &bytes)?;
             changes += decoded.len();
+            held += bytes.len();
             entries.push(Entry { seq, changes: decoded, done: None });
-            if changes >= BATCH_CHANGES_MAX {
+            if changes >= BATCH_CHANGES_MAX || held >= READ_BACK_BYTES_MAX {
                 break;
             }
         }
-        self.log.queue().read_back(entries.last().map_or(from - 1, |entry| entry.seq));
         Ok(entries)
     }
 }
 
 static REJECTED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
-fn count_rejected() {
+pub(crate) fn count_rejected() {
     REJECTED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 }
 

@@ -1,24 +1,28 @@
 //! One transaction: the watermark, then the rows. A row PostgreSQL refuses is set aside, never the batch.
+//!
+//! What is no outage is a refusal ([`is_outage`] is the positive list), and then the batch is written part by part: what
+//! is refused is halved until one row stands alone. If the reason speaks of its values, it is the row's. For any other
+//! reason (a right that is missing, a table that is gone) the statement is asked once more, with no row at all: if the
+//! database refuses that as well, no row of its kind can be written, whichever it is, and all of them are waited for as
+//! through an outage. If it takes it, the row was to blame.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
 use sqlx::{Connection, PgConnection, PgPool};
 
 use super::Batch;
-use crate::change::ContactChannel;
-use crate::error::{is_refusal, without_values};
+use super::kinds::{Delivered, Kind, Known, Read, Seen};
+use crate::error::{is_of_values, is_outage, without_values};
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
-use crate::tables::contacts::ReferralRow;
-use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
-use crate::tables::ticket_events::EventRow;
-use crate::tables::tickets::TicketRow;
-use crate::tables::webchat_sessions::SessionRow;
-use crate::tables::{contacts, idempotency_keys, messages, ticket_events, tickets, webchat_sessions};
-use crate::{CompanyId, Error, Result};
+use crate::rejected::{self, Refused};
+use crate::{Error, Result};
+
+/// Bytes of rows that are written with one statement where they are written in parts. PostgreSQL takes less than a
+/// gibibyte at once, and a replay has many more rows than that.
+const PART_BYTES_MAX: usize = 64 << 20;
 
 /// Under which claim the persister writes.
 #[derive(Clone, Debug)]
@@ -49,7 +53,8 @@ impl Writer {
     /// [`Error::NotOwner`] when another process has taken over; anything else is worth another try.
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
         match self.attempt(batch, last, false).await {
-            Err(Error::Database(error)) if is_refusal(&error) => self.attempt(batch, last, true).await,
+            // Every outage is `Unavailable`.
+            Err(Error::Database(_)) => self.attempt(batch, last, true).await,
             Err(_) if self.claim.is_superseded() => Err(Error::NotOwner),
             outcome => outcome,
         }
@@ -96,27 +101,9 @@ impl Writer {
     }
 }
 
-/// Rows of one kind that are written together.
-trait Kind {
-    type Row: Serialize + Sync;
-    const NAME: &'static str;
-    fn company(row: &Self::Row) -> CompanyId;
-    fn id(row: &Self::Row) -> Option<i64>;
-    /// Writes rows; some may be there already.
-    fn write(
-        db: &mut PgConnection,
-        rows: &[&Self::Row],
-    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send;
-    /// Writes rows the fast way, which may be refused where [`Kind::write`] is not.
-    fn write_fast(
-        db: &mut PgConnection,
-        rows: &[&Self::Row],
-    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send;
-}
-
 struct Rows<'a> {
     db: &'a mut PgConnection,
-    /// Row by row where needed: slow, and only after the fast way met a refusal.
+    /// Part by part where needed: slow, and only after the fast way met a refusal.
     careful: bool,
 }
 
@@ -126,110 +113,122 @@ impl Rows<'_> {
     }
 
     async fn write_as<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
-        if rows.is_empty() {
-            return Ok(());
+        if self.careful {
+            return self.write_in_parts::<K>(rows).await;
         }
-        if !self.careful {
-            return Ok(K::write_fast(self.db, rows).await?);
+        for part in rows.chunks(K::AT_ONCE) {
+            K::write_fast(self.db, part).await?;
         }
-        // Halves what is refused until single rows stand alone.
-        let mut parts = vec![rows];
+        Ok(())
+    }
+
+    async fn write_in_parts<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|row| K::order(row));
+        let mut parts = parts_of(&rows, K::AT_ONCE);
+        parts.reverse();
         while let Some(part) = parts.pop() {
-            let mut savepoint = self.db.begin().await?;
-            match K::write(&mut savepoint, part).await {
-                Ok(()) => savepoint.commit().await?,
-                Err(error) if is_refusal(&error) => {
-                    savepoint.rollback().await?;
-                    match part {
-                        [row] => self.reject::<K>(row, &error).await?,
-                        _ => {
-                            let (first, second) = part.split_at(part.len() / 2);
-                            parts.extend([second, first]);
-                        }
-                    }
+            let Some(error) = self.try_write::<K>(part).await? else { continue };
+            match part {
+                [row] => self.set_aside::<K>(row, &error).await?,
+                _ => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
 
-    async fn reject<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
-        let reason = error.to_string();
-        let logged = without_values(error);
-        tracing::error!(kind = K::NAME, company.id = %K::company(row), row.id = K::id(row), reason = logged, "the database refused a row; it is kept in rejected_changes");
-        crate::persister::count_rejected();
-        sqlx::query(
-            "insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)",
-        )
-        .bind(K::company(row))
-        .bind(K::NAME)
-        .bind(K::id(row))
-        .bind(storable(serde_json::to_value(row).unwrap_or_default()))
-        .bind(reason)
-        .execute(&mut *self.db)
-        .await?;
+    /// Writes rows, or nothing and why they are refused.
+    async fn try_write<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<Option<sqlx::Error>> {
+        let mut savepoint = self.db.begin().await?;
+        match K::write(&mut savepoint, rows).await {
+            Ok(()) => {
+                savepoint.commit().await?;
+                Ok(None)
+            }
+            Err(error) if is_outage(&error) => Err(error.into()),
+            Err(error) => {
+                savepoint.rollback().await?;
+                Ok(Some(error))
+            }
+        }
+    }
+
+    async fn set_aside<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
+        if !is_of_values(error)
+            && let Some(fault) = self.try_write::<K>(&[]).await?
+        {
+            let (kind, fault) = (K::NAME, without_values(&fault));
+            return Err(Error::Unavailable(format!("the database takes no {kind} at all: {fault}")));
+        }
+        let refused = Refused {
+            company: K::company(row),
+            kind: K::NAME,
+            id: K::id(row),
+            row: serde_json::to_value(row).unwrap_or_default(),
+        };
+        rejected::keep(self.db, refused, error).await?;
+        if let Some(reduced) = K::reduced(row)
+            && let Some(error) = self.try_write::<K>(&[&reduced]).await?
+        {
+            tracing::debug!(kind = K::NAME, reason = without_values(&error), "nothing of a refused row can be written");
+        }
         Ok(())
     }
 }
 
-/// U+0000 has no place in `jsonb`; nothing that reaches an actor holds one, but a refused row must never be
-/// refused again.
-fn storable(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(text.replace('\0', "\u{fffd}")),
-        Value::Array(values) => Value::Array(values.into_iter().map(storable).collect()),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, storable(value))).collect(),
-        other => other,
+/// Parts of at most so many rows, and [`PART_BYTES_MAX`] each if a single row is not larger.
+fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize) -> Vec<&'r [&'a R]> {
+    let mut parts = Vec::new();
+    let (mut from, mut bytes) = (0, 0);
+    for (at, row) in rows.iter().enumerate() {
+        let more = bytes_of(row);
+        if at > from && (bytes + more > PART_BYTES_MAX || at - from >= rows_max) {
+            parts.push(&rows[from..at]);
+            (from, bytes) = (at, 0);
+        }
+        bytes += more;
+    }
+    if from < rows.len() {
+        parts.push(&rows[from..]);
+    }
+    parts
+}
+
+/// How large a row is, about: as JSON it is no shorter than as it is sent.
+fn bytes_of(row: &impl Serialize) -> usize {
+    struct Counter(usize);
+    impl Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Counting does not fail; a row that is no JSON is as large as was counted.
+    let _ = serde_json::to_writer(&mut counter, row);
+    counter.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_hold_all_rows_in_their_order_and_no_more_than_is_sent_at_once() {
+        let large = "x".repeat(PART_BYTES_MAX / 2);
+        let rows = ["a", &large, "b", &large, &large, "c", "d"];
+        let rows: Vec<&&str> = rows.iter().collect();
+        let lengths = |rows_max| parts_of(&rows, rows_max).iter().map(|part| part.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(usize::MAX), [3, 1, 3]);
+        assert_eq!(lengths(2), [2, 1, 1, 2, 1]);
+        assert_eq!(parts_of::<&str>(&[], 2).len(), 0);
+        let joined: Vec<&str> = parts_of(&rows, 2).concat().into_iter().copied().collect();
+        assert_eq!(joined, rows.iter().map(|row| **row).collect::<Vec<_>>());
     }
 }
-
-macro_rules! kind {
-    ($kind:ty, $row:ty, $name:literal, $id:expr, $write:path) => {
-        kind!($kind, $row, $name, $id, $write, $write);
-    };
-    ($kind:ty, $row:ty, $name:literal, $id:expr, $write:path, $write_fast:path) => {
-        impl Kind for $kind {
-            type Row = $row;
-            const NAME: &'static str = $name;
-            fn company(row: &$row) -> CompanyId {
-                row.company_id
-            }
-            fn id(row: &$row) -> Option<i64> {
-                #[allow(clippy::redundant_closure_call)]
-                ($id)(row)
-            }
-            async fn write(db: &mut PgConnection, rows: &[&$row]) -> std::result::Result<(), sqlx::Error> {
-                $write(db, rows).await
-            }
-            async fn write_fast(db: &mut PgConnection, rows: &[&$row]) -> std::result::Result<(), sqlx::Error> {
-                $write_fast(db, rows).await
-            }
-        }
-    };
-}
-
-struct Known;
-struct Delivered;
-struct Seen;
-struct Read;
-
-kind!(TicketRow, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert);
-kind!(Known, TicketRow, "ticket", |row: &TicketRow| Some(row.id.0), tickets::upsert, tickets::update);
-kind!(EventRow, EventRow, "event", |row: &EventRow| Some(row.id.0), ticket_events::insert, ticket_events::copy);
-kind!(MessageRow, MessageRow, "message", |row: &MessageRow| Some(row.id.0), messages::insert, messages::copy);
-kind!(ProgressRow, ProgressRow, "progress", |row: &ProgressRow| Some(row.message_id.0), messages::progress);
-kind!(MediaRow, MediaRow, "media", |row: &MediaRow| Some(row.message_id.0), messages::set_media);
-kind!(ReferralRow, ReferralRow, "referral", |row: &ReferralRow| Some(row.contact_id.0), contacts::set_referral);
-kind!(Delivered, ReachedUpTo, "delivered", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::deliver);
-kind!(Seen, ReachedUpTo, "seen", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::see);
-kind!(Read, ReachedUpTo, "read", |mark: &ReachedUpTo| Some(mark.up_to.0), messages::read);
-kind!(SessionRow, SessionRow, "session", |_: &SessionRow| None, webchat_sessions::upsert);
-kind!(AnswerRow, AnswerRow, "answer", |_: &AnswerRow| None, idempotency_keys::upsert);
-kind!(
-    ContactChannel,
-    ContactChannel,
-    "contact_channel",
-    |row: &ContactChannel| Some(row.contact_id.0),
-    contacts::set_last_channel
-);

@@ -1,17 +1,19 @@
 //! Statuses that came before their message was known to be sent. Plain.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::Value;
 use sqlx::FromRow;
 use sqlx::types::Json;
 
 use super::messages::{MessageError, MessageStatus, Milestone};
 use crate::document::{self, Document};
-use crate::error::within;
-use crate::{ChannelId, CompanyId, Database, Result};
+use crate::error::{is_of_values, within};
+use crate::rejected::{self, Refused};
+use crate::{ChannelId, CompanyId, Database, Error, Result};
 
 /// What a provider has told of a message nobody knew.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct EarlyStatus {
     pub company_id: CompanyId,
@@ -29,11 +31,23 @@ struct Row {
     at: DateTime<Utc>,
 }
 
-/// Keeps a status. One that is kept already stays as it is.
+/// Keeps a status. One that is kept already stays as it is; one that the database refuses is set aside, since it would be
+/// refused as often as the provider repeats it, and the call it came with has others.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn keep(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
+    match insert(db, early).await {
+        Err(Error::Database(error)) if is_of_values(&error) => {
+            let row = serde_json::to_value(early).unwrap_or_default();
+            let refused = Refused { company: early.company_id, kind: "early_status", id: None, row };
+            rejected::keep_as_text(db, refused, &error).await
+        }
+        outcome => outcome,
+    }
+}
+
+async fn insert(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
     let error = match &early.milestone {
         Milestone::Failed(error) => Some(Json(error)),
         _ => None,

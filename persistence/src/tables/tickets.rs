@@ -73,6 +73,10 @@ pub struct TicketRow {
 
 /// Writes the rows as they are, whatever was there.
 pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
+    if rows.is_empty() {
+        // So that the statement is asked, whoever wants to know whether it can be.
+        return upsert_together(db, rows).await;
+    }
     for rows in in_order(rows) {
         upsert_together(db, &rows).await?;
     }

@@ -140,3 +140,28 @@ async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
 fn told_to_wait(code: i64) -> Answer {
     Answer::Refuse { status: 429, code: Some(code), message: "too fast", retry_after_s: Some(2) }
 }
+
+/// What a provider calls a message goes into an index, and what it says of a failure into a document.
+#[actix_web::test]
+async fn whatever_a_provider_answers_can_be_stored_and_a_message_it_took_is_sent_once() {
+    let office = Office::open().await;
+    let channel = office.phone("1207").await;
+    let (_, other) = office.app.another_company().await;
+    // Not to be compressed away: an index entry is measured when it is.
+    let long: String = (0..6000).map(|_| char::from(rand::random_range(b'!'..=b'z'))).collect();
+    let names = [long, "with\0in".to_owned(), String::new(), "\u{10ffff}".repeat(200)];
+    for (index, name) in names.iter().enumerate() {
+        office.provider.next("1207", [Answer::Named(name.clone())]);
+        let job = office.text(channel, &number(index), "hello").await;
+        office.becomes(&job, "sent").await;
+    }
+    office.provider.next("1207", [Answer::refuse(400, 131_026, "un\0deliverable")]);
+    let job = office.text(channel, &number(names.len()), "hello").await;
+    office.becomes(&job, "failed").await;
+    // Whoever else lists is answered, and what waits for the tables is there.
+    other.get("/tickets").await.data(200);
+    assert_eq!(office.app.api.all("/tickets").await.len(), names.len() + 1);
+    assert_eq!(office.provider.accepted_count("1207"), names.len(), "a message was sent again");
+    // Nothing was refused by the database: closing looks.
+    office.close().await;
+}

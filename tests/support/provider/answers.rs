@@ -11,6 +11,8 @@ use serde_json::json;
 pub enum Answer {
     /// Takes the message.
     Accept,
+    /// Takes it, and calls it so.
+    Named(String),
     /// Takes it, and never says so.
     Lost,
     /// Says nothing until it is let go.

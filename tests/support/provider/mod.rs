@@ -293,10 +293,13 @@ async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpReq
         state.hang().await;
         return Answer::refuse(503, 2, "let go").respond();
     }
-    if !matches!(answer, Answer::Accept | Answer::Lost) {
+    if !matches!(answer, Answer::Accept | Answer::Named(_) | Answer::Lost) {
         return answer.respond();
     }
-    let name = format!("wamid.{:012}", state.id());
+    let name = match &answer {
+        Answer::Named(name) => name.clone(),
+        _ => format!("wamid.{:012}", state.id()),
+    };
     let to = {
         let mut accounts = state.accounts();
         let call = &mut accounts.get_mut(&id).expect("it was called").calls[number];

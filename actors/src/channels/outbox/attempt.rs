@@ -10,7 +10,7 @@ use hotline_persistence::tables::messages::{MessageError, Milestone, ProgressRow
 
 use super::{Outboxes, Outgoing};
 use crate::Refusal;
-use crate::channels::{Account, Delivery, SendFailure};
+use crate::channels::{Accepted, Account, Delivery, SendFailure};
 use crate::clock::now;
 use crate::engine::{Core, Engine};
 use crate::tickets::Progress;
@@ -73,7 +73,8 @@ pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<
         Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
     };
     let delivery = Delivery { account, to, message: what.message.clone() };
-    match outboxes.provider.send(delivery).await {
+    // Here is where everything comes in that a provider answers to a send.
+    match outboxes.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {
             fail::fail_point!("message_taken", |_| std::process::abort());
             outboxes.attempts.taken();

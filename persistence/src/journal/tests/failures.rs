@@ -82,6 +82,67 @@ fn a_full_disk_holds_what_is_queued_until_there_is_room() {
     assert!(matches!(journal.close(), Err(JournalError::Unwritten { records: 1 })));
 }
 
+/// What the system lends and may have no more of.
+const SHORTAGES: [&str; 3] = ["files", "all files", "memory"];
+
+#[test]
+fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
+    let Some(dir) = own_dir() else {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(in_own_process("a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing", dir.path()));
+        return;
+    };
+    let (journal, released) = start(&dir, &SMALL, 0);
+    // Uses up the file that was held open.
+    fail::cfg("journal_create_reserve", "return").unwrap();
+    fail::cfg("journal_create_segment", "return(files)").unwrap();
+    let mut last = append_synced(&journal, &released, &[7; 2000]);
+    for shortage in SHORTAGES {
+        fail::cfg("journal_create_segment", &format!("return({shortage})")).unwrap();
+        let waiting = append(&journal, &[7; 2000]);
+        let mut refused = journal.reserve().map(drop);
+        while refused.is_ok() {
+            std::thread::yield_now();
+            refused = journal.reserve().map(drop);
+        }
+        assert_eq!((refused.unwrap_err(), journal.synced()), (Refused::JournalFull, last), "{shortage}");
+        fail::remove("journal_create_segment");
+        assert_eq!(released.recv().unwrap().0, waiting, "{shortage}");
+        wait_until_accepted(&journal);
+        last = waiting;
+    }
+    journal.close().unwrap();
+    drop(journal);
+    assert_eq!(open(&dir, SMALL).unwrap().last(), Some(last));
+}
+
+#[test]
+fn without_open_files_the_next_segment_is_made_of_the_file_that_is_held_open() {
+    let Some(dir) = own_dir() else {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(in_own_process(
+            "without_open_files_the_next_segment_is_made_of_the_file_that_is_held_open",
+            dir.path()
+        ));
+        return;
+    };
+    let (journal, released) = start(&dir, &SMALL, 0);
+    fail::cfg("journal_create_segment", "return(files)").unwrap();
+    for seq in 1..=20 {
+        // Each takes a segment of its own, and no spare serves.
+        assert_eq!(append_synced(&journal, &released, &[seq; 2000]), u64::from(seq));
+        wait_until_accepted(&journal);
+        while !dir.join("reserve").exists() {
+            std::thread::yield_now();
+        }
+    }
+    journal.close().unwrap();
+    drop(journal);
+    let recovered = open(&dir, SMALL).unwrap();
+    assert_eq!(contents(&recovered, 1), (1..=20).map(|seq| (u64::from(seq), vec![seq; 2000])).collect::<Vec<_>>());
+    assert!(!dir.join("reserve").exists(), "what is left of it goes with the next open");
+}
+
 #[test]
 fn a_process_killed_at_any_point_keeps_all_it_released() {
     if let Some(dir) = own_dir() {

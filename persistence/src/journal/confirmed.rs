@@ -1,0 +1,163 @@
+//! Up to where the database has confirmed to have the journal's records. A database that says less than this at a start
+//! is not the one that said it, but an older one: without this note it could not be told, as long as no segment was
+//! given up.
+//!
+//! ```text
+//! confirmed = slot 0x00* slot            ; the second one begins at byte 512
+//! slot      = seq:u64 crc:u32            ; crc = crc32c of the journal's id and seq; the larger seq counts
+//! ```
+//!
+//! The slots are written in turn, each in a sector of its own, so that one is whole whenever the machine stops. What is
+//! noted survives a kill of the process at once, and a crash of the machine after [`SYNC_EVERY`]: the note may be behind
+//! what the database has, never ahead of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::record::Id;
+use super::segment::{self, Dir};
+use super::{JournalError, Seq};
+
+pub(super) const FILE: &str = "confirmed";
+pub(super) const NEW_FILE: &str = "confirmed.tmp";
+
+/// How often the note is synced, at most. Each one is another sync on the journal's disk; and backups are hours old.
+const SYNC_EVERY: Duration = Duration::from_secs(10);
+
+const SLOTS: usize = 2;
+/// One sector: disks write no less at once.
+const SLOT_BYTES: usize = 512;
+const NOTE_BYTES: usize = 12;
+
+/// The note, open to be written.
+#[derive(Debug)]
+pub(super) struct Confirmed {
+    file: File,
+    id: Id,
+    seq: Seq,
+    /// The slot that is written next.
+    slot: usize,
+    synced: Option<Instant>,
+}
+
+/// What is noted in a directory; none when nothing was ever.
+pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
+    let path = dir.join(FILE);
+    match fs::read(&path) {
+        Ok(bytes) => match find(&bytes, id) {
+            Some((seq, _)) => Ok(Some(seq)),
+            None => Err(JournalError::damaged(&path, 0, "neither of the two notes in it is whole")),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(JournalError::Io { action: "read", path, source }),
+    }
+}
+
+impl Confirmed {
+    /// Opens the note, or begins it.
+    pub(super) fn open(dir: &Dir, id: &Id) -> Result<Self, JournalError> {
+        let path = dir.join(FILE);
+        if read(dir, id)?.is_none() {
+            create(dir, id).map_err(JournalError::io("write", &path))?;
+        }
+        let open = || -> io::Result<Self> {
+            let file = segment::private().read(true).write(true).open(&path)?;
+            let mut bytes = vec![0; SLOTS * SLOT_BYTES];
+            let length = file.read_at(&mut bytes, 0)?;
+            let (seq, slot) = find(&bytes[..length], id).unwrap_or((0, 0));
+            Ok(Self { file, id: *id, seq, slot: (slot + 1) % SLOTS, synced: None })
+        };
+        open().map_err(JournalError::io("open", &path))
+    }
+
+    /// Notes that everything up to `seq` is confirmed.
+    pub(super) fn note(&mut self, seq: Seq) -> io::Result<()> {
+        if seq > self.seq {
+            self.file.write_all_at(&encode(&self.id, seq), (self.slot * SLOT_BYTES) as u64)?;
+            self.slot = (self.slot + 1) % SLOTS;
+            self.seq = seq;
+        }
+        if self.synced.is_none_or(|synced| synced.elapsed() >= SYNC_EVERY) { self.sync() } else { Ok(()) }
+    }
+
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.synced = Some(Instant::now());
+        Ok(())
+    }
+}
+
+fn create(dir: &Dir, id: &Id) -> io::Result<()> {
+    let path = dir.join(NEW_FILE);
+    let file = segment::private().create(true).truncate(true).write(true).open(&path)?;
+    for slot in 0..SLOTS {
+        file.write_all_at(&encode(id, 0), (slot * SLOT_BYTES) as u64)?;
+    }
+    file.sync_all()?;
+    fs::rename(path, dir.join(FILE))?;
+    dir.sync()
+}
+
+fn encode(id: &Id, seq: Seq) -> [u8; NOTE_BYTES] {
+    let mut note = [0; NOTE_BYTES];
+    note[..8].copy_from_slice(&seq.to_le_bytes());
+    note[8..].copy_from_slice(&checksum(id, seq).to_le_bytes());
+    note
+}
+
+/// The larger sequence of those that are whole, and its slot.
+fn find(bytes: &[u8], id: &Id) -> Option<(Seq, usize)> {
+    let whole = |slot: usize| {
+        let note = bytes.get(slot * SLOT_BYTES..)?.get(..NOTE_BYTES)?;
+        let seq = Seq::from_le_bytes(note[..8].try_into().ok()?);
+        (note == encode(id, seq)).then_some((seq, slot))
+    };
+    (0..SLOTS).filter_map(whole).max()
+}
+
+fn checksum(id: &Id, seq: Seq) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(id), &seq.to_le_bytes())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    const ID: Id = [7; 16];
+
+    #[test]
+    fn whatever_is_torn_the_note_before_is_left_and_a_foreign_one_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        assert_eq!(read(&dir, &ID).unwrap(), None);
+        let mut confirmed = Confirmed::open(&dir, &ID).unwrap();
+        for seq in [3, 9, 7, 12] {
+            confirmed.note(seq).unwrap();
+        }
+        assert_eq!((confirmed.seq, read(&dir, &ID).unwrap()), (12, Some(12)));
+        let whole = fs::read(dir.join(FILE)).unwrap();
+        let written = if find(&whole, &ID).unwrap().1 == 0 { 0 } else { SLOT_BYTES };
+        for at in written..written + NOTE_BYTES {
+            let mut torn = whole.clone();
+            torn[at] ^= 0x55;
+            fs::write(dir.join(FILE), torn).unwrap();
+            assert_eq!(read(&dir, &ID).unwrap(), Some(9), "byte {at}");
+        }
+        fs::write(dir.join(FILE), &whole).unwrap();
+        assert!(matches!(read(&dir, &[8; 16]), Err(JournalError::Damaged { .. })));
+        fs::write(dir.join(FILE), b"").unwrap();
+        assert!(matches!(read(&dir, &ID), Err(JournalError::Damaged { .. })));
+        // Opened again it goes on where it was, and overwrites the older note.
+        fs::write(dir.join(FILE), &whole).unwrap();
+        let mut again = Confirmed::open(&dir, &ID).unwrap();
+        assert_eq!(again.seq, 12);
+        again.note(13).unwrap();
+        let now = fs::read(dir.join(FILE)).unwrap();
+        assert_eq!(now[written..written + NOTE_BYTES], whole[written..written + NOTE_BYTES], "12 is still there");
+        assert_eq!(read(&dir, &ID).unwrap(), Some(13));
+    }
+}

@@ -1,0 +1,268 @@
+//! The kinds of rows a batch has, each with its statements.
+
+use serde::Serialize;
+use serde_json::json;
+use sqlx::PgConnection;
+
+use crate::CompanyId;
+use crate::change::ContactChannel;
+use crate::tables::contacts::ReferralRow;
+use crate::tables::idempotency_keys::AnswerRow;
+use crate::tables::messages::{MediaRow, MessageError, MessageRow, Milestone, ProgressRow, ReachedUpTo};
+use crate::tables::ticket_events::EventRow;
+use crate::tables::tickets::{self, TicketRow, TicketStatus};
+use crate::tables::webchat_sessions::SessionRow;
+use crate::tables::{contacts, idempotency_keys, messages, ticket_events, webchat_sessions};
+
+/// What is shown in place of an error, or of a file, that the database refused.
+const REFUSED_CODE: &str = "ERR_NOT_STORED";
+const REFUSED_MESSAGE: &str = "what the provider told could not be stored";
+
+/// Rows of one kind that are written together.
+pub(super) trait Kind {
+    type Row: Serialize + Sync;
+    const NAME: &'static str;
+    /// Rows of one statement at most. A statement and each of its values must stay below PostgreSQL's gibibyte.
+    const AT_ONCE: usize = usize::MAX;
+    fn company(row: &Self::Row) -> CompanyId;
+    fn id(row: &Self::Row) -> Option<i64>;
+    /// In which order rows are tried when they are written in parts.
+    fn order(_: &Self::Row) -> u8 {
+        0
+    }
+    /// What of a refused row is written in its place, because something waits for it: a ticket that cannot be closed
+    /// would keep the next one of its contact from being opened, a message that is not known to be sent would be sent
+    /// again.
+    fn reduced(_: &Self::Row) -> Option<Self::Row> {
+        None
+    }
+    /// Writes rows; some may be there already. With no row at all it is the statement in its simplest form.
+    fn write(
+        db: &mut PgConnection,
+        rows: &[&Self::Row],
+    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send;
+    /// Writes rows the fast way, which may be refused where [`Kind::write`] is not.
+    fn write_fast(
+        db: &mut PgConnection,
+        rows: &[&Self::Row],
+    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send {
+        Self::write(db, rows)
+    }
+}
+
+type Written = std::result::Result<(), sqlx::Error>;
+
+impl Kind for TicketRow {
+    type Row = Self;
+    const NAME: &'static str = "ticket";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.id.0)
+    }
+    /// A ticket that opens may take the place another one has left.
+    fn order(row: &Self) -> u8 {
+        u8::from(row.status == TicketStatus::Open)
+    }
+    fn reduced(row: &Self) -> Option<Self> {
+        row.wrapup_note.is_some().then(|| Self { wrapup_note: None, ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        tickets::upsert(db, rows).await
+    }
+}
+
+/// Tickets that were there before.
+pub(super) struct Known;
+
+impl Kind for Known {
+    type Row = TicketRow;
+    const NAME: &'static str = TicketRow::NAME;
+    fn company(row: &TicketRow) -> CompanyId {
+        <TicketRow as Kind>::company(row)
+    }
+    fn id(row: &TicketRow) -> Option<i64> {
+        <TicketRow as Kind>::id(row)
+    }
+    fn order(row: &TicketRow) -> u8 {
+        <TicketRow as Kind>::order(row)
+    }
+    fn reduced(row: &TicketRow) -> Option<TicketRow> {
+        <TicketRow as Kind>::reduced(row)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&TicketRow]) -> Written {
+        tickets::upsert(db, rows).await
+    }
+    async fn write_fast(db: &mut PgConnection, rows: &[&TicketRow]) -> Written {
+        tickets::update(db, rows).await
+    }
+}
+
+impl Kind for EventRow {
+    type Row = Self;
+    const NAME: &'static str = "event";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.id.0)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        ticket_events::insert(db, rows).await
+    }
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        ticket_events::copy(db, rows).await
+    }
+}
+
+impl Kind for MessageRow {
+    type Row = Self;
+    const NAME: &'static str = "message";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.id.0)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        messages::insert(db, rows).await
+    }
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        messages::copy(db, rows).await
+    }
+}
+
+impl Kind for ProgressRow {
+    type Row = Self;
+    const NAME: &'static str = "progress";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.message_id.0)
+    }
+    fn reduced(row: &Self) -> Option<Self> {
+        let milestone = match &row.milestone {
+            Milestone::Failed(_) => {
+                Milestone::Failed(MessageError { code: REFUSED_CODE.to_owned(), message: REFUSED_MESSAGE.to_owned() })
+            }
+            reached => reached.clone(),
+        };
+        Some(Self { milestone, provider_message_id: None, ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        messages::progress(db, rows).await
+    }
+}
+
+impl Kind for MediaRow {
+    type Row = Self;
+    const NAME: &'static str = "media";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.message_id.0)
+    }
+    fn reduced(row: &Self) -> Option<Self> {
+        let error = json!({"code": REFUSED_CODE, "message": REFUSED_MESSAGE});
+        Some(Self { media: None, error: Some(error), ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        messages::set_media(db, rows).await
+    }
+}
+
+impl Kind for ReferralRow {
+    type Row = Self;
+    const NAME: &'static str = "referral";
+    /// Six texts of 10,000 characters each.
+    const AT_ONCE: usize = 2000;
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.contact_id.0)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        contacts::set_referral(db, rows).await
+    }
+}
+
+impl Kind for SessionRow {
+    type Row = Self;
+    const NAME: &'static str = "session";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(_: &Self) -> Option<i64> {
+        None
+    }
+    fn reduced(row: &Self) -> Option<Self> {
+        Some(Self { page: None, utm: None, ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        webchat_sessions::upsert(db, rows).await
+    }
+}
+
+impl Kind for AnswerRow {
+    type Row = Self;
+    const NAME: &'static str = "answer";
+    /// An answer holds up to ten messages of 64 KiB, written out as JSON.
+    const AT_ONCE: usize = 200;
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(_: &Self) -> Option<i64> {
+        None
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        idempotency_keys::upsert(db, rows).await
+    }
+}
+
+impl Kind for ContactChannel {
+    type Row = Self;
+    const NAME: &'static str = "contact_channel";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.contact_id.0)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        contacts::set_last_channel(db, rows).await
+    }
+}
+
+macro_rules! marks {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $write:path;)+) => {$(
+        $(#[$doc])*
+        pub(super) struct $kind;
+
+        impl Kind for $kind {
+            type Row = ReachedUpTo;
+            const NAME: &'static str = $name;
+            fn company(mark: &ReachedUpTo) -> CompanyId {
+                mark.company_id
+            }
+            fn id(mark: &ReachedUpTo) -> Option<i64> {
+                Some(mark.up_to.0)
+            }
+            async fn write(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> Written {
+                $write(db, marks).await
+            }
+        }
+    )+};
+}
+
+marks! {
+    /// Up to where a visitor has received the company's messages.
+    Delivered "delivered" messages::deliver;
+    /// Up to where a visitor has read them.
+    Seen "seen" messages::see;
+    /// Up to where the company has read the contact's.
+    Read "read" messages::read;
+}

@@ -1,0 +1,105 @@
+//! What PostgreSQL refuses is kept whole, with the reason, in a table that takes anything: for a person to look at.
+
+use serde_json::Value;
+use sqlx::{Connection, PgConnection, PgExecutor};
+
+use crate::error::{is_outage, within, without_values};
+use crate::{CompanyId, Error, Result};
+
+/// Characters of a reason that are kept: PostgreSQL may quote what it refuses.
+const REASON_CHARACTERS_MAX: usize = 2000;
+
+/// Something that was refused.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub company: CompanyId,
+    /// Which rows it is one of.
+    pub kind: &'static str,
+    /// Its id, where it has one.
+    pub id: Option<i64>,
+    /// All of it.
+    pub row: Value,
+}
+
+/// Keeps what was refused, and says so in the log.
+///
+/// # Errors
+/// When the database cannot answer, or does not take this either: then it is not able to keep anything.
+pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::Error) -> Result<()> {
+    let kind = refused.kind;
+    let row = storable(refused.row.clone());
+    let as_text = text_of(&row);
+    for change in [row, as_text] {
+        let mut savepoint = db.begin().await?;
+        match insert(&mut *savepoint, &refused, change, error).await {
+            Ok(()) => {
+                savepoint.commit().await?;
+                note(&refused, error);
+                return Ok(());
+            }
+            Err(error) if is_outage(&error) => return Err(error.into()),
+            Err(error) => {
+                savepoint.rollback().await?;
+                tracing::debug!(reason = without_values(&error), kind, "a refused row is kept as a text");
+            }
+        }
+    }
+    Err(Error::Unavailable("rejected_changes takes nothing".to_owned()))
+}
+
+/// The same outside a transaction, in the form that is always taken.
+///
+/// # Errors
+/// When the database cannot answer, or does not take even this.
+pub(crate) async fn keep_as_text(db: impl PgExecutor<'_>, refused: Refused, error: &sqlx::Error) -> Result<()> {
+    let change = text_of(&storable(refused.row.clone()));
+    within(insert(db, &refused, change, error)).await?;
+    note(&refused, error);
+    Ok(())
+}
+
+async fn insert(
+    db: impl PgExecutor<'_>,
+    refused: &Refused,
+    change: Value,
+    error: &sqlx::Error,
+) -> std::result::Result<(), sqlx::Error> {
+    let reason = storable_text(&error.to_string()).chars().take(REASON_CHARACTERS_MAX).collect::<String>();
+    sqlx::query("insert into rejected_changes (company_id, kind, row_id, change, reason) values ($1, $2, $3, $4, $5)")
+        .bind(refused.company)
+        .bind(refused.kind)
+        .bind(refused.id)
+        .bind(change)
+        .bind(reason)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+fn note(refused: &Refused, error: &sqlx::Error) {
+    let Refused { company, kind, id, .. } = refused;
+    let logged = without_values(error);
+    tracing::error!(kind, company.id = %company, row.id = id, reason = logged, "the database refused a row; it is kept in rejected_changes");
+    crate::persister::count_rejected();
+}
+
+/// As a text it has neither depth nor numbers, which are all that `jsonb` could still refuse.
+fn text_of(row: &Value) -> Value {
+    Value::String(row.to_string())
+}
+
+/// U+0000 has no place in `jsonb`.
+fn storable(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(storable_text(&text)),
+        Value::Array(values) => Value::Array(values.into_iter().map(storable).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(key, value)| (storable_text(&key), storable(value))).collect())
+        }
+        other => other,
+    }
+}
+
+fn storable_text(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}

@@ -1,0 +1,386 @@
+//! Every column of every live row, with whatever PostgreSQL refuses in it. The columns are those the rows have, and are
+//! compared with those the tables have: a new one cannot be forgotten.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::change::ContactChannel;
+use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::contacts::{Referral, ReferralRow};
+use hotline_persistence::tables::idempotency_keys::AnswerRow;
+use hotline_persistence::tables::messages::{
+    Direction, MediaRow, MessageError, MessageRow, MessageStatus, MessageType, Milestone, ProgressRow, ReachedUpTo,
+};
+use hotline_persistence::tables::ticket_events::{EventRow, EventType};
+use hotline_persistence::tables::tickets::{Source, TicketRow, TicketStatus};
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
+use hotline_persistence::{Change, ContactId, EventId, MessageId, PgPool, SessionId, TicketId, TokenId};
+use serde_json::{Value, json};
+
+use crate::support::{Company, TestApp};
+
+/// Far above what the service gives out in a test.
+const FIRST_ID: i64 = 1_000_000_000;
+
+/// Characters of a text no index takes: a third of a page is 2,704 bytes.
+const LONG: usize = 6000;
+
+/// Whose rows they are.
+pub struct Owner {
+    pub company: Company,
+    pub contact: ContactId,
+}
+
+/// One entry of the journal with one value that may be refused.
+pub struct Case {
+    pub changes: Vec<Change>,
+    /// What was done, for whoever reads of a failure.
+    pub name: String,
+    /// A text in the row that is found again when it was refused, and only then: PostgreSQL takes no U+0000.
+    pub refused: Option<String>,
+    /// How one asks whether the row is in its table.
+    pub row: Option<(&'static str, String)>,
+    /// The message of which a provider told something that was refused.
+    pub told_of: Option<i64>,
+}
+
+/// One of each kind of change, with every field filled in; `id` is its own.
+fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
+    let Owner { company, contact } = owner;
+    let at: DateTime<Utc> = "2026-01-02T03:04:05.678Z".parse().expect("time");
+    let (company_id, channel_id, contact_id) = (company.id, company.phone, *contact);
+    let (ticket_id, message_id) = (TicketId(id), MessageId(id));
+    let ticket = TicketRow {
+        company_id,
+        id: ticket_id,
+        channel_id,
+        contact_id,
+        queue_id: Some(company.support),
+        user_id: Some(company.ana),
+        status: TicketStatus::Closed,
+        creation_source: Source::Api,
+        unread_count: 1,
+        last_message_id: Some(message_id),
+        wrapup_type_id: Some(company.solved),
+        wrapup_note: Some("note".to_owned()),
+        reopen_count: 1,
+        opened_at: at,
+        first_response_at: Some(at),
+        closed_at: Some(at),
+        created_at: at,
+        updated_at: at,
+    };
+    let event = EventRow {
+        company_id,
+        id: EventId(id),
+        ticket_id,
+        kind: EventType::Transferred,
+        from: Some(json!({"queue": "a"})),
+        to: Some(json!({"queue": "b"})),
+        user_id: Some(company.ana),
+        user_name: Some("Ana".to_owned()),
+        integration_id: Some(TokenId(id)),
+        source: Source::User,
+        created_at: at,
+    };
+    let message = MessageRow {
+        company_id,
+        id: message_id,
+        job_id: Some(message_id),
+        ticket_id,
+        contact_id,
+        channel_id,
+        direction: Direction::Outbound,
+        kind: MessageType::Media,
+        body: Some("body".to_owned()),
+        media: Some(json!({"wanted": {}})),
+        template: Some(json!({"name": "t"})),
+        interactive: Some(json!({"type": "button"})),
+        quoted_message_id: Some(message_id),
+        status: MessageStatus::Sent,
+        error: Some(json!({"code": "c", "message": "m"})),
+        user_id: Some(company.ana),
+        user_name: Some("Ana".to_owned()),
+        integration_id: Some(TokenId(id)),
+        source: Source::User,
+        session_id: Some(SessionId(format!("session {id}"))),
+        client_id: Some(format!("client {id}")),
+        after_send: Some(json!({"close": true})),
+        provider_message_id: Some(format!("wamid {id}")),
+        created_at: at,
+        sent_at: Some(at),
+        delivered_at: Some(at),
+        read_at: Some(at),
+    };
+    // What is told of a message changes one that is there.
+    let told_of = |change: Change| {
+        let bare = MessageRow {
+            status: MessageStatus::Queued,
+            provider_message_id: None,
+            delivered_at: None,
+            read_at: None,
+            ..message.clone()
+        };
+        vec![Change::Message(Box::new(bare)), change]
+    };
+    let progress = |milestone| {
+        let provider_message_id = Some(format!("wamid {id}"));
+        Change::Progress(Box::new(ProgressRow {
+            company_id,
+            ticket_id,
+            message_id,
+            milestone,
+            at,
+            provider_message_id,
+        }))
+    };
+    let mark =
+        ReachedUpTo { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };
+    let media = MediaRow {
+        company_id,
+        ticket_id,
+        message_id,
+        media: Some(json!({"id": format!("file {id}")})),
+        error: Some(json!({"code": "c", "message": "m"})),
+    };
+    let session = SessionRow {
+        company_id,
+        id: SessionId(format!("session {id}")),
+        channel_id: company.webchat,
+        contact_id,
+        ticket_id: Some(ticket_id),
+        status: SessionStatus::Ended,
+        token_hash: id.to_be_bytes().to_vec(),
+        page: Some(json!({"url": "u"})),
+        utm: Some(json!({"source": "s"})),
+        created_at: at,
+        last_seen_at: at,
+        ended_at: Some(at),
+        verified: true,
+        claimed: Some(json!({"name": "n"})),
+        shown_from: Some(at),
+        token_hashes: vec![id.to_le_bytes().to_vec()],
+    };
+    // One for each: of several for one contact the last counts, and what it replaces is never written.
+    let text = || Some("text".to_owned());
+    let referral = Referral {
+        ctwa_clid: text(),
+        source_url: text(),
+        source_id: text(),
+        headline: text(),
+        media_type: text(),
+        media_url: text(),
+    };
+    let answer = AnswerRow {
+        company_id,
+        key: format!("key {id}"),
+        fingerprint: vec![7; 32],
+        status: 201,
+        body: "{}".to_owned(),
+        created_at: at,
+    };
+    let failed = Milestone::Failed(MessageError { code: "c".to_owned(), message: "m".to_owned() });
+    vec![
+        vec![Change::Ticket(ticket)],
+        vec![Change::Event(event)],
+        vec![Change::Message(Box::new(message.clone()))],
+        told_of(progress(Milestone::Sent)),
+        told_of(progress(failed)),
+        told_of(Change::Media(Box::new(media))),
+        told_of(Change::Delivered(mark.clone())),
+        told_of(Change::Seen(mark.clone())),
+        told_of(Change::Read(mark)),
+        vec![Change::Session(Box::new(session))],
+        vec![Change::ContactChannel(ContactChannel { company_id, contact_id, channel_id, at })],
+        vec![Change::Referral(Box::new(ReferralRow { company_id, contact_id: ContactId(id), referral, at }))],
+        vec![Change::Answer(Box::new(answer))],
+    ]
+}
+
+/// How many [`values`] there are.
+const VALUES: usize = 16;
+
+/// What may be put in place of a value, of whichever type.
+fn values(marker: &str) -> [(&'static str, Value); VALUES] {
+    // Not to be compressed away: an index entry is measured when it is.
+    let mut state = 7_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let bytes: Vec<u8> = (0..LONG).map(|_| next()).collect();
+    let long: String = bytes.iter().map(|byte| char::from(b'!' + byte % 90)).collect();
+    let deep = (0..120).fold(json!(marker), |inner, _| Value::Array(vec![inner]));
+    [
+        ("U+0000", json!(format!("{marker}\0"))),
+        ("U+0000 in a document", json!({"text": format!("{marker}\0")})),
+        ("U+0000 in a name", json!({format!("{marker}\0"): 1})),
+        ("a long text", json!(long)),
+        ("a long text in a document", json!({"id": long})),
+        ("long bytes", json!(bytes)),
+        ("the largest number", json!(i64::MAX)),
+        ("the smallest number", json!(i64::MIN)),
+        ("a time before all calendars", json!(-8_000_000_000_000_000_000_i64)),
+        ("a time after all calendars", json!(8_200_000_000_000_000_000_i64)),
+        ("an id nobody has", json!(-1)),
+        ("a small number too large", json!(i32::MAX)),
+        ("a number of 309 digits", json!({"number": 1.797_693_134_862_315_7e308})),
+        ("another enum's word", json!("internal")),
+        ("a status that is not of a message like this", json!("received")),
+        ("a deep document", deep),
+    ]
+}
+
+/// Every path to a value in a change.
+fn paths(value: &Value, at: &str, found: &mut Vec<String>) {
+    if let Value::Object(fields) = value {
+        for (name, value) in fields {
+            paths(value, &format!("{at}/{name}"), found);
+        }
+    }
+    found.push(at.to_owned());
+}
+
+/// All cases whose value the row's own types can hold.
+pub fn cases(owner: &Owner) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut id = FIRST_ID;
+    let kinds = samples(owner, 0).len();
+    for kind in 0..kinds {
+        let of_kind = samples(owner, 0).swap_remove(kind);
+        let last = of_kind.last().expect("a change");
+        assert!(!format!("{last:?}").contains("None"), "a field is left out: {last:?}");
+        let mut all = Vec::new();
+        paths(&serde_json::to_value(last).expect("JSON"), "", &mut all);
+        // Ids of live rows are our own: given out from blocks, which go on behind the largest there is.
+        all.retain(|path| !["/Ticket/id", "/Event/id", "/Message/id"].contains(&path.as_str()));
+        for path in &all {
+            for number in 0..VALUES {
+                id += 1;
+                let marker = format!("marker-{id}-");
+                let (what, value) = values(&marker)[number].clone();
+                let mut changes = samples(owner, id).swap_remove(kind);
+                let mut changed = serde_json::to_value(changes.pop().expect("a change")).expect("JSON");
+                let Some(place) = changed.pointer_mut(path) else { continue };
+                *place = value;
+                let Ok(change) = serde_json::from_value::<Change>(changed) else { continue };
+                // What a number or a text stands for may have been kept as another one.
+                let kept = serde_json::to_string(&change).expect("JSON");
+                let is_kept = kept.contains(&marker);
+                let is_name = path.ends_with("/id") || path.ends_with("/key");
+                let row = if is_name { None } else { row_of(&change) };
+                let refused = (is_kept && what.contains("U+0000")).then_some(marker);
+                let told_of = match &change {
+                    Change::Progress(row) if refused.is_some() => Some(row.message_id.0),
+                    _ => None,
+                };
+                changes.push(change);
+                cases.push(Case { changes, name: format!("{path}: {what}"), refused, row, told_of });
+            }
+        }
+    }
+    assert!(cases.len() > 300, "only {} cases", cases.len());
+    cases
+}
+
+fn row_of(change: &Change) -> Option<(&'static str, String)> {
+    Some(match change {
+        Change::Ticket(row) => ("tickets", row.id.to_string()),
+        Change::Event(row) => ("ticket_events", row.id.to_string()),
+        Change::Message(row) => ("messages", row.id.to_string()),
+        _ => return None,
+    })
+}
+
+/// A message of somebody else, as it is written beside the cases.
+pub fn neighbour(owner: &Owner, number: i64) -> Change {
+    let mut sample = samples(owner, 2 * FIRST_ID + number).swap_remove(2);
+    match sample.pop() {
+        Some(Change::Message(mut row)) => {
+            row.body = Some(format!("neighbour {number}"));
+            row.media = None;
+            Change::Message(row)
+        }
+        other => panic!("a message, not {other:?}"),
+    }
+}
+
+/// That every column of the live tables is one of a row that is tried.
+pub async fn check_columns(db: &PgPool, owner: &Owner) {
+    for (table, kind) in
+        [("tickets", 0), ("ticket_events", 1), ("messages", 2), ("webchat_sessions", 9), ("idempotency_keys", 12)]
+    {
+        let columns: Vec<String> =
+            sqlx::query_scalar("select column_name::text from information_schema.columns where table_name = $1")
+                .bind(table)
+                .fetch_all(db)
+                .await
+                .expect("columns");
+        let columns: BTreeSet<&str> =
+            columns.iter().map(|name| if name == "type" { "kind" } else { name.as_str() }).collect();
+        let sample = serde_json::to_value(samples(owner, 1).swap_remove(kind).pop()).expect("JSON");
+        let fields = sample.as_object().and_then(|variant| variant.values().next()?.as_object()).expect("a row");
+        let fields: BTreeSet<&str> = fields.keys().map(String::as_str).collect();
+        assert_eq!(fields, columns, "{table}");
+    }
+}
+
+/// That whatever was refused is kept, and everything else is written.
+pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
+    let watermark: i64 = sqlx::query_scalar("select max(seq) from journal_watermark").fetch_one(db).await.expect("seq");
+    assert!(watermark >= last as i64, "the watermark stands at {watermark} of {last}");
+    let neighbours: i64 = sqlx::query_scalar("select count(*) from messages where body like 'neighbour %'")
+        .fetch_one(db)
+        .await
+        .expect("count");
+    assert_eq!(neighbours, cases.len() as i64, "a refused row took others with it");
+    let kept: Vec<(String, Option<i64>)> =
+        sqlx::query_as("select change::text, row_id from rejected_changes").fetch_all(db).await.expect("rejected");
+    assert!(kept.len() < cases.len(), "most of what is odd can be stored, so not all may be refused");
+    assert!(cases.iter().any(|case| case.told_of.is_some()));
+    for Case { name, refused, row, told_of, .. } in cases {
+        if let Some(message) = told_of {
+            let status: String = sqlx::query_scalar("select status from messages where id = $1")
+                .bind(message)
+                .fetch_one(db)
+                .await
+                .expect("the message");
+            assert_ne!(status, "queued", "{name}: it would be sent again");
+        }
+        if let Some(marker) = refused {
+            assert!(kept.iter().any(|(change, _)| change.contains(marker)), "{name} is not in rejected_changes");
+        }
+        if let Some((table, id)) = row {
+            let sql = sqlx::AssertSqlSafe(format!("select exists (select from {table} where id = {id})"));
+            let is_written: bool = sqlx::query_scalar(sql).fetch_one(db).await.expect("exists");
+            let is_kept = kept.iter().any(|(_, row)| row.is_some_and(|row| row.to_string() == *id));
+            assert!(is_written || is_kept, "{name}: the row is nowhere");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn whatever_is_refused_in_any_column_holds_up_nobody() {
+    let app = TestApp::start().await;
+    let owner = Owner { company: app.company.clone(), contact: app.contact("5511900000001").await };
+    let (other, other_api) = app.another_company().await;
+    let db = &app.database.db;
+    check_columns(db, &owner).await;
+    let beside = Owner { company: other, contact: ContactId(1) };
+    let log = &app.service.app.engine.store().log;
+    let cases = cases(&owner);
+    let mut last = 0;
+    for (number, case) in (0_i64..).zip(&cases) {
+        let place = log.reserve().expect("a place");
+        place.append(case.changes.clone()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        (last, _) = log.reserve().expect("a place").append(vec![neighbour(&beside, number)]).expect("appended");
+    }
+    log.synced(last).await.expect("synced");
+    crate::support::eventually("all is written or set aside", || async { log.flushed() >= last }).await;
+    check(db, &cases, last).await;
+    for path in ["/tickets", "/messages", "/contacts"] {
+        other_api.get(path).await.data(200);
+    }
+    sqlx::query("delete from rejected_changes").execute(db).await.expect("delete");
+    app.stop().await;
+}

@@ -1,0 +1,90 @@
+//! For whatever reason one row is refused; and what is no row's fault.
+
+use hotline_persistence::tables::contacts::{self, Numbered};
+use hotline_persistence::tables::tickets::Source;
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+
+use crate::support::{TestApp, eventually};
+
+/// At least one code of each class that is no outage (PostgreSQL 15, Appendix A), and those that are often met.
+const REASONS: &[&str] = &[
+    "03000", "0A000", "0B000", "0F001", "0LP01", "0P000", "0Z002", "20000", "21000", "22000", "22P05", "23000",
+    "23502", "23505", "23514", "24000", "26000", "27000", "2B000", "2D000", "2F005", "34000", "38001", "39P01",
+    "3B001", "3F000", "42501", "42601", "42703", "42804", "42883", "42P01", "42P10", "44000", "54000", "54001",
+    "54023", "HV000", "P0001", "P0004", "XX000", "XX001", "XX002",
+];
+
+/// A trigger that refuses what names a reason: `insert-XXXXX` at once, `update-XXXXX` when it changes.
+const TRIGGER: &str = "create function refuse() returns trigger language plpgsql as $$
+declare code text := substring(new::text from lower(tg_op) || '-([0-9A-Z]{5})');
+begin
+    if code is not null then raise exception 'refused for a test' using errcode = code; end if;
+    return new;
+end $$";
+
+#[actix_web::test]
+async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    sqlx::query(TRIGGER).execute(db).await.expect("function");
+    for table in ["messages", "contacts", "webchat_sessions", "idempotency_keys", "ticket_events", "tickets"] {
+        let sql =
+            format!("create trigger refuse before insert or update on {table} for each row execute function refuse()");
+        sqlx::query(AssertSqlSafe(sql)).execute(db).await.expect("trigger");
+    }
+    let ticket = app.ticket("5511900000001").await;
+    let mut expected = vec!["first".to_owned()];
+    app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "first"})).await.data(202);
+    for reason in REASONS {
+        for body in [format!("insert-{reason}"), format!("beside {reason}")] {
+            app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
+        }
+        expected.push(format!("beside {reason}"));
+    }
+    let stored = app.api.all(&format!("/tickets/{ticket}/messages")).await;
+    let bodies: Vec<&str> = stored.iter().map(|message| message["body"].as_str().expect("body")).collect();
+    assert_eq!(bodies, expected);
+    let refused: Vec<String> = sqlx::query_scalar("select change ->> 'body' from rejected_changes order by id")
+        .fetch_all(db)
+        .await
+        .expect("rejected");
+    assert_eq!(refused, REASONS.iter().map(|reason| format!("insert-{reason}")).collect::<Vec<_>>());
+    // Kinds that only change rows: what is told of a contact.
+    let numbered = Numbered { number: "5511900000077", name: Some("update-XX000"), country: None };
+    let contact = contacts::find_or_create_by_number(db, app.company.id, numbered, Source::Api).await.expect("contact");
+    let body = json!({"channelId": app.company.phone, "contactId": contact.id});
+    app.api.post("/tickets", body).await.data(201);
+    assert_eq!(app.api.all("/tickets").await.len(), 2, "the ticket is there although its contact takes no note of it");
+    let kinds: Vec<String> = sqlx::query_scalar("select kind from rejected_changes where kind <> 'message'")
+        .fetch_all(db)
+        .await
+        .expect("rejected");
+    assert_eq!(kinds, ["contact_channel"]);
+    sqlx::query("delete from rejected_changes").execute(db).await.expect("delete");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_table_that_takes_no_row_at_all_is_waited_for_and_nothing_is_set_aside() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    let ticket = app.ticket("5511900000001").await;
+    let store = app.service.app.engine.store();
+    eventually("the ticket is written", || async { store.log.flushed() == store.log.appended() }).await;
+    for (table, reason) in [("messages", "42P01"), ("ticket_events", "42P01")] {
+        let away = format!("alter table {table} rename to {table}_away");
+        sqlx::query(AssertSqlSafe(away)).execute(db).await.expect(reason);
+        app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": table})).await.data(201);
+        eventually("the database is known to take nothing", || async { !store.log.queue().is_up() }).await;
+        let rejected: i64 =
+            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
+        assert_eq!(rejected, 0, "rows were set aside for a fault that was none of theirs");
+        assert!(store.log.flushed() < store.log.appended());
+        let back = format!("alter table {table}_away rename to {table}");
+        sqlx::query(AssertSqlSafe(back)).execute(db).await.expect("back");
+        eventually("all is written", || async { store.log.flushed() == store.log.appended() }).await;
+    }
+    assert_eq!(app.api.all(&format!("/tickets/{ticket}/messages")).await.len(), 2);
+    app.stop().await;
+}
