@@ -119,6 +119,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         workers: 1,
         trusted_proxies: Vec::new(),
         // As in the service, and more than the bench can use up.
+        connections_per_address: 0,
         rate_per_minute: u32::MAX,
         per_page_max: 100,
         wrong_tokens_per_minute: 0,

@@ -210,6 +210,7 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         engine: EngineOptions::default(),
         workers: 1,
         trusted_proxies: Vec::new(),
+        connections_per_address: 0,
         rate_per_minute: 0,
         per_page_max: 100,
         wrong_tokens_per_minute: 0,

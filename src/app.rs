@@ -117,6 +117,8 @@ pub struct Settings {
     pub workers: usize,
     /// Who is believed when it says for whom a connection was made.
     pub trusted_proxies: Vec<IpNet>,
+    /// Connections of one address; 0: as many as it likes.
+    pub connections_per_address: u32,
     /// Requests a minute of a company that has no limit of its own; 0: as many as it likes.
     pub rate_per_minute: u32,
     /// Most records of a page.
@@ -280,8 +282,9 @@ impl Service {
             socket: doors.http,
             workers: settings.workers,
             drain: DRAIN_TIME_MAX,
-            limits: Limits::default(),
+            limits: Limits { per_address: settings.connections_per_address, ..Limits::default() },
             told,
+            proxies: settings.trusted_proxies.clone(),
         };
         let (address, server) = wire::listen(listening, move || {
             // Called on each thread that serves.

@@ -18,6 +18,7 @@ pub use self::sending::SendingArgs;
 use crate::api::templates;
 use crate::app::Settings;
 use crate::media::{self, StoreUrl};
+use crate::web::wire::CONNECTIONS_PER_ADDRESS;
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
 use crate::webchat::{UploadOptions, VisitorOptions};
 
@@ -116,6 +117,10 @@ pub struct ServeArgs {
     /// separated by commas)
     #[arg(long, env = "HOTLINE_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network, value_name = "IP|CIDR")]
     pub trusted_proxies: Vec<IpNet>,
+    /// Connections that one address may have open, those of trusted proxies aside; 0: as many as it likes
+    #[arg(long, env = "HOTLINE_CONNECTIONS_PER_ADDRESS", default_value_t = CONNECTIONS_PER_ADDRESS,
+        value_name = "CONNECTIONS")]
+    pub connections_per_address: u32,
     /// Requests a minute of a company that has no limit of its own; 0: as many as it likes
     #[arg(long, env = "HOTLINE_RATE_PER_MINUTE", default_value_t = 6000, value_name = "REQUESTS")]
     pub rate_per_minute: u32,
@@ -234,6 +239,7 @@ impl ServeArgs {
             },
             workers: std::thread::available_parallelism().map_or(2, usize::from),
             trusted_proxies: self.trusted_proxies.clone(),
+            connections_per_address: self.connections_per_address,
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
             visitors: VisitorOptions {

@@ -1,7 +1,8 @@
 //! Where files are while they come in: on disk, never whole in memory, in a folder that is emptied at every start.
 
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
 
 use super::space::{Full, Space};
+
+/// The mode of the folders of files.
+const PRIVATE: u32 = 0o700;
 
 /// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 3 MiB.
 const READ_BYTES: usize = 64 * 1024;
@@ -60,7 +64,11 @@ impl Incoming {
     pub(super) fn open(folder: &Path, space: Space) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It holds what people send to each other: nobody else's to read.
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
+        // Also where the umask, or whoever made it, had other ideas.
+        for folder in folder.ancestors().take(2) {
+            std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
+        }
         for left in std::fs::read_dir(&folder)? {
             std::fs::remove_file(left?.path())?;
         }

@@ -15,7 +15,7 @@ use futures_util::{StreamExt, stream};
 use hotline::web::wire::{Limits, Listening, bind, listen};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::support::{PATIENCE, TestApp, eventually};
@@ -168,6 +168,7 @@ fn plain(limits: Limits) -> Plain {
         drain: Duration::from_secs(30),
         limits,
         told: HeaderMap::new(),
+        proxies: vec!["127.0.0.9/32".parse().expect("a range")],
     };
     let (address, server) = listen(listening, || App::new().configure(routes)).expect("listen");
     let handle = server.handle();
@@ -176,6 +177,51 @@ fn plain(limits: Limits) -> Plain {
 }
 
 const SHORT: Duration = Duration::from_millis(300);
+
+/// A connection from another address of this machine.
+async fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(format!("{from}:0").parse().expect("an address")).expect("bound");
+    socket.connect(to).await.expect("a connection")
+}
+
+#[actix_web::test]
+async fn an_address_has_no_more_connections_than_its_share_and_others_are_served() {
+    let plain = plain(Limits { per_address: 3, ..Limits::default() });
+    let mut mine = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect_from("127.0.0.2", plain.address).await;
+        stream.write_all(GOOD).await.expect("send");
+        next(&mut stream).await;
+        mine.push(stream);
+    }
+    for _ in 0..20 {
+        let refused = responses(&to_end(connect_from("127.0.0.2", plain.address).await).await);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert_eq!(refused[0].status(), 429);
+        let body: Value = serde_json::from_slice(&refused[0].body).expect("JSON");
+        assert_eq!(body["error"]["code"], "ERR_API_RATE_LIMITED", "{body}");
+    }
+    // Others have their own; a proxy brings the connections of many.
+    let mut others = Vec::new();
+    for from in ["127.0.0.3", "127.0.0.4"].into_iter().chain(std::iter::repeat_n("127.0.0.9", 10)) {
+        let mut stream = connect_from(from, plain.address).await;
+        stream.write_all(GOOD).await.expect("send");
+        assert_ne!(next(&mut stream).await.status(), 429, "{from}");
+        others.push(stream);
+    }
+    // Who closes one may open another.
+    drop(mine.pop());
+    eventually("the place is free again", || async {
+        let mut stream = connect_from("127.0.0.2", plain.address).await;
+        let mut heard = [0; 12];
+        // Whoever is turned away may find the connection closed.
+        let is_sent = stream.write_all(GOOD).await.is_ok();
+        is_sent && stream.read_exact(&mut heard).await.is_ok() && heard != *b"HTTP/1.1 429"
+    })
+    .await;
+    plain.server.stop(false).await;
+}
 
 #[actix_web::test]
 async fn what_is_no_http_is_refused_in_the_envelope() {
@@ -410,6 +456,7 @@ async fn who_takes_no_answer_is_given_up() {
         workers: 1,
         drain: Duration::from_secs(30),
         limits: Limits { write: SHORT, ..Limits::default() },
+        proxies: Vec::new(),
         told: HeaderMap::new(),
     };
     let (address, server) = listen(listening, move || {

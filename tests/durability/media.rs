@@ -175,3 +175,51 @@ async fn files_may_lie_in_a_bucket() {
     eventually("the bucket is empty", || async { bucket.objects().is_empty() }).await;
     bucket.stop().await;
 }
+
+/// What somebody else on this machine may do with what lies below a folder, the private PostgreSQL's own files aside:
+/// they are its user's, below a folder that is its user's alone.
+fn open_to_others(folder: &Path, found: &mut Vec<String>) {
+    use std::os::unix::fs::PermissionsExt;
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+        let (path, metadata) = (entry.path(), entry.metadata().expect("metadata"));
+        // The test's own, and a socket, which the folder above guards.
+        if path.ends_with("service.log") || !(metadata.is_dir() || metadata.is_file()) {
+            continue;
+        }
+        let mode = metadata.permissions().mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            found.push(format!("{} {mode:o}", path.display()));
+        } else if metadata.is_dir() {
+            continue; // Nobody else comes any further.
+        }
+        if metadata.is_dir() {
+            open_to_others(&path, found);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn nobody_else_reads_what_is_in_the_data_folder_also_where_an_earlier_release_left_it_open() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = data_folder();
+    let process = Process::serve(folder.path());
+    let (api, _, ticket) = begin(&process, folder.path()).await;
+    let form = Form::default().text("type", "media").text("ticketId", ticket);
+    api.send_form(form.file("a.png", "image/png", &picture(100))).await.data(202);
+    let check = || {
+        let mut found = Vec::new();
+        open_to_others(folder.path(), &mut found);
+        assert!(found.is_empty(), "{found:#?}");
+    };
+    check();
+    process.kill();
+    for (name, mode) in [("journal", 0o755), ("journal/id", 0o644), ("journal/lock", 0o644), ("media", 0o755)] {
+        let path = folder.path().join(name);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect(name);
+    }
+    let process = Process::serve(folder.path());
+    check();
+    let id = std::fs::metadata(folder.path().join("journal/id")).expect("the id").permissions();
+    assert_eq!(id.mode() & 0o7777, 0o600);
+    process.kill();
+}

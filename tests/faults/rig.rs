@@ -19,8 +19,17 @@ use crate::support::process::{Process, data_folder, serving, with_database};
 use crate::support::{Api, Company, Reply, eventually};
 
 /// Small segments: a start writes two of zeros, and a run is to see more than one. No limit of requests: the load is
-/// one company's.
-const OPTIONS: &[&str] = &["--journal-segment-kib", "256", "--rate-per-minute", "0", "--per-page-max", "1000"];
+/// one company's; and none of connections, which all come from one address.
+const OPTIONS: &[&str] = &[
+    "--journal-segment-kib",
+    "256",
+    "--rate-per-minute",
+    "0",
+    "--per-page-max",
+    "1000",
+    "--connections-per-address",
+    "0",
+];
 
 /// Where the service is found.
 #[derive(Clone, Default)]

@@ -93,6 +93,8 @@ impl TestOptions {
             engine: self.engine.clone(),
             workers: 2,
             trusted_proxies: self.trusted_proxies.clone(),
+            // Every test comes from the same.
+            connections_per_address: 0,
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
             wrong_tokens_per_minute: self.wrong_tokens_per_minute,

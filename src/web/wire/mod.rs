@@ -7,6 +7,7 @@
 //! work from one that only costs memory, and when the framework has let go of a connection, whoever is still owed an
 //! answer gets it here, as JSON like any other error.
 
+mod crowd;
 mod line;
 mod pace;
 mod progress;
@@ -30,6 +31,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
+use crowd::Crowd;
+use ipnet::IpNet;
 use line::Line;
 pub use pace::{Pace, Paced, body_error};
 use progress::{Counted, Overdue, Progress};
@@ -55,8 +58,15 @@ const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
 const GOODBYE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Connections of a worker; the next wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the
-/// state), 200 MiB.
+/// state), 200 MiB. Fewer where the system lends fewer file descriptors: what everything else needs is held back.
 const CONNECTIONS_MAX: usize = 10_000;
+
+/// Connections of one address. An office, or a server that calls the API, stays far below; nobody alone takes all that
+/// there are.
+pub const CONNECTIONS_PER_ADDRESS: u32 = 2000;
+
+/// Seconds for telling those that are turned away why. They cost a descriptor for so long, so nothing is waited for.
+const TURN_AWAY_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// Connections that wait to be taken. The kernel's own bound (`net.core.somaxconn`, 4096) is above it.
 const BACKLOG: u32 = 2048;
@@ -72,8 +82,10 @@ pub struct Limits {
     pub write: Duration,
     /// For a client to close after the last answer.
     pub goodbye: Duration,
-    /// Connections of a worker.
+    /// Connections of a worker, if the system lends as many descriptors.
     pub connections: usize,
+    /// Connections of one address; 0: as many as it likes.
+    pub per_address: u32,
     /// Connections that wait to be taken.
     pub backlog: u32,
 }
@@ -86,6 +98,7 @@ impl Default for Limits {
             write: WRITE_TIME_MAX,
             goodbye: GOODBYE_TIME_MAX,
             connections: CONNECTIONS_MAX,
+            per_address: CONNECTIONS_PER_ADDRESS,
             backlog: BACKLOG,
         }
     }
@@ -104,6 +117,8 @@ pub struct Listening {
     pub limits: Limits,
     /// What every answer says, and so a refusal.
     pub told: HeaderMap,
+    /// Proxies: they bring the connections of many, so theirs are not counted by address.
+    pub proxies: Vec<IpNet>,
 }
 
 /// Takes an address, where nobody is heard before [`listen`].
@@ -134,7 +149,7 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let Listening { socket, workers, drain, limits, told } = listening;
+    let Listening { socket, workers, drain, limits, told, proxies } = listening;
     let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
 
@@ -142,10 +157,13 @@ where
         .workers(workers)
         .shutdown_timeout(drain.as_secs())
         .disable_signals()
-        .max_concurrent_connections(limits.connections);
+        // Above this nothing is accepted, so no descriptor is taken; and should there be none left all the same, the
+        // framework pauses for half a second before it accepts again.
+        .max_concurrent_connections(crowd::connections_of_worker(limits.connections, workers));
+    let crowd = Crowd::new(limits.per_address, proxies);
     let stopping = server.graceful_shutdown_signal();
     let server = server.listen("http", socket, move || {
-        let stopping = stopping.clone();
+        let (stopping, crowd) = (stopping.clone(), crowd.clone());
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
                 let stopping = stopping.clone();
@@ -166,21 +184,43 @@ where
             // An answer is written whole; nothing follows that would be worth waiting for.
             let _ = stream.set_nodelay(true);
             let peer = stream.peer_addr().ok();
-            let progress = Progress::new();
-            let (line, end) = Line::new(stream, progress.clone());
-            // In a box: the futures around it would each keep room for it, for as long as a socket is open.
-            let serving = Box::pin(http.call((line, Protocol::Http1, peer)));
+            let taken = match crowd.admit(peer) {
+                Some(counted) => {
+                    let progress = Progress::new();
+                    let (line, end) = Line::new(stream, progress.clone());
+                    // In a box: the futures around it would each keep room for it, for as long as a socket is open.
+                    Ok((counted, Box::pin(http.call((line, Protocol::Http1, peer))), progress, end))
+                }
+                None => Err(stream),
+            };
             let told = told.clone();
             async move {
-                let over = attend(serving, &progress, limits).await;
-                if let Some((stream, held)) = end.take() {
-                    finish(stream, held, over, &progress, limits, &told).await;
+                match taken {
+                    Ok((_counted, serving, progress, end)) => {
+                        let over = attend(serving, &progress, limits).await;
+                        if let Some((stream, held)) = end.take() {
+                            finish(stream, held, over, &progress, limits, &told).await;
+                        }
+                    }
+                    Err(stream) => turn_away(stream, &told).await,
                 }
                 Ok(())
             }
         })
     })?;
     Ok((address, server.run()))
+}
+
+/// Tells somebody who has enough connections that there are no more.
+async fn turn_away(mut stream: TcpStream, told: &HeaderMap) {
+    let mut refusal = Vec::new();
+    Refusal::TooMany.write(false, told, &mut refusal);
+    let spoken = timeout(TURN_AWAY_TIME_MAX, async {
+        stream.write_all(&refusal).await?;
+        stream.shutdown().await
+    });
+    // Whether it is heard is the other side's affair.
+    let _ = spoken.await;
 }
 
 /// Calls the service, and lets the connection's progress know of it.

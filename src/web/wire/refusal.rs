@@ -8,6 +8,9 @@ use actix_web::http::header::{HeaderMap, HttpDate};
 use crate::web::ApiError;
 use crate::web::request_id::new_id;
 
+/// Seconds after which a connection may be free again.
+const RETRY_AFTER_S: u64 = 1;
+
 /// Why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -19,6 +22,8 @@ pub(super) enum Refusal {
     HeadTooSlow,
     /// The client stopped in the middle of the head.
     HeadCut,
+    /// The address has as many connections as it may.
+    TooMany,
     /// The framing of the body is malformed, and no handler has said so.
     BodyBroken,
 }
@@ -32,6 +37,10 @@ impl Refusal {
             }
             Self::HeadTooSlow => (StatusCode::REQUEST_TIMEOUT, "the request line and the headers took too long"),
             Self::HeadCut => (StatusCode::BAD_REQUEST, "the request ends before its headers do"),
+            Self::TooMany => {
+                let message = "this address has as many connections open as it may".to_owned();
+                return ApiError { message, ..ApiError::rate_limited(RETRY_AFTER_S) };
+            }
             Self::BodyBroken => (StatusCode::BAD_REQUEST, "the chunks of the body are not valid HTTP"),
         };
         ApiError { status, ..ApiError::bad_request(message) }
