@@ -62,13 +62,13 @@ pub struct ApiError {
     /// For people.
     pub message: String,
     /// What programs may want besides.
-    pub details: Option<Value>,
+    pub details: Option<Box<Value>>,
     /// Seconds after which to come back.
     pub retry_after_s: Option<u64>,
     /// The methods this path has.
     pub allow: Option<String>,
     /// Who has the value that was asked for: looked up before this is answered.
-    pub holder: Option<Holder>,
+    pub holder: Option<Box<Holder>>,
 }
 
 impl ApiError {
@@ -86,7 +86,7 @@ impl ApiError {
     pub fn identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
         error.message = format!("the identity is not accepted: {reason}");
-        error.details = Some(json!([{"field": "identity", "reason": reason}]));
+        error.details = Some(Box::new(json!([{"field": "identity", "reason": reason}])));
         error
     }
 
@@ -200,7 +200,7 @@ impl ApiError {
         let named: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, named.join("; "));
         let details = fields.iter().map(|error| json!({"field": error.field, "reason": error.reason})).collect();
-        error.details = Some(Value::Array(details));
+        error.details = Some(Box::new(Value::Array(details)));
         error
     }
 
@@ -209,11 +209,11 @@ impl ApiError {
         if self.status.is_client_error() && self.code.starts_with("ERR_API_MEDIA") {
             let name = declared.file_name.as_deref();
             self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
-            self.details = Some(json!({
+            self.details = Some(Box::new(json!({
                 "field": format!("{FILES_PART}[{index}]"),
                 "fileName": name,
                 "mimeType": declared.mime_type,
-            }));
+            })));
         }
         self
     }
@@ -244,7 +244,7 @@ impl ApiError {
     pub fn idempotency_conflict() -> Self {
         let message = "the Idempotency-Key was used with another method, path or body";
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message);
-        error.details = Some(json!({"field": "Idempotency-Key", "reason": "used"}));
+        error.details = Some(Box::new(json!({"field": "Idempotency-Key", "reason": "used"})));
         error
     }
 
@@ -264,7 +264,7 @@ impl ApiError {
 
     fn conflict(message: &str, details: Value) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
-        error.details = Some(details);
+        error.details = Some(Box::new(details));
         error
     }
 }
@@ -284,7 +284,7 @@ impl ApiError {
     pub fn body(&self) -> String {
         let mut error = json!({"code": self.code, "message": self.message});
         if let Some(details) = &self.details {
-            error["details"] = details.clone();
+            error["details"] = Value::clone(details);
         }
         json!({"error": error}).to_string()
     }
@@ -298,7 +298,7 @@ impl From<Refusal> for ApiError {
             Refusal::TicketClosed(ticket) => {
                 let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");
                 error.details =
-                    Some(json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "closed"}));
+                    Some(Box::new(json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "closed"})));
                 error
             }
             Refusal::AlreadyOpen(ticket) => {
@@ -320,7 +320,7 @@ impl From<Refusal> for ApiError {
                 let message = format!("the contact cannot receive on this channel: {}", why.in_words());
                 let code = "ERR_API_CONTACT_UNREACHABLE";
                 let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message);
-                error.details = Some(json!({"reason": why.as_str()}));
+                error.details = Some(Box::new(json!({"reason": why.as_str()})));
                 error
             }
             Refusal::WindowClosed => Self::new(
@@ -345,7 +345,7 @@ impl From<Error> for ApiError {
         match error {
             Error::Taken(Taken { field, holder }) => {
                 let refused = Self::conflict("a unique value is taken", json!({"field": field}));
-                Self { holder, ..refused }
+                Self { holder: holder.map(Box::new), ..refused }
             }
             Error::InUse => {
                 let state = "the record is in use";

@@ -380,7 +380,7 @@ mod tests {
         let refused = Fields::parse::<Order>(&body).map(|order| order.lines.len()).expect_err("refused");
         let fields: Vec<&str> = refused
             .details
-            .as_ref()
+            .as_deref()
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
