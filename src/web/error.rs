@@ -206,7 +206,9 @@ impl ApiError {
 
     /// The same of one file of a form, which is named.
     pub(super) fn of_file(mut self, index: usize, declared: &Declared) -> Self {
-        if self.status.is_client_error() && self.code.starts_with("ERR_API_MEDIA") {
+        const OF_A_FILE: [&str; 3] =
+            ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
+        if OF_A_FILE.contains(&self.code) {
             let name = declared.file_name.as_deref();
             self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
             self.details = Some(Box::new(json!({

@@ -45,6 +45,7 @@ pub struct SessionRow {
     pub verified: bool,
     /// What an unsigned visitor says of themselves. Sessions of earlier releases have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
     pub claimed: Option<Value>,
     /// From when on what was said is shown; none: since the session began.
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]

@@ -178,6 +178,7 @@ pub struct WaitingFor {
     /// `channel_disconnected` or `channel_error`.
     #[schema(example = "channel_error")]
     pub code: &'static str,
+    /// In words.
     #[schema(example = "the channel is in error: the access token has expired")]
     pub message: String,
 }

@@ -131,7 +131,7 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
             named.sort();
             if bad == "" {
                 // Blank, they are nothing; what must be there is named.
-                assert_eq!(named, ["name"], "{method}");
+                assert_eq!(named, ["isGroup", "name"], "{method}");
                 continue;
             }
             assert_eq!(named, texts, "{method} with {bad:.20}");

@@ -250,6 +250,14 @@ pub async fn refuse_token(
     }
 }
 
+/// The settings of a channel, as they are stored.
+#[derive(FromRow)]
+struct StoredSettings {
+    id: ChannelId,
+    #[sqlx(try_from = "Document")]
+    settings: Value,
+}
+
 /// Which channels are sealed anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reseal {
@@ -264,8 +272,9 @@ pub enum Reseal {
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when something does not open.
 pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
-    let stored: Vec<(ChannelId, Value)> =
-        within(sqlx::query_as("select id, settings from channels order by id").fetch_all(db)).await?;
+    let stored = within(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
+    // One that cannot be read is left as it is, and keeps no other from being sealed.
+    let stored = document::read_all::<StoredSettings>(&stored);
     let is_due = |stored: &Value| {
         // What another release wrote stays as it is.
         let plain = ChannelSettings::read(&sealed::without_secrets(stored));
@@ -273,7 +282,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
         plain > 0 || which == Reseal::All && sealed::sealed_in(stored) > 0
     };
     let mut resealed = 0;
-    for (id, _) in stored.into_iter().filter(|(_, stored)| is_due(stored)) {
+    for StoredSettings { id, .. } in stored.into_iter().filter(|stored| is_due(&stored.settings)) {
         let mut transaction = db.begin().await?;
         let Some(row) = opened(&mut transaction, keys, id).await? else { continue };
         let settings = keys.seal_json(&place_of(row.company_id, &id.to_string()), &row.settings()?)?;
