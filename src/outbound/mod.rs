@@ -7,8 +7,8 @@
 //! - the address, before anything is asked for: `https`, no user or password in it, a host, and if the host is an IP
 //!   address however it is spelled, one that may be reached ([`Reach`]);
 //! - what a name means, in the moment of the connection: only the addresses that may be reached are handed to the
-//!   connector ([`Guarded`]), so nobody can answer one address to the check and another one to the connection;
-//! - every redirect, as if it were the first address, and at most [`REDIRECTS_MAX`] of them. A token goes to the origin
+//!   connector (`Guarded`), so nobody can answer one address to the check and another one to the connection;
+//! - every redirect, as if it were the first address, and at most `REDIRECTS_MAX` of them. A token goes to the origin
 //!   it was meant for and to no other.
 //!
 //! No proxy of the environment is used: it would connect in place of this process, and none of this would hold. No

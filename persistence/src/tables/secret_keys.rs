@@ -1,6 +1,6 @@
 //! Which keys seal a database's secrets ([`crate::sealed`]), and what is sealed with them.
 //!
-//! The tables that keep sealed values are named here and nowhere else: [`USES`] finds their keys, [`reseal`] seals them
+//! The tables that keep sealed values are named here and nowhere else: `USES` finds their keys, [`reseal`] seals them
 //! anew. A test looks for secrets in every column of every table.
 
 use chrono::{DateTime, Utc};
