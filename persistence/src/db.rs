@@ -70,7 +70,7 @@ impl<'a> Db<'a> {
     /// [`crate::Error::Unavailable`] when the database is away, or the company's share is used up.
     pub async fn begin(self) -> Result<PlainChange> {
         within(async {
-            let permit = self.scheduler.permit(self.company, self.weight).await?;
+            let permit = self.scheduler.permit_change(self.company, self.weight).await?;
             let transaction = self.pool.begin().await?;
             Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
         })

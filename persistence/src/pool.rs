@@ -27,6 +27,9 @@ pub const HOUSEKEEPING_MAX: u32 = 3;
 /// left so that mostly nobody waits at all.
 const COMPANY_MAX: usize = 6;
 
+/// Connections that transactions leave to single statements: who has one open may ask for something beside it.
+const BESIDE_CHANGES: usize = 2;
+
 /// Statements that may be long, of all companies: the others' connections are left to what is short, on a machine of
 /// any size.
 const HEAVY_MAX: usize = 4;
@@ -46,6 +49,8 @@ pub fn request_shares() -> Shares {
     Shares {
         all: REQUESTS_MAX as usize,
         company: COMPANY_MAX,
+        changes: REQUESTS_MAX as usize - BESIDE_CHANGES,
+        company_changes: COMPANY_MAX - BESIDE_CHANGES,
         heavy: cores.clamp(1, HEAVY_MAX),
         company_heavy: (cores / 2).clamp(1, HEAVY_MAX / 2),
         company_waiting: COMPANY_WAITING_MAX,

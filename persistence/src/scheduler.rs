@@ -31,6 +31,10 @@ pub struct Shares {
     pub all: usize,
     /// Of one company.
     pub company: usize,
+    /// Transactions of all companies together: fewer than `all`, so that a statement beside an open one finds a turn.
+    pub changes: usize,
+    /// Transactions of one company: fewer than `company`, for the same reason.
+    pub company_changes: usize,
     /// Heavy ones of all companies together.
     pub heavy: usize,
     /// Heavy ones of one company.
@@ -48,6 +52,7 @@ pub struct Shares {
 pub struct Scheduler {
     shares: Shares,
     all: Arc<Semaphore>,
+    changes: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     /// Those companies that have or want a permit right now.
     companies: DashMap<CompanyId, Arc<Company>>,
@@ -56,6 +61,7 @@ pub struct Scheduler {
 #[derive(Debug)]
 struct Company {
     all: Arc<Semaphore>,
+    changes: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     waiting: AtomicUsize,
     heavy_waiting: AtomicUsize,
@@ -107,6 +113,7 @@ impl Scheduler {
         Arc::new(Self {
             shares,
             all: Arc::new(Semaphore::new(shares.all)),
+            changes: Arc::new(Semaphore::new(shares.changes)),
             heavy: Arc::new(Semaphore::new(shares.heavy)),
             companies: DashMap::new(),
         })
@@ -117,18 +124,37 @@ impl Scheduler {
     /// # Errors
     /// [`Denied`] when too many of the company wait, or none was free in time.
     pub async fn permit(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
+        self.grant(id, weight, false).await
+    }
+
+    /// Waits for a company's turn to open a transaction. Who holds one may wait for a turn of a statement elsewhere, so
+    /// transactions never have them all: else those who hold one could all wait for each other.
+    ///
+    /// # Errors
+    /// As [`Scheduler::permit`].
+    pub async fn permit_change(self: &Arc<Self>, id: CompanyId, weight: Weight) -> Result<Permit, Denied> {
+        self.grant(id, weight, true).await
+    }
+
+    async fn grant(self: &Arc<Self>, id: CompanyId, weight: Weight, is_change: bool) -> Result<Permit, Denied> {
         let mut permit = self.apply(id);
         let company = permit.company.clone().ok_or(Denied::Closed)?;
         let _waits = Waits::begin(&company, weight, &self.shares)?;
         // What is scarce for the company comes first: who waits at what is everybody's has all its company can give,
         // and so a line there holds no more of a company than its share.
         let granted = async {
-            let mut held = Vec::with_capacity(4);
+            let mut held = Vec::with_capacity(6);
+            if is_change {
+                held.push(company.changes.clone().acquire_owned().await);
+            }
             if weight == Weight::Heavy {
                 held.push(company.heavy.clone().acquire_owned().await);
                 held.push(self.heavy.clone().acquire_owned().await);
             }
             held.push(company.all.clone().acquire_owned().await);
+            if is_change {
+                held.push(self.changes.clone().acquire_owned().await);
+            }
             held.push(self.all.clone().acquire_owned().await);
             held.into_iter().rev().collect::<Result<Vec<_>, _>>()
         };
@@ -145,6 +171,7 @@ impl Scheduler {
     /// Grants nothing any more.
     pub fn close(&self) {
         self.all.close();
+        self.changes.close();
         self.heavy.close();
     }
 
@@ -163,6 +190,7 @@ impl Company {
     fn new(shares: &Shares) -> Self {
         Self {
             all: Arc::new(Semaphore::new(shares.company)),
+            changes: Arc::new(Semaphore::new(shares.company_changes)),
             heavy: Arc::new(Semaphore::new(shares.company_heavy)),
             waiting: AtomicUsize::new(0),
             heavy_waiting: AtomicUsize::new(0),
@@ -218,6 +246,8 @@ mod tests {
     const SHARES: Shares = Shares {
         all: 3,
         company: 2,
+        changes: 2,
+        company_changes: 1,
         heavy: 2,
         company_heavy: 1,
         company_waiting: 4,
@@ -274,6 +304,21 @@ mod tests {
         assert!(is_free(&scheduler, B, Weight::Heavy));
         drop(heavy);
         assert!(is_free(&scheduler, A, Weight::Heavy));
+    }
+
+    #[tokio::test]
+    async fn who_has_opened_a_transaction_finds_a_turn_for_a_statement() {
+        let scheduler = Scheduler::new(SHARES);
+        let change = scheduler.permit_change(A, Weight::Light).await.expect("a permit");
+        let mut next = Box::pin(scheduler.permit_change(A, Weight::Light));
+        assert!(next.as_mut().now_or_never().is_none(), "A has opened all it may");
+        let of_another = scheduler.permit_change(B, Weight::Light).await.expect("a permit");
+        let mut third = Box::pin(scheduler.permit_change(CompanyId(3), Weight::Light));
+        assert!(third.as_mut().now_or_never().is_none(), "all together have");
+        assert!(is_free(&scheduler, A, Weight::Light) && is_free(&scheduler, B, Weight::Light));
+        drop((change, of_another));
+        drop(next.await.expect("its turn"));
+        drop(third.await.expect("its turn"));
     }
 
     #[tokio::test]

@@ -84,7 +84,10 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
             change.commit().await?;
             Ok(contact)
         }
-        None => by_address(db, company, new.channel, new.address).await?.ok_or(crate::Error::NotFound("contact")),
+        None => {
+            drop(change);
+            by_address(db, company, new.channel, new.address).await?.ok_or(crate::Error::NotFound("contact"))
+        }
     }
 }
 
