@@ -57,6 +57,8 @@ impl Default for Aside {
             Scheduler::new(Shares {
                 all,
                 company,
+                changes: all,
+                company_changes: company,
                 heavy: all,
                 company_heavy: company,
                 company_waiting,

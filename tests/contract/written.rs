@@ -230,12 +230,20 @@ fn the_readme_counts_the_endpoints_that_are_served() {
 #[test]
 fn the_kinds_of_refused_rows_are_those_the_code_writes() {
     let mut kinds = BTreeSet::new();
-    for file in files().into_iter().filter(|file| file.starts_with("persistence/src/persister")) {
+    for file in files().into_iter().filter(|file| file.starts_with("persistence/src")) {
         if file.extension().is_some_and(|end| end == "rs") {
             let text = read(&file);
-            // `kind!(Row, Row, "name", …);`
-            let made = text.split("kind!(").skip(1).filter_map(|rest| rest.split(");").next());
-            kinds.extend(made.filter_map(|made| made.split('"').nth(1)).map(str::to_owned));
+            // `Refused { …, kind: "name", … }`
+            let refused = text.split(", kind: \"").skip(1).filter_map(|rest| rest.split('"').next());
+            kinds.extend(refused.map(str::to_owned));
+            if !file.starts_with("persistence/src/persister") {
+                continue;
+            }
+            // `const NAME: &'static str = "name";`, and of marks `Kind "name" path;`
+            let named = text.split("const NAME: &'static str = \"").skip(1).filter_map(|rest| rest.split('"').next());
+            kinds.extend(named.map(str::to_owned));
+            let marks = text.split("\nmarks! {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap_or_default();
+            kinds.extend(marks.split('"').skip(1).step_by(2).map(str::to_owned));
         }
     }
     assert!(kinds.len() >= 12, "few kinds are found: {kinds:?}");

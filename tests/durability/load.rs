@@ -67,7 +67,11 @@ impl Conversation {
             let step = self.next;
             self.next += 1;
             let answered = match step % 8 {
-                3 => self.change(api, "transfer", json!({"queueId": company.support, "userId": company.ana})).await,
+                3 => {
+                    // To the other one each time: a transfer to who has it already is no change, and has no event.
+                    let user = if step % 16 == 3 { company.ana } else { company.ben };
+                    self.change(api, "transfer", json!({"queueId": company.support, "userId": user})).await
+                }
                 6 => self.change(api, "close", json!({"wrapupTypeId": company.solved})).await,
                 7 => self.change(api, "reopen", json!({})).await,
                 step if step % 2 == 0 => self.say(api).await,

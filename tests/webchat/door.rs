@@ -243,6 +243,5 @@ async fn bad_bodies_are_refused_and_every_answer_has_its_name() {
     assert_eq!(refused.invalid_fields(), ["visitor.number", "visitor.email"]);
     let named = Reply::of(say().header("x-request-id", "mine-1").json(&json!({"body": "x"}))).await;
     assert_eq!((named.status.as_u16(), &named.headers["x-request-id"]), (201, &"mine-1".parse().expect("header")));
-    assert!(named.headers.contains_key("ratelimit-remaining"), "{:?}", named.headers);
     app.stop().await;
 }

@@ -74,6 +74,6 @@ fn with_json_a_failure_is_one_object_as_well() {
         assert!(!message.is_empty() && !message.starts_with("error"), "{message}");
     }
     // Help is for people, whoever asks.
-    let help = crate::process::run(folder.path(), &["company", "--json", "--help"]);
+    let help = crate::process::run(folder.path(), &["company", "list", "--json", "--help"]);
     assert!(help.status.success() && !help.stdout.is_empty());
 }

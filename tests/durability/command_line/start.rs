@@ -181,6 +181,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["channel", "list"],
         &["channel", "create", "--company", "1", "--name", "x", "--type", "webchat"],
         &["channel", "update", "1", "--name", "x"],
+        &["channel", "identity-secret", "1"],
         &["profile", "list"],
         &["profile", "create", "--company", "1", "--name", "x"],
         &["secrets", "list"],
