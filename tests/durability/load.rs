@@ -166,7 +166,9 @@ impl Conversation {
             ("closed", self.changed.closed, self.changes_unknown.closed),
         ] {
             let seen = events.iter().filter(|event| event["type"] == kind).count();
-            assert!((changed..=changed + unknown).contains(&seen), "{}: {seen} {kind}, {changed} answered", self.name);
+            // Who has the ticket after a transfer whose answer was lost is not known, so the next may go to who has it.
+            let least = if kind == "transferred" { changed.saturating_sub(unknown) } else { changed };
+            assert!((least..=changed + unknown).contains(&seen), "{}: {seen} {kind}, {changed} answered", self.name);
         }
         // Sends reopen as well, so a ticket was reopened at least as often as that was asked for by name.
         let reopened = events.iter().filter(|event| event["type"] == "reopened").count();

@@ -226,7 +226,7 @@ mod tests {
         let rows: Vec<&&str> = rows.iter().collect();
         let lengths = |rows_max| parts_of(&rows, rows_max).iter().map(|part| part.len()).collect::<Vec<_>>();
         assert_eq!(lengths(usize::MAX), [3, 1, 3]);
-        assert_eq!(lengths(2), [2, 1, 1, 2, 1]);
+        assert_eq!(lengths(2), [2, 2, 2, 1]);
         assert_eq!(parts_of::<&str>(&[], 2).len(), 0);
         let joined: Vec<&str> = parts_of(&rows, 2).concat().into_iter().copied().collect();
         assert_eq!(joined, rows.iter().map(|row| **row).collect::<Vec<_>>());
