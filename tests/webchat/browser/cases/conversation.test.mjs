@@ -123,7 +123,7 @@ describe("a conversation", () => {
     await visitor.widget.getByRole("button", { name: "Start a new conversation" }).click();
     await visitor.tell("One more thing");
     const other = await at.company.ticketOf("One more thing");
-    assert.notEqual(other.contact.id, ticket.contact.id, "an unknown visitor is somebody new each time");
+    assert.equal(other.contact.id, ticket.contact.id, "the same browser is the same unknown visitor");
     assert.deepEqual(await visitor.texts(), [hello, "One more thing"]);
     await visitor.page.reload();
     await visitor.own("One more thing").waitFor();
@@ -166,14 +166,20 @@ describe("the form before a conversation", () => {
     await begin.click();
     await widget.getByText("This does not look like an e-mail address.").waitFor();
     await widget.getByLabel("E-mail").fill("maria@example.com");
+    const opening = visitor.page.waitForResponse(
+      (response) => response.url().endsWith("/sessions") && response.request().method() === "POST",
+    );
     await begin.click();
 
     await visitor.tell("Hello, it is me");
+    const { data: opened } = await (await opening).json();
     const ticket = await at.company.ticketOf("Hello, it is me");
     const contact = await at.company.data("GET", `/contacts/${ticket.contact.id}`);
+    // What a browser says of itself is a claim: the desk sees it, and no contact is found by it.
     assert.equal(contact.name, "Maria Lima");
-    assert.equal(contact.email, "maria@example.com");
-    assert.equal(contact.number, "5511988887777");
+    assert.deepEqual([contact.email, contact.number, contact.verified], [null, null, false]);
+    const { claimed } = await at.company.data("GET", `/webchat/sessions/${opened.id}`);
+    assert.deepEqual([claimed.name, claimed.email, claimed.number], ["Maria Lima", "maria@example.com", "5511988887777"]);
     assert.equal(contact.utmSource, "tests");
     await visitor.leave();
   });
