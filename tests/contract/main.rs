@@ -4,9 +4,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod changes;
 mod docs;
 mod document;
 mod endpoints;
 mod fuzz_bodies;
 mod schema;
+mod tables;
 mod written;

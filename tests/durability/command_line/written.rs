@@ -341,6 +341,34 @@ async fn the_first_conversation_of_the_readme_goes_as_written() {
 }
 
 #[actix_web::test]
+async fn the_local_disk_holds_what_is_written_and_nothing_else() {
+    let folder = data_folder();
+    let data = folder.path().join("hotline-data");
+    json(&data, &["company", "create", "Acme"]);
+    let mut process = Process::serve(&data);
+    process.terminate();
+    assert!(process.wait().success());
+    let names = |folder: &Path| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        entries.map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned()).collect()
+    };
+    let page = read("docs/durability.md");
+    let table = page.split("\n## What the local disk holds\n").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let rows = table.expect("the section").lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.map(|row| row.split('|').nth(1).expect("a cell"));
+    let written: BTreeSet<String> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .filter(|path| *path != "media/incoming/")
+        .map(|path| path.trim_end_matches('/').to_owned())
+        .collect();
+    let mut held = names(&data);
+    assert!(held.remove("service.log"), "where the test keeps what is logged");
+    assert_eq!(held, written);
+    assert_eq!(names(&data.join("media")), BTreeSet::from(["incoming".to_owned()]));
+    assert!(names(&data.join("media/incoming")).is_empty());
+}
+
+#[actix_web::test]
 async fn the_statements_of_the_documents_are_answered_by_the_database_of_a_running_service() {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");

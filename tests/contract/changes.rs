@@ -1,0 +1,124 @@
+//! A kind of `Change` is read by one release and written by the next: `docs/durability.md` says which, and the code
+//! holds to it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A release, by its first two numbers: `0.1`.
+type Release = (u32, u32);
+
+/// The one that began.
+const FIRST: Release = (0, 1);
+
+/// A line of the table.
+#[derive(Clone, Debug)]
+struct Kind {
+    name: String,
+    table: String,
+    read_since: Release,
+    written_since: Release,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(root().join(path)).expect("a file of the repository")
+}
+
+fn release(text: &str) -> Release {
+    let mut numbers = text.split('.').map(|number| number.parse().expect("a number"));
+    (numbers.next().expect("major"), numbers.next().expect("minor"))
+}
+
+fn table() -> Vec<Kind> {
+    let page = read("docs/durability.md");
+    let section = page.split("\n## What a change can be\n").nth(1).expect("the section");
+    let section = section.split("\n## ").next().expect("its text");
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, _, table, read_since, written_since] = cells[..] else { panic!("not five cells: {row}") };
+        Kind {
+            name: name.trim_matches('`').to_owned(),
+            table: table.trim_matches('`').to_owned(),
+            read_since: release(read_since),
+            written_since: release(written_since),
+        }
+    })
+    .collect()
+}
+
+/// The variants of `Change`.
+fn variants() -> BTreeSet<String> {
+    let code = read("persistence/src/change.rs");
+    let body = code.split("pub enum Change {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("the enum");
+    let names = body.lines().filter(|line| !line.trim_start().starts_with("//"));
+    names.filter_map(|line| line.trim().split_once('(').map(|(name, _)| name.to_owned())).collect()
+}
+
+/// The files that could write a change: all but those that read, order and store what was written.
+fn writers() -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let is_reader = path.ends_with("change.rs") || path.ends_with("persister") || path.ends_with("tests");
+            if path.is_dir() && !is_reader {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") && !is_reader {
+                let text = std::fs::read_to_string(&path).expect("text");
+                found.push((path, text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    ["src", "actors/src", "persistence/src"].iter().for_each(|folder| walk(&root().join(folder), &mut found));
+    found
+}
+
+/// What of the kinds does not hold in this release.
+fn wrong(kinds: &[Kind], current: Release, writers: &[(PathBuf, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for Kind { name, read_since, written_since, .. } in kinds {
+        if *written_since <= *read_since && *written_since != FIRST {
+            wrong.push(format!("{name} is written by the release that reads it first, or by one before"));
+        }
+        if *written_since > current {
+            let named = format!("Change::{name}(");
+            let early = writers.iter().filter(|(_, text)| text.contains(&named));
+            wrong.extend(early.map(|(path, _)| format!("{name} is written too early, in {}", path.display())));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_kind_of_change_is_read_by_one_release_and_written_by_the_next() {
+    let kinds = table();
+    let named: BTreeSet<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
+    assert_eq!(named, variants(), "the table of docs/durability.md is not what `Change` can be");
+    assert_eq!(named.len(), kinds.len(), "a kind is there twice");
+    let tables = read("docs/schema.md");
+    for Kind { name, table, .. } in &kinds {
+        assert!(tables.contains(&format!("- **{table}** (")), "{name}: there is no table {table}");
+    }
+    let wrong = wrong(&kinds, release(env!("CARGO_PKG_VERSION")), &writers());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The check finds what is written at all.
+    let is_written = |kind: &Kind| writers().iter().any(|(_, text)| text.contains(&format!("Change::{}(", kind.name)));
+    assert!(kinds.iter().all(is_written), "some kind is never written");
+}
+
+#[test]
+fn a_kind_that_is_written_with_or_before_its_reading_is_found() {
+    let kind = |read_since, written_since| {
+        [Kind { name: "Moved".to_owned(), table: "tickets".to_owned(), read_since, written_since }]
+    };
+    let writes = [(PathBuf::from("move.rs"), "cx.record(Change::Moved(row));".to_owned())];
+    assert!(wrong(&kind((0, 3), (0, 4)), (0, 3), &[]).is_empty(), "read, and not written yet");
+    assert!(wrong(&kind((0, 3), (0, 4)), (0, 4), &writes).is_empty(), "written when its time has come");
+    assert_eq!(wrong(&kind((0, 3), (0, 4)), (0, 3), &writes).len(), 1, "written too early");
+    assert_eq!(wrong(&kind((0, 3), (0, 3)), (0, 3), &writes).len(), 1, "read and written at once");
+    assert_eq!(wrong(&kind((0, 3), (0, 2)), (0, 3), &writes).len(), 1, "written before it was read");
+}
