@@ -14,7 +14,7 @@ const TYPING_STOPS_MS = 4_000;
 /** What a break must last before it is shown: most are over sooner. */
 const BREAK_SHOWN_MS = 2_500;
 
-/** How often a door that answers calls is asked, where no socket passes. */
+/** Longest until a door that answers calls is asked again, where no socket passes. */
 const ASK_EVERY_MS = 5_000;
 
 const TOO_MANY_FRAMES = 4429;
@@ -130,7 +130,8 @@ export class Line {
     // not pass at all, asking again and again is how messages arrive.
     if (!wasOpen) await this.chat.refused();
     if (this.token !== token || this.socket) return;
-    const pause = Math.min(backoff(this.attempts++), this.chat.isReached ? ASK_EVERY_MS : Infinity);
+    // Whatever the code: "again, with jitter" is what 1012 asks of everybody whose service has moved.
+    const pause = this.chat.isReached ? backoff(this.attempts++, ASK_EVERY_MS) : backoff(this.attempts++);
     clearTimeout(this.retry);
     this.retry = setTimeout(() => this.connect(), code === TOO_MANY_FRAMES ? TOO_MANY_FRAMES_PAUSE_MS : pause);
   }
