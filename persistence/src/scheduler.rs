@@ -47,6 +47,24 @@ pub struct Shares {
     pub wait: Duration,
 }
 
+impl Shares {
+    /// Of work that is all of one kind, and opens no transactions: so much of all companies together, of one, and so
+    /// much of one that waits.
+    pub fn of_one_kind(all: usize, company: usize, company_waiting: usize, wait: Duration) -> Self {
+        Self {
+            all,
+            company,
+            changes: all,
+            company_changes: company,
+            heavy: all,
+            company_heavy: company,
+            company_waiting,
+            company_heavy_waiting: company_waiting,
+            wait,
+        }
+    }
+}
+
 /// Grants permits by company.
 #[derive(Debug)]
 pub struct Scheduler {

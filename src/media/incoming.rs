@@ -1,7 +1,7 @@
 //! Where files are while they come in: on disk, never whole in memory, in a folder that is emptied at every start.
 
 use std::fs::Permissions;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -10,11 +10,12 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
+use hotline_persistence::CompanyId;
 use tempfile::TempPath;
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
-use tokio::task::spawn_blocking;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
+use super::disk::Disk;
 use super::space::{Full, Space};
 
 /// The mode of the folders of files.
@@ -22,6 +23,9 @@ const PRIVATE: u32 = 0o700;
 
 /// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 3 MiB.
 const READ_BYTES: usize = 64 * 1024;
+
+/// Bytes that are written to disk at once: few enough that whoever waits for the company's turn waits for little.
+const WRITE_BYTES: usize = 128 * 1024;
 
 /// What every name in the folder begins with.
 const NAME_PREFIX: &str = "arriving-";
@@ -34,6 +38,7 @@ const SPACE_STEP_BYTES: u64 = 256 * 1024;
 pub struct Incoming {
     folder: Arc<Path>,
     space: Space,
+    disk: Disk,
 }
 
 /// Why a stream was not taken whole.
@@ -61,7 +66,7 @@ pub(super) struct Arrived {
 
 impl Incoming {
     /// The folder under this one, empty. Whoever calls is the only process that uses it.
-    pub(super) fn open(folder: &Path, space: Space) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, space: Space, disk: Disk) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It holds what people send to each other: nobody else's to read.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
@@ -72,71 +77,95 @@ impl Incoming {
         for left in std::fs::read_dir(&folder)? {
             std::fs::remove_file(left?.path())?;
         }
-        Ok(Self { folder: folder.into(), space })
+        Ok(Self { folder: folder.into(), space, disk })
     }
 
-    /// Writes a stream to a file of at most `bytes_max`, whose first `head_bytes` are kept.
+    /// Writes a stream of this company's to a file of at most `bytes_max`, whose first `head_bytes` are kept.
     pub(super) async fn take<E>(
         &self,
+        company: CompanyId,
         stream: impl Stream<Item = Result<Bytes, E>>,
         bytes_max: u64,
         head_bytes: usize,
     ) -> Result<Arrived, Cut<E>> {
         let folder = self.folder.clone();
-        let made = blocking(move || tempfile::Builder::new().prefix(NAME_PREFIX).tempfile_in(folder)).await?;
-        let (file, path) = made.into_parts();
-        let mut file = File::from_std(file);
+        let create = move || tempfile::Builder::new().prefix(NAME_PREFIX).tempfile_in(folder);
+        let (file, path) = self.disk.run(company, create).await.map_err(Cut::Disk)?.into_parts();
         let mut head = BytesMut::new();
-        let size = copy(stream, &mut file, &self.space, bytes_max, |chunk| {
-            let missing = head_bytes.saturating_sub(head.len()).min(chunk.len());
-            head.extend_from_slice(&chunk[..missing]);
-        })
-        .await?;
+        let (file, size) = self
+            .copy(company, stream, file, bytes_max, |chunk| {
+                let missing = head_bytes.saturating_sub(head.len()).min(chunk.len());
+                head.extend_from_slice(&chunk[..missing]);
+            })
+            .await?;
         Ok(Arrived { path, file, size, head: head.freeze() })
     }
 
-    /// Lays a stream of at most `bytes_max` aside, and answers it from the beginning. `see` is shown every chunk. Nothing
-    /// of it is left behind, not even by a process that is killed: the file has no name.
+    /// Lays a stream of this company's, of at most `bytes_max`, aside, and answers it from the beginning. `see` is shown
+    /// every chunk. Nothing of it is left behind, not even by a process that is killed: the file has no name.
     pub(crate) async fn lay_aside<E>(
         &self,
+        company: CompanyId,
         stream: impl Stream<Item = Result<Bytes, E>>,
         bytes_max: u64,
         see: impl FnMut(&Bytes),
     ) -> Result<BoxStream<'static, io::Result<Bytes>>, Cut<E>> {
         let folder = self.folder.clone();
-        let mut file = File::from_std(blocking(move || tempfile::tempfile_in(folder)).await?);
-        copy(stream, &mut file, &self.space, bytes_max, see).await?;
-        rewind(&mut file).await.map_err(disk)?;
+        let file = self.disk.run(company, move || tempfile::tempfile_in(folder)).await.map_err(Cut::Disk)?;
+        let (mut file, _) = self.copy(company, stream, file, bytes_max, see).await?;
+        rewind(&mut file).await.map_err(|error| Cut::Disk(error.to_string()))?;
         Ok(chunks(file).boxed())
     }
-}
 
-async fn copy<E>(
-    stream: impl Stream<Item = Result<Bytes, E>>,
-    file: &mut File,
-    space: &Space,
-    bytes_max: u64,
-    mut see: impl FnMut(&Bytes),
-) -> Result<u64, Cut<E>> {
-    let mut stream = pin!(stream);
-    let (mut size, mut granted) = (0, 0);
-    while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(Cut::Source)?;
-        size += chunk.len() as u64;
-        if size > bytes_max {
-            return Err(Cut::TooLong);
+    /// Writes a stream to a file, and answers how long it is.
+    async fn copy<E>(
+        &self,
+        company: CompanyId,
+        stream: impl Stream<Item = Result<Bytes, E>>,
+        mut file: std::fs::File,
+        bytes_max: u64,
+        mut see: impl FnMut(&Bytes),
+    ) -> Result<(File, u64), Cut<E>> {
+        let mut stream = pin!(stream);
+        let (mut size, mut granted) = (0, 0);
+        let mut gathered = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(Cut::Source)?;
+            size += chunk.len() as u64;
+            if size > bytes_max {
+                return Err(Cut::TooLong);
+            }
+            if size > granted {
+                let step = (size - granted).max(SPACE_STEP_BYTES);
+                self.space.take(step).await.map_err(|Full| Cut::Full)?;
+                granted += step;
+            }
+            see(&chunk);
+            gathered.extend_from_slice(&chunk);
+            if gathered.len() >= WRITE_BYTES {
+                (file, gathered) = self.write(company, file, gathered).await?;
+            }
         }
-        if size > granted {
-            let step = (size - granted).max(SPACE_STEP_BYTES);
-            space.take(step).await.map_err(|Full| Cut::Full)?;
-            granted += step;
+        if !gathered.is_empty() {
+            (file, _) = self.write(company, file, gathered).await?;
         }
-        see(&chunk);
-        file.write_all(&chunk).await.map_err(disk)?;
+        Ok((File::from_std(file), size))
     }
-    // Until then the last write may be on its way, and its error unseen.
-    file.flush().await.map_err(disk)?;
-    Ok(size)
+
+    /// Writes what was gathered, and answers the file and the memory, empty.
+    async fn write<E>(
+        &self,
+        company: CompanyId,
+        mut file: std::fs::File,
+        mut gathered: Vec<u8>,
+    ) -> Result<(std::fs::File, Vec<u8>), Cut<E>> {
+        let write = move || {
+            file.write_all(&gathered)?;
+            gathered.clear();
+            Ok((file, gathered))
+        };
+        self.disk.run(company, write).await.map_err(Cut::Disk)
+    }
 }
 
 /// The chunks of a file from where it is.
@@ -150,14 +179,6 @@ fn chunks(file: File) -> impl Stream<Item = io::Result<Bytes>> {
 
 pub(super) async fn rewind(file: &mut File) -> io::Result<()> {
     file.rewind().await.map(drop)
-}
-
-async fn blocking<T: Send + 'static, E>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, Cut<E>> {
-    spawn_blocking(work).await.map_err(|error| Cut::Disk(error.to_string()))?.map_err(disk)
-}
-
-fn disk<E>(error: io::Error) -> Cut<E> {
-    Cut::Disk(error.to_string())
 }
 
 impl Arrived {

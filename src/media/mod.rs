@@ -6,6 +6,7 @@
 //! address of the file that is good for a while ([`Links`]).
 
 mod answers;
+mod disk;
 mod incoming;
 mod kind;
 mod links;
@@ -30,6 +31,7 @@ use hotline_persistence::{CompanyId, PgPool};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
+use disk::Disk;
 use incoming::Arrived;
 pub(crate) use incoming::Cut;
 pub use incoming::Incoming;
@@ -184,8 +186,9 @@ impl Media {
         let store = options.store.clone();
         let opened = tokio::task::spawn_blocking(move || {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
-            let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min))?;
-            Ok::<_, OpenError>((incoming, Place::open(&folder, store.as_ref())?))
+            let disk = Disk::default();
+            let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min), disk.clone())?;
+            Ok::<_, OpenError>((incoming, Place::open(&folder, store.as_ref(), disk)?))
         });
         let (incoming, place) = opened.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {
@@ -214,16 +217,17 @@ impl Media {
         &self.0.links
     }
 
-    /// Takes a file in: it is on disk then, and known to be what it is said to be.
+    /// Takes a file of this company's in: it is on disk then, and known to be what it is said to be.
     ///
     /// # Errors
     /// Why it is not taken.
     pub async fn receive<E>(
         &self,
+        company: CompanyId,
         declared: &Declared,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<Upload, StoreError<E>> {
-        let arrived = self.0.incoming.take(stream, self.0.bytes_max, kind::HEAD_BYTES).await;
+        let arrived = self.0.incoming.take(company, stream, self.0.bytes_max, kind::HEAD_BYTES).await;
         let arrived = arrived.map_err(|cut| match cut {
             Cut::Source(error) => StoreError::Source(error),
             Cut::TooLong => Refused::TooLarge(self.0.bytes_max).into(),
@@ -304,7 +308,7 @@ impl Media {
         declared: &Declared,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<StoredMedia, StoreError<E>> {
-        let upload = self.receive(declared, stream).await?;
+        let upload = self.receive(company, declared, stream).await?;
         Ok(self.publish(company, upload).await?)
     }
 

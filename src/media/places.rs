@@ -20,6 +20,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::Semaphore;
 
 use super::answers::Bounding;
+use super::disk::Disk;
 use super::incoming::{Arrived, rewind};
 use super::{OpenError, ReadError};
 
@@ -61,18 +62,19 @@ const MOVES_MAX: usize = 8;
 
 /// Where files are.
 pub(super) enum Place {
-    /// Under the folder they came into: storing one is renaming it.
-    Folder(LocalFileSystem),
+    /// Under the folder they came into: storing one is syncing and renaming it, a company's one after the other.
+    Folder { store: LocalFileSystem, disk: Disk },
     /// Elsewhere.
     Bucket { store: Arc<dyn ObjectStore>, folder: String, sending: Semaphore },
 }
 
 impl Place {
-    pub(super) fn open(folder: &Folder, store: Option<&StoreUrl>) -> Result<Self, OpenError> {
+    pub(super) fn open(folder: &Folder, store: Option<&StoreUrl>, disk: Disk) -> Result<Self, OpenError> {
         let said = |error: Error| OpenError::Store(error.to_string());
         let Some(StoreUrl { bucket, folder }) = store else {
             let local = LocalFileSystem::new_with_prefix(folder).map_err(said)?;
-            return Ok(Self::Folder(local.with_fsync(true).with_automatic_cleanup(true)));
+            let store = local.with_fsync(true).with_automatic_cleanup(true);
+            return Ok(Self::Folder { store, disk });
         };
         let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
         let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
@@ -82,14 +84,14 @@ impl Place {
 
     fn store(&self) -> &dyn ObjectStore {
         match self {
-            Self::Folder(store) => store,
+            Self::Folder { store, .. } => store,
             Self::Bucket { store, .. } => store,
         }
     }
 
     fn path(&self, parts: &[&str]) -> Path {
         let folder = match self {
-            Self::Folder(_) => "",
+            Self::Folder { .. } => "",
             Self::Bucket { folder, .. } => folder,
         };
         folder.split('/').chain(parts.iter().copied()).filter(|part| !part.is_empty()).collect()
@@ -103,7 +105,8 @@ impl Place {
     pub(super) async fn put(&self, company: CompanyId, id: &MediaId, mut arrived: Arrived) -> Result<(), String> {
         let to = self.path_of(company, id);
         match self {
-            Self::Folder(store) => {
+            Self::Folder { store, disk } => {
+                let _permit = disk.permit(company).await?;
                 arrived.file.sync_all().await.map_err(|error| error.to_string())?;
                 let from = arrived.name().ok_or("the file has no name")?;
                 let from = self.path(&["incoming", &from.to_string_lossy()]);

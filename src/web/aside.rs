@@ -53,19 +53,7 @@ pub struct Aside {
 impl Default for Aside {
     fn default() -> Self {
         let threads = available_parallelism().map_or(1, usize::from).min(PARSED_AT_ONCE_MAX);
-        let turns = |all, company, company_waiting| {
-            Scheduler::new(Shares {
-                all,
-                company,
-                changes: all,
-                company_changes: company,
-                heavy: all,
-                company_heavy: company,
-                company_waiting,
-                company_heavy_waiting: company_waiting,
-                wait: TURN_TIME_MAX,
-            })
-        };
+        let turns = |all, company, waiting| Scheduler::new(Shares::of_one_kind(all, company, waiting, TURN_TIME_MAX));
         Self {
             large: turns(LARGE_MAX, COMPANY_LARGE_MAX, COMPANY_LARGE_WAITING_MAX),
             parsing: turns(threads, COMPANY_PARSED_AT_ONCE, COMPANY_PARSED_WAITING_MAX),

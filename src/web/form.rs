@@ -15,6 +15,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use hotline_actors::FieldError;
+use hotline_persistence::CompanyId;
 use serde_json::{Map, Value};
 
 use super::body::{self, DRAINED_FACTOR, JSON_BYTES_MAX};
@@ -113,10 +114,15 @@ fn drained_bytes_max(media: &Media) -> u64 {
 /// # Errors
 /// `413` when it is larger than a form may be, `408` when it comes too slowly, `400` when it breaks off, `503` when it
 /// cannot be written.
-pub async fn lay_aside(payload: Payload, media: &Media, see: impl FnMut(&Bytes)) -> Result<Payload, ApiError> {
+pub async fn lay_aside(
+    company: CompanyId,
+    payload: Payload,
+    media: &Media,
+    see: impl FnMut(&Bytes),
+) -> Result<Payload, ApiError> {
     let bytes_max = bytes_max(media, FILES_MAX);
     let mut body = Shared::of(payload, bytes_max);
-    let laid = media.incoming().lay_aside(body.clone(), bytes_max, see).await;
+    let laid = media.incoming().lay_aside(company, body.clone(), bytes_max, see).await;
     if laid.is_err() {
         let _ = body.drain(drained_bytes_max(media)).await;
     }
@@ -144,7 +150,8 @@ async fn read(
     let bytes_max = bytes_max(media, files_max);
     let mut body = Shared::of(payload, bytes_max);
     body.0.borrow_mut().meter = meter;
-    let form = read_parts(Multipart::new(request.headers(), body.clone()), media, files_max).await;
+    let parts = Multipart::new(request.headers(), body.clone());
+    let form = read_parts(aside::tenant(request), parts, media, files_max).await;
     let is_too_long = body.0.borrow().is_too_long;
     let refused = body.0.borrow_mut().refused.take();
     // What follows the last part is of no interest, but it must not be taken for the next request.
@@ -159,7 +166,12 @@ async fn read(
     drained.map(|()| form)
 }
 
-async fn read_parts(mut parts: Multipart, media: &Media, files_max: usize) -> Result<Form, ApiError> {
+async fn read_parts(
+    company: CompanyId,
+    mut parts: Multipart,
+    media: &Media,
+    files_max: usize,
+) -> Result<Form, ApiError> {
     let mut form = Form { fields: Map::new(), files: Vec::new() };
     let mut left = JSON_BYTES_MAX;
     let mut count = 0;
@@ -177,7 +189,8 @@ async fn read_parts(mut parts: Multipart, media: &Media, files_max: usize) -> Re
                 return Err(ApiError::validation(&[FieldError { field: name, reason }]));
             }
             let declared = declared(&part);
-            let received = media.receive(&declared, (&mut part).map(|chunk| chunk.map_err(form_error))).await;
+            let chunks = (&mut part).map(|chunk| chunk.map_err(form_error));
+            let received = media.receive(company, &declared, chunks).await;
             let index = form.files.len();
             form.files.push(received.map_err(|error| ApiError::from(error).of_file(index, &declared))?);
             continue;

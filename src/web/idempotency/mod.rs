@@ -130,7 +130,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(
     let payload = unpack(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
-        form::lay_aside(payload, &app.media, |chunk| hash.update(chunk)).await?
+        form::lay_aside(company, payload, &app.media, |chunk| hash.update(chunk)).await?
     } else {
         let mut payload = payload;
         let bytes_max = crate::routes::body_bytes_max(request.match_info().as_str());
