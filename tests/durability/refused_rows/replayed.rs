@@ -59,9 +59,9 @@ async fn a_start_replays_past_whatever_is_refused_in_any_column() {
         }
     }
     served.kill();
+    // Up to `last` at least: what the start has written of its own since then may have been lost with it.
     with_database(folder.path(), async |db| check(db, &cases, last).await).await;
-    // And the start after it has nothing left to do.
     let again = Process::serve(folder.path());
-    assert_eq!(again.replayed(), 0);
+    assert!(again.replayed() < last, "what was replayed once is not replayed again: {} of {last}", again.replayed());
     again.kill();
 }
