@@ -21,8 +21,9 @@ use chrono::{DateTime, Utc};
 use criterion::{Criterion, SamplingMode, Throughput};
 use hotline_persistence::persister::BATCH_CHANGES_MAX;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
-use hotline_persistence::tables::tickets::{Source, TicketRow, TicketStatus};
+use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, ChannelId, Durability, Store};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -95,7 +96,7 @@ impl Bench {
         let written: i64 =
             sqlx::query_scalar("select count(*) from messages").fetch_one(&mut self.bare).await.expect("count");
         assert_eq!(written % ENTRIES as i64, 0, "every round was written whole");
-        assert_eq!(hotline_persistence::persister::rejected(), 0, "no row was refused");
+        assert_eq!(hotline_persistence::rejected::count(), 0, "no row was refused");
         self.bare.close().await.expect("disconnect");
         self.store.close().await.expect("close the store");
     }

@@ -10,18 +10,11 @@ use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
-use hotline_persistence::tables::tickets;
 use hotline_persistence::{CompanyId, QueueId, TicketId, UserId};
 use tokio::sync::watch;
 
-use crate::Refusal;
-use crate::engine::Engine;
 use crate::map::IdMap;
 use crate::tickets::{Open, Ticket, waiting_in};
-
-/// How long an opening waits until loads are counted. One statement over what a company has open takes some
-/// milliseconds; a database that is away keeps no contact waiting.
-const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// How long loads are not counted again after that failed.
 const COUNT_PAUSE: Duration = Duration::from_secs(5);
@@ -66,7 +59,7 @@ enum Counting {
 
 /// What an opening that goes by loads finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Count {
+pub(crate) enum Count {
     /// Loads are known.
     Known,
     /// They are being counted.
@@ -78,7 +71,8 @@ enum Count {
 }
 
 impl Desks {
-    fn of(&self, company: CompanyId) -> Arc<Desk> {
+    /// A company's desk, made when it is first needed.
+    pub(crate) fn of(&self, company: CompanyId) -> Arc<Desk> {
         if let Some(desk) = self.desks.get(&company) {
             return desk.clone();
         }
@@ -102,55 +96,30 @@ pub(crate) fn holder(ticket: &Ticket) -> Option<UserId> {
 }
 
 /// The queue that gives a ticket its agent, when it is opened like this.
-fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
+pub(crate) fn distributing(organization: &Organization, open: &Open) -> Option<(QueueId, Distribution)> {
     let channel = organization.channels.get(&open.channel)?;
     let queue = open.queue.or(waiting_in(organization, channel)).filter(|_| open.user.is_none())?;
     let distribution = organization.queues.get(&queue)?.row.distribution;
     (distribution != Distribution::Manual).then_some((queue, distribution))
 }
 
-impl Engine {
-    /// The desk that gives a ticket its agent, if one does. Where loads decide they are counted first; while that
-    /// cannot be done, agents take turns.
-    pub(crate) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Desk>> {
-        let (_, distribution) = distributing(organization, open)?;
-        let desk = self.core.desks.of(open.company);
-        if distribution == Distribution::LeastBusy {
-            self.count(open.company, &desk).await;
-        }
-        Some(desk)
-    }
-
-    /// Waits until loads are counted, but not for long. The count goes on without whoever asked for it.
-    async fn count(&self, company: CompanyId, desk: &Arc<Desk>) {
-        let mut counted = desk.counted.subscribe();
-        let count = desk.lock().begin_count(Instant::now());
-        match count {
-            Count::Known | Count::Waits => return,
-            Count::Runs => {}
-            Count::Begins => {
-                let (engine, desk) = (self.clone(), desk.clone());
-                self.spawn(async move {
-                    let held = engine.held(company).await;
-                    let held = held.inspect_err(|refusal| {
-                        tracing::debug!(%refusal, company.id = %company, "loads are not known now; agents take turns");
-                    });
-                    desk.lock().end_count(held.ok(), Instant::now());
-                    desk.counted.send_replace(());
-                });
-            }
-        }
-        // Whoever waited long enough takes what there is.
-        let _ = tokio::time::timeout(COUNT_TIME_MAX, counted.changed()).await;
-    }
-
-    /// Who has which open ticket, by the tables.
-    async fn held(&self, company: CompanyId) -> Result<Vec<(TicketId, UserId)>, Refusal> {
-        Ok(tickets::held(self.reads().tables(company).await?, company).await?)
-    }
-}
-
 impl Desk {
+    /// Told when a count has ended, from now on.
+    pub(crate) fn counted(&self) -> watch::Receiver<()> {
+        self.counted.subscribe()
+    }
+
+    /// Begins a count if there is to be one.
+    pub(crate) fn begin_count(&self, now: Instant) -> Count {
+        self.lock().begin_count(now)
+    }
+
+    /// Ends a count with what the tables hold, none when they could not be read, and tells who waits for it.
+    pub(crate) fn end_count(&self, held: Option<Vec<(TicketId, UserId)>>, now: Instant) {
+        self.lock().end_count(held, now);
+        self.counted.send_replace(());
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of a decision leaves the state whole: it changes only after the entry was appended.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -2,20 +2,17 @@
 //! acknowledged before is in the tables, and is read there. Who decides by the tables waits for what was decided before
 //! as well.
 
-use std::sync::Arc;
-
 use hotline_persistence::error::within;
 use hotline_persistence::select::{Listed, Page};
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::tickets::{self, LoadedTicket, TicketFilter};
-use hotline_persistence::{ChannelId, CompanyId, Database, Db, MessageId, PgConnection, SessionId};
+use hotline_persistence::{ChannelId, CompanyId, Database, Db, MessageId, PgConnection, SessionId, Store};
 
 use crate::Refusal;
-use crate::engine::Core;
 
 /// Reads of live rows.
 pub struct Reads<'a> {
-    pub(crate) core: &'a Arc<Core>,
+    pub(crate) store: &'a Store,
 }
 
 impl<'a> Reads<'a> {
@@ -25,10 +22,10 @@ impl<'a> Reads<'a> {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn shown(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
-        let log = &self.core.store.log;
+        let log = &self.store.log;
         // Whoever was answered before was answered after the sync.
         log.reached(log.last_of(company).min(log.durable())).await?;
-        Ok(self.core.store.db(company))
+        Ok(self.store.db(company))
     }
 
     /// The tables to decide by, as soon as they hold every change of this company that was decided before.
@@ -36,9 +33,9 @@ impl<'a> Reads<'a> {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away, or the journal has no room.
     pub async fn tables(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
-        let log = &self.core.store.log;
+        let log = &self.store.log;
         log.reached(log.last_of(company)).await?;
-        Ok(self.core.store.db(company))
+        Ok(self.store.db(company))
     }
 
     /// A company's tables, as soon as they hold every change that is in the log by now, acknowledged or not: what those owe
@@ -47,9 +44,9 @@ impl<'a> Reads<'a> {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn tables_as_of_now(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
-        let log = &self.core.store.log;
+        let log = &self.store.log;
         log.reached(log.appended()).await?;
-        Ok(self.core.store.db(company))
+        Ok(self.store.db(company))
     }
 
     /// A page of a company's tickets.
@@ -65,7 +62,7 @@ impl<'a> Reads<'a> {
         let db = self.shown(company).await?;
         if tickets::is_steady(filter, page) {
             let list = async |db: &mut PgConnection| tickets::list(db, company, filter, page).await;
-            return Ok(self.core.store.readers.read(company, list).await?);
+            return Ok(self.store.readers.read(company, list).await?);
         }
         let db = if tickets::is_heavy(filter, page) { db.heavy() } else { db };
         Ok(within(tickets::list(db, company, filter, page)).await?)

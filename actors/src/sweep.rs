@@ -1,6 +1,7 @@
 //! What happens now and then: idle actors and old knowledge make room, forgotten visitor sessions end, uses of tokens are written.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
@@ -20,8 +21,17 @@ const REST_AFTER_S: u64 = 30;
 /// How often what is too old to be remembered makes room: it is looked through whole, and nobody is told it meanwhile.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
+impl Engine {
+    /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
+    pub fn start_sweeping(&self) {
+        if !self.core.swept.swap(true, Ordering::AcqRel) {
+            actix::spawn(run(self.core.clone(), self.core.options.sweep_every));
+        }
+    }
+}
+
 /// Sweeps every `period`, for as long as the engine lives.
-pub(crate) async fn run(core: Arc<Core>, period: Duration) {
+async fn run(core: Arc<Core>, period: Duration) {
     let mut clock = tokio::time::interval(period);
     clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut forgot = Instant::now();

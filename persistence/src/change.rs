@@ -1,16 +1,15 @@
 //! Everything that can happen to a live row, and how an entry of the journal is written.
 
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Seq;
-use crate::tables::contacts::ReferralRow;
+use crate::tables::contacts::{ContactChannel, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
-use crate::{ChannelId, CompanyId, ContactId, Error, Result};
+use crate::{CompanyId, Error, Result};
 
 /// One change to one live row. Rows travel whole, so that writing one twice changes nothing.
 ///
@@ -42,17 +41,6 @@ pub enum Change {
     Referral(Box<ReferralRow>),
     /// A request with an idempotency key was answered so.
     Answer(Box<AnswerRow>),
-}
-
-/// A contact's conversation began on a channel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct ContactChannel {
-    pub company_id: CompanyId,
-    pub contact_id: ContactId,
-    pub channel_id: ChannelId,
-    #[serde(with = "chrono::serde::ts_microseconds")]
-    pub at: DateTime<Utc>,
 }
 
 impl Change {

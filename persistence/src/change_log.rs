@@ -147,6 +147,11 @@ impl ChangeLog {
         &self.inner.queue
     }
 
+    /// The same, for the persister, which takes from it.
+    pub(crate) fn shared_queue(&self) -> Arc<FlushQueue> {
+        self.inner.queue.clone()
+    }
+
     /// What the journal has on disk and waiting, when there is one.
     pub fn journal_stats(&self) -> Option<journal::Stats> {
         match &self.inner.way {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::select::TooDeep;
-
 /// The one result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -36,7 +34,7 @@ pub enum Error {
     Database(sqlx::Error),
     /// A page lies deeper in its list than is looked for.
     #[error(transparent)]
-    TooDeep(#[from] crate::select::TooDeep),
+    TooDeep(#[from] TooDeep),
     /// The migrations could not be applied.
     #[error("migrate: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
@@ -56,7 +54,7 @@ pub enum Error {
     Key(#[from] crate::sealed::KeyError),
     /// The database was migrated by a newer release, and this one cannot serve it any more.
     #[error(transparent)]
-    Newer(#[from] crate::schema::NewerSchema),
+    Newer(#[from] NewerSchema),
     /// Another process is the writer of this database.
     #[error("another Hotline serves this database")]
     NotOwner,
@@ -92,6 +90,27 @@ pub enum Error {
     },
 }
 
+/// More rows lie before the page than are passed over; so many are.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("more than {0} rows lie before the page")]
+pub struct TooDeep(pub i64);
+
+/// The database is a newer release's.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this database was migrated by Hotline {release} and is served by releases that know schema {least}; this is Hotline \
+     {}, which knows schema {known}: run Hotline {release} or newer, or restore a backup from before it was started",
+    env!("CARGO_PKG_VERSION")
+)]
+pub struct NewerSchema {
+    /// Who migrated it.
+    pub release: String,
+    /// The least schema a release must know to serve it.
+    pub least: i64,
+    /// The schema this release knows.
+    pub known: i64,
+}
+
 /// A value that is another record's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
@@ -120,18 +139,19 @@ impl Holder {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn find(&self, db: impl crate::Database<'_>) -> Result<Option<i64>> {
+    pub async fn find(&self, db: impl sqlx::PgExecutor<'_>) -> Result<Option<i64>> {
         within(sqlx::query_scalar(self.statement).bind(self.company).bind(&self.value).fetch_optional(db)).await
     }
 }
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::Configuration(reason) if reason.is::<TooDeep>() => Self::TooDeep(TooDeep),
-            error if is_outage(&error) => Self::Unavailable(error.to_string()),
-            error => Self::Database(error),
+        if let sqlx::Error::Configuration(reason) = &error
+            && let Some(deep) = reason.downcast_ref::<TooDeep>()
+        {
+            return Self::TooDeep(*deep);
         }
+        if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
     }
 }
 

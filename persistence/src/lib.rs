@@ -27,7 +27,7 @@ pub mod pool;
 pub mod postgres;
 pub mod readers;
 pub mod recovery;
-mod rejected;
+pub mod rejected;
 pub mod scheduler;
 pub mod schema;
 pub mod sealed;

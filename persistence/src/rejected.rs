@@ -1,5 +1,7 @@
 //! What PostgreSQL refuses is kept whole, with the reason, in a table that takes anything: for a person to look at.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, PgExecutor};
 
@@ -8,6 +10,13 @@ use crate::{CompanyId, Error, Result};
 
 /// Characters of a reason that are kept: PostgreSQL may quote what it refuses.
 const REASON_CHARACTERS_MAX: usize = 2000;
+
+static REJECTED: AtomicU64 = AtomicU64::new(0);
+
+/// Rows PostgreSQL has refused since the process started.
+pub fn count() -> u64 {
+    REJECTED.load(Ordering::Relaxed)
+}
 
 /// Something that was refused.
 #[derive(Debug)]
@@ -80,7 +89,7 @@ fn note(refused: &Refused, error: &sqlx::Error) {
     let Refused { company, kind, id, .. } = refused;
     let logged = without_values(error);
     tracing::error!(kind, company.id = %company, row.id = id, reason = logged, "the database refused a row; it is kept in rejected_changes");
-    crate::persister::count_rejected();
+    REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 
 /// As a text it has neither depth nor numbers, which are all that `jsonb` could still refuse.

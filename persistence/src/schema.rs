@@ -7,7 +7,7 @@
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 
-use crate::error::within;
+use crate::error::{NewerSchema, within};
 use crate::{Error, Result};
 
 fn migrations() -> Migrator {
@@ -19,21 +19,6 @@ fn migrations() -> Migrator {
 
 /// This release, as it is called.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
-
-/// The database is a newer release's.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "this database was migrated by Hotline {release} and is served by releases that know schema {least}; this is Hotline \
-     {RELEASE}, which knows schema {known}: run Hotline {release} or newer, or restore a backup from before it was started"
-)]
-pub struct NewerSchema {
-    /// Who migrated it.
-    pub release: String,
-    /// The least schema a release must know to serve it.
-    pub least: i64,
-    /// The schema this release knows.
-    pub known: i64,
-}
 
 /// The number of the last migration of this release.
 pub fn known() -> i64 {

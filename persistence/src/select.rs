@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Type};
 
 use crate::document;
-use crate::error::within;
+use crate::error::{TooDeep, within};
 use crate::{CompanyId, Database, Result};
 
 /// Which rows of a list.
@@ -34,11 +34,6 @@ impl Page {
 
 /// Rows that are passed over to find a page. A million take a second; what lies deeper is found by a filter.
 pub const DEPTH_MAX: i64 = 1_000_000;
-
-/// More than [`DEPTH_MAX`] rows lie before the page.
-#[derive(Debug, thiserror::Error)]
-#[error("more than {DEPTH_MAX} rows lie before the page")]
-pub struct TooDeep;
 
 /// Rows that are passed over in about the time a page takes to be shown.
 const DEEP: i64 = 1_000;
@@ -257,7 +252,7 @@ impl Select {
     {
         let mut found = self.query.build().fetch_all(db).await?;
         if page.offset() > DEPTH_MAX && !found.is_empty() {
-            return Err(sqlx::Error::Configuration(TooDeep.into()));
+            return Err(sqlx::Error::Configuration(TooDeep(DEPTH_MAX).into()));
         }
         let has_more = found.len() as i64 > page.size;
         found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));

@@ -112,7 +112,8 @@ impl Store {
                 (log, Mark { epoch, journal: None })
             }
         };
-        let persister = persister::start(log.clone(), Writer::new(writes.clone(), claim, mark), move |error| {
+        let writer = Writer::new(writes.clone(), claim, mark);
+        let persister = persister::start(log.shared_queue(), log.journal().cloned(), writer, move |error| {
             on_failure(format!("the persister cannot go on: {error}"));
         });
         let refiller = tokio::spawn(keep_refilled(ids.clone(), housekeeping.clone()));

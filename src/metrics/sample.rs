@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use hotline_persistence::figures::Spread;
-use hotline_persistence::{journal, persister, pool};
+use hotline_persistence::{journal, pool, rejected};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -173,7 +173,7 @@ impl Sample {
         page.histogram("flush_duration_seconds", "Time of each transaction", &durations, NS_PER_S)?;
         page.counter("flush_failures_total", "Transactions that failed and were tried again", flushes.failed())?;
         page.counter("changes_written_total", "Changes written to the tables", queue.written())?;
-        page.counter("rows_rejected_total", "Rows set aside in rejected_changes", persister::rejected())
+        page.counter("rows_rejected_total", "Rows set aside in rejected_changes", rejected::count())
     }
 
     fn database(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use hotline::providers::ProviderOptions;
 use hotline::webchat::{UploadOptions, VisitorOptions};
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
-use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ContactId, Durability, SessionId, TicketId, journal};
 use ipnet::IpNet;
 use serde_json::json;

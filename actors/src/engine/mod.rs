@@ -1,6 +1,7 @@
 //! The way in: commands find their actor here, and actors are started from the tables when they are not hot.
 
 mod contacts;
+mod desk;
 mod greeting;
 mod homes;
 mod identity;
@@ -30,6 +31,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
 
+use crate::Refusal;
 use crate::answers::{Gate, Outcome};
 use crate::channels::{ChannelSender, Inboxes, Outboxes, SendingOptions};
 use crate::contacts::Contacts;
@@ -40,7 +42,6 @@ use crate::reads::Reads;
 use crate::registry::{Counted, Findable, Hot, Life, Population, Registry};
 use crate::tickets::{Command, Do, Look, Rider, Ticket, TicketActor};
 use crate::webchat::{NewSession, VisitorSession, VisitorTokens, Watchers};
-use crate::{Refusal, sweep};
 use homes::Homes;
 use identity::VisitorTurns;
 
@@ -121,7 +122,7 @@ pub(crate) struct Core {
     visitor_turns: VisitorTurns,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     pub(crate) background: Handle,
-    swept: AtomicBool,
+    pub(crate) swept: AtomicBool,
     stopping: AtomicBool,
 }
 
@@ -156,13 +157,6 @@ impl Engine {
 
     pub(crate) fn of(core: Arc<Core>) -> Self {
         Self { core }
-    }
-
-    /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
-    pub fn start_sweeping(&self) {
-        if !self.core.swept.swap(true, Ordering::AcqRel) {
-            actix::spawn(sweep::run(self.core.clone(), self.core.options.sweep_every));
-        }
     }
 
     /// Goes on with something after its request was answered. It may be cut short when the process stops.
@@ -204,7 +198,7 @@ impl Engine {
 
     /// Reads of live rows.
     pub fn reads(&self) -> Reads<'_> {
-        Reads { core: &self.core }
+        Reads { store: &self.core.store }
     }
 
     /// Hot tickets and sessions.

@@ -5,11 +5,10 @@ use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
-use hotline_persistence::tables::tickets::Source;
-use hotline_persistence::{Change, TicketId, TokenId, UserId};
+use hotline_persistence::{Change, TicketId};
 use serde_json::Value;
 
-use super::Ticket;
+use super::{Author, Ticket};
 use crate::Refusal;
 
 /// One thing that can be asked of one ticket. Knows no actor and does no I/O.
@@ -31,27 +30,6 @@ pub trait Command: Clone + Send + Sync + 'static {
     /// # Errors
     /// Why the command is refused.
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Self::Reply, Refusal>;
-}
-
-/// Who asked for a change.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Author {
-    /// The person, where there was one.
-    pub user: Option<(UserId, String)>,
-    /// The token of the integration that asked.
-    pub integration: Option<TokenId>,
-    /// By which way it came.
-    pub source: Source,
-}
-
-impl Author {
-    /// An integration with the company's token.
-    pub const API: Self = Self { user: None, integration: None, source: Source::Api };
-    /// The contact.
-    pub const CONTACT: Self = Self { user: None, integration: None, source: Source::Contact };
-
-    /// Nobody: it follows of itself from what is set up.
-    pub const AUTOMATION: Self = Self { user: None, integration: None, source: Source::Automation };
 }
 
 /// What a decision may look at, and where it records what it changed.

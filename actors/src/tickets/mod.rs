@@ -1,6 +1,8 @@
 //! Tickets: the state machine, and the actor that owns one.
 
 mod actor;
+mod after_send;
+mod author;
 pub mod command;
 pub mod commands;
 mod shown;
@@ -9,11 +11,13 @@ mod written;
 
 pub(crate) use actor::{ContactGone, ContactIs, Look};
 pub use actor::{Do, Retire, Rider, TicketActor};
-pub use command::{Author, Command, Context, Decided, apply};
+pub use after_send::AfterSend;
+pub use author::Author;
+pub use command::{Command, Context, Decided, apply};
 pub(crate) use commands::waiting_in;
 pub use commands::{
-    AddNote, AfterSend, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Progress, Receive, Release,
-    Reopen, Send, SetMedia, SetWrapup, Show, Transfer,
+    AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Progress, Receive, Release, Reopen, Send,
+    SetMedia, SetWrapup, Show, Transfer,
 };
 pub use state::{Follows, Heard, LastMessage, Reached, Ticket};
 pub use written::Written;

@@ -7,13 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use actix::{Addr, Message};
+use actix::{Message, Recipient};
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::tables::messages::{Direction, MessageRow, ReachedUpTo};
 use hotline_persistence::tables::webchat_sessions::SessionStatus;
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, SessionId};
 
-use super::VisitorSession;
 use crate::clock::now;
 use crate::map::IdMap;
 
@@ -105,7 +104,7 @@ pub(crate) struct Watchers {
 }
 
 struct Watcher {
-    addr: Addr<VisitorSession>,
+    addr: Recipient<Told>,
     typing: Arc<TypingUntil>,
 }
 
@@ -119,7 +118,7 @@ pub(crate) struct Watch {
 impl Watchers {
     /// From here on the session is told. What was appended to the log before may be missing, and is in the tables as
     /// soon as they have reached what was appended by now.
-    pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Addr<VisitorSession>) -> Watch {
+    pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<Told>) -> Watch {
         let typing = Arc::<TypingUntil>::default();
         self.watched.entry(conversation).or_default().push(Watcher { addr, typing: typing.clone() });
         self.count.fetch_add(1, Ordering::SeqCst);

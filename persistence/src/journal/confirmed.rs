@@ -18,11 +18,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::record::Id;
-use super::segment::{self, Dir};
+use super::segment::{self, CONFIRMED_FILE, CONFIRMED_NEW_FILE, Dir};
 use super::{JournalError, Seq};
-
-pub(super) const FILE: &str = "confirmed";
-pub(super) const NEW_FILE: &str = "confirmed.tmp";
 
 /// How often the note is synced, at most. Each one is another sync on the journal's disk; and backups are hours old.
 const SYNC_EVERY: Duration = Duration::from_secs(10);
@@ -45,7 +42,7 @@ pub(super) struct Confirmed {
 
 /// What is noted in a directory; none when nothing was ever.
 pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
-    let path = dir.join(FILE);
+    let path = dir.join(CONFIRMED_FILE);
     match fs::read(&path) {
         Ok(bytes) => match find(&bytes, id) {
             Some((seq, _)) => Ok(Some(seq)),
@@ -59,7 +56,7 @@ pub(super) fn read(dir: &Path, id: &Id) -> Result<Option<Seq>, JournalError> {
 impl Confirmed {
     /// Opens the note, or begins it.
     pub(super) fn open(dir: &Dir, id: &Id) -> Result<Self, JournalError> {
-        let path = dir.join(FILE);
+        let path = dir.join(CONFIRMED_FILE);
         if read(dir, id)?.is_none() {
             create(dir, id).map_err(JournalError::io("write", &path))?;
         }
@@ -91,13 +88,13 @@ impl Confirmed {
 }
 
 fn create(dir: &Dir, id: &Id) -> io::Result<()> {
-    let path = dir.join(NEW_FILE);
+    let path = dir.join(CONFIRMED_NEW_FILE);
     let file = segment::private().create(true).truncate(true).write(true).open(&path)?;
     for slot in 0..SLOTS {
         file.write_all_at(&encode(id, 0), (slot * SLOT_BYTES) as u64)?;
     }
     file.sync_all()?;
-    fs::rename(path, dir.join(FILE))?;
+    fs::rename(path, dir.join(CONFIRMED_FILE))?;
     dir.sync()
 }
 
@@ -139,24 +136,24 @@ mod tests {
             confirmed.note(seq).unwrap();
         }
         assert_eq!((confirmed.seq, read(&dir, &ID).unwrap()), (12, Some(12)));
-        let whole = fs::read(dir.join(FILE)).unwrap();
+        let whole = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
         let written = if find(&whole, &ID).unwrap().1 == 0 { 0 } else { SLOT_BYTES };
         for at in written..written + NOTE_BYTES {
             let mut torn = whole.clone();
             torn[at] ^= 0x55;
-            fs::write(dir.join(FILE), torn).unwrap();
+            fs::write(dir.join(CONFIRMED_FILE), torn).unwrap();
             assert_eq!(read(&dir, &ID).unwrap(), Some(9), "byte {at}");
         }
-        fs::write(dir.join(FILE), &whole).unwrap();
+        fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
         assert!(matches!(read(&dir, &[8; 16]), Err(JournalError::Damaged { .. })));
-        fs::write(dir.join(FILE), b"").unwrap();
+        fs::write(dir.join(CONFIRMED_FILE), b"").unwrap();
         assert!(matches!(read(&dir, &ID), Err(JournalError::Damaged { .. })));
         // Opened again it goes on where it was, and overwrites the older note.
-        fs::write(dir.join(FILE), &whole).unwrap();
+        fs::write(dir.join(CONFIRMED_FILE), &whole).unwrap();
         let mut again = Confirmed::open(&dir, &ID).unwrap();
         assert_eq!(again.seq, 12);
         again.note(13).unwrap();
-        let now = fs::read(dir.join(FILE)).unwrap();
+        let now = fs::read(dir.join(CONFIRMED_FILE)).unwrap();
         assert_eq!(now[written..written + NOTE_BYTES], whole[written..written + NOTE_BYTES], "12 is still there");
         assert_eq!(read(&dir, &ID).unwrap(), Some(13));
     }

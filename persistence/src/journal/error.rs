@@ -2,7 +2,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Seq, segment};
+use nix::errno::Errno;
+
+use super::Seq;
 
 /// Why the journal could not be opened, read or closed.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +72,7 @@ pub enum JournalError {
 impl JournalError {
     /// Whether waiting can help: the system lends no open files or no memory now, or the disk has no room.
     pub(crate) fn is_shortage(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if segment::is_shortage(source))
+        matches!(self, Self::Io { source, .. } if is_shortage(source))
     }
 
     /// For `map_err`: names what was tried and on which file.
@@ -122,3 +124,16 @@ impl<T> fmt::Display for TooLarge<T> {
 }
 
 impl<T> std::error::Error for TooLarge<T> {}
+
+/// Whether waiting can help: the disk has no room now, or the system no more of what it lends (open files of the process
+/// or of all processes, memory).
+pub(super) fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        || is_short_of_files(error)
+        || error.raw_os_error() == Some(Errno::ENOMEM as i32)
+}
+
+/// Whether no file may be opened now.
+pub(super) fn is_short_of_files(error: &io::Error) -> bool {
+    [Errno::EMFILE, Errno::ENFILE].into_iter().any(|number| error.raw_os_error() == Some(number as i32))
+}

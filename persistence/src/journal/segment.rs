@@ -8,9 +8,6 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::errno::Errno;
-
-use super::confirmed;
 use super::record::{Header, Id};
 use super::{JournalError, Seq};
 
@@ -22,6 +19,8 @@ const INLINE_FILE: &str = "segment.tmp";
 const ID_FILE: &str = "id";
 const ID_NEW_FILE: &str = "id.tmp";
 const LOCK_FILE: &str = "lock";
+pub(super) const CONFIRMED_FILE: &str = "confirmed";
+pub(super) const CONFIRMED_NEW_FILE: &str = "confirmed.tmp";
 /// An empty file that is held open, so that a segment can be made of it when no other file may be opened.
 const RESERVE_FILE: &str = "reserve";
 const SUFFIX: &str = ".journal";
@@ -101,11 +100,11 @@ fn is_ours(name: &str) -> bool {
 
 /// Neither a segment nor temporary.
 fn is_lasting(name: &str) -> bool {
-    [ID_FILE, LOCK_FILE, confirmed::FILE].contains(&name)
+    [ID_FILE, LOCK_FILE, CONFIRMED_FILE].contains(&name)
 }
 
 fn is_leftover(name: &str) -> bool {
-    is_spare(name) || [INLINE_FILE, ID_NEW_FILE, RESERVE_FILE, confirmed::NEW_FILE].contains(&name)
+    is_spare(name) || [INLINE_FILE, ID_NEW_FILE, RESERVE_FILE, CONFIRMED_NEW_FILE].contains(&name)
 }
 
 pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
@@ -288,7 +287,7 @@ pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
 
 /// Holds a file open that a segment can be made of when no other may be opened.
 pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
-    fail::fail_point!("journal_create_reserve", |_| Err(Errno::EMFILE.into()));
+    fail::fail_point!("journal_create_reserve", |_| Err(nix::errno::Errno::EMFILE.into()));
     let path = dir.join(RESERVE_FILE);
     let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;
     Ok(SegmentFile { file, path, stale_end: 0 })
@@ -311,19 +310,6 @@ pub(super) fn use_reserve(
     }
 }
 
-/// Whether waiting can help: the disk has no room now, or the system no more of what it lends (open files of the process
-/// or of all processes, memory).
-pub(super) fn is_shortage(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-        || is_short_of_files(error)
-        || error.raw_os_error() == Some(Errno::ENOMEM as i32)
-}
-
-/// Whether no file may be opened now.
-pub(super) fn is_short_of_files(error: &io::Error) -> bool {
-    [Errno::EMFILE, Errno::ENFILE].into_iter().any(|number| error.raw_os_error() == Some(number as i32))
-}
-
 fn spare_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{SPARE_PREFIX}-{number}{SPARE_SUFFIX}"))
 }
@@ -334,9 +320,9 @@ fn is_spare(name: &str) -> bool {
 
 fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
     fail::fail_point!("journal_create_segment", |shortage| Err(match shortage.as_deref() {
-        Some("files") => Errno::EMFILE.into(),
-        Some("all files") => Errno::ENFILE.into(),
-        Some("memory") => Errno::ENOMEM.into(),
+        Some("files") => nix::errno::Errno::EMFILE.into(),
+        Some("all files") => nix::errno::Errno::ENFILE.into(),
+        Some("memory") => nix::errno::Errno::ENOMEM.into(),
         _ => io::ErrorKind::StorageFull.into(),
     }));
     let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;

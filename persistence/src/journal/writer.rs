@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Seq;
+use super::error::{is_short_of_files, is_shortage};
 use super::record::{FRAME_BYTES, GroupBuffer, HEADER_BYTES, Header, RECORD_PREFIX_BYTES, frame_bytes_max};
 use super::segment::{self, SegmentFile};
 use super::state::{Chore, Current, Entry, State, lock};
@@ -183,7 +184,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
         let SegmentFile { file, path, stale_end } = loop {
             match next_segment(&state, bytes, &header) {
                 Ok(made) => break made,
-                Err(error) if segment::is_shortage(&error) => self.wait_for_disk(&error)?,
+                Err(error) if is_shortage(&error) => self.wait_for_disk(&error)?,
                 Err(error) => return Err(Failure::Poisoned(error)),
             }
         };
@@ -237,7 +238,7 @@ fn next_segment<T>(state: &State<T>, bytes: u64, header: &Header) -> io::Result<
         }
     }
     match segment::create_inline(&state.dir, bytes, header) {
-        Err(error) if segment::is_short_of_files(&error) => {
+        Err(error) if is_short_of_files(&error) => {
             // IMPORTANT: held until it has another name, so that the next one is not made of the same file.
             let mut held = lock(&state.reserve);
             let Some(reserve) = held.take() else { return Err(error) };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::change::ContactChannel;
+use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};

@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::CompanyId;
-use crate::change::ContactChannel;
+use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{MediaRow, MessageError, MessageRow, Milestone, ProgressRow, ReachedUpTo};

@@ -6,6 +6,7 @@ mod kinds;
 mod queue;
 mod writer;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
@@ -15,7 +16,7 @@ pub use queue::{Entry, FlushQueue, Flushes, Witness};
 pub use writer::{Mark, Writer};
 
 use crate::change::decode;
-use crate::change_log::ChangeLog;
+use crate::journal::Journal;
 use crate::{Change, Error};
 
 /// How long entries gather while nobody waits for them: long enough to coalesce a busy ticket's changes and to make
@@ -32,13 +33,19 @@ const READ_BACK_BYTES_MAX: usize = 64 << 20;
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Starts the persister. It ends when the queue is closed and empty.
+/// Starts the persister. It ends when the queue is closed and empty. What did not fit into the queue is read back from the
+/// journal, which is told what is in the tables.
 ///
 /// `on_failure` is called when nothing can be flushed from here any more: another process has become the database's
 /// writer, or the journal cannot be read back.
-pub fn start(log: ChangeLog, writer: Writer, on_failure: impl FnOnce(Error) + Send + 'static) -> JoinHandle<()> {
+pub fn start<T: Send + 'static>(
+    queue: Arc<FlushQueue>,
+    journal: Option<Journal<T>>,
+    writer: Writer,
+    on_failure: impl FnOnce(Error) + Send + 'static,
+) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let persisting = tokio::spawn(async move { Persister { log, writer }.run().await });
+        let persisting = tokio::spawn(async move { Persister { queue, journal, writer }.run().await });
         let outcome = persisting.await.unwrap_or_else(|panic| Err(Error::Unavailable(panic.to_string())));
         if let Err(error) = outcome {
             on_failure(error);
@@ -46,16 +53,17 @@ pub fn start(log: ChangeLog, writer: Writer, on_failure: impl FnOnce(Error) + Se
     })
 }
 
-struct Persister {
-    log: ChangeLog,
+struct Persister<T> {
+    queue: Arc<FlushQueue>,
+    journal: Option<Journal<T>>,
     writer: Writer,
 }
 
-impl Persister {
+impl<T: Send + 'static> Persister<T> {
     async fn run(&mut self) -> Result<(), Error> {
-        while self.log.queue().wait(GATHER_TIME).await {
+        while self.queue.wait(GATHER_TIME).await {
             loop {
-                let entries = match self.log.queue().take(BATCH_CHANGES_MAX) {
+                let entries = match self.queue.take(BATCH_CHANGES_MAX) {
                     queue::Taken::Entries(entries) => entries,
                     queue::Taken::Spilled { from } => self.read_spilled(from).await?,
                     queue::Taken::Nothing => break,
@@ -77,8 +85,8 @@ impl Persister {
                 Ok(()) => break begun.elapsed(),
                 Err(Error::NotOwner) => return Err(Error::NotOwner),
                 Err(error) => {
-                    self.log.queue().flush_failed();
-                    if self.log.queue().set_up(false) {
+                    self.queue.flush_failed();
+                    if self.queue.set_up(false) {
                         tracing::warn!(%error, "the database does not take changes; they are kept and tried again");
                     }
                     tokio::time::sleep(pause).await;
@@ -86,17 +94,17 @@ impl Persister {
                 }
             }
         };
-        if !self.log.queue().set_up(true) {
+        if !self.queue.set_up(true) {
             tracing::info!("the database takes changes again");
         }
-        self.log.queue().flushed_to(last, batch.changes, took);
+        self.queue.flushed_to(last, batch.changes, took);
         for entry in entries {
             if let Some(done) = entry.done {
-                self.log.queue().tell(&entry.changes);
+                self.queue.tell(&entry.changes);
                 done.reached();
             }
         }
-        if let Some(journal) = self.log.journal() {
+        if let Some(journal) = &self.journal {
             journal.release(last);
         }
         Ok(())
@@ -114,12 +122,12 @@ impl Persister {
                 entries => break entries?,
             }
         };
-        self.log.queue().read_back(entries.last().map_or(from - 1, |entry| entry.seq));
+        self.queue.read_back(entries.last().map_or(from - 1, |entry| entry.seq));
         Ok(entries)
     }
 
     fn read_back(&self, from: u64) -> Result<Vec<Entry>, Error> {
-        let Some(journal) = self.log.journal() else { return Ok(Vec::new()) };
+        let Some(journal) = &self.journal else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
         let (mut changes, mut held) = (0, 0);
         for record in journal.read_from(from)? {
@@ -134,15 +142,4 @@ impl Persister {
         }
         Ok(entries)
     }
-}
-
-static REJECTED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-
-pub(crate) fn count_rejected() {
-    REJECTED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-}
-
-/// Rows PostgreSQL has refused since the process started.
-pub fn rejected() -> u64 {
-    REJECTED.load(std::sync::atomic::Ordering::Relaxed)
 }

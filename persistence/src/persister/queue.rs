@@ -385,7 +385,7 @@ mod tests {
     use chrono::Utc;
 
     use super::*;
-    use crate::change::ContactChannel;
+    use crate::tables::contacts::ContactChannel;
     use crate::{ChannelId, CompanyId, ContactId};
 
     fn entry(seq: Seq) -> Entry {

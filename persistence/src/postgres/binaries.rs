@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::os_user::OsUser;
-use super::{BINARIES_VARIABLE, ClusterError};
-
-/// Oldest major version Hotline's statements run on.
-pub(super) const OLDEST_SUPPORTED: u32 = 15;
+use super::{BINARIES_VARIABLE, ClusterError, OLDEST_SUPPORTED};
 
 /// A program that only prints its version takes milliseconds; ten seconds means it hangs.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::binaries::OLDEST_SUPPORTED;
+use super::OLDEST_SUPPORTED;
 
 /// Why a cluster could not be started, reached or stopped. Each message says what the operator can do.
 #[derive(Debug, thiserror::Error)]

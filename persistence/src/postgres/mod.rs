@@ -33,6 +33,9 @@ pub use error::ClusterError;
 /// Environment variable naming the folder that holds `postgres` and `initdb`.
 pub const BINARIES_VARIABLE: &str = "HOTLINE_PG_BIN";
 
+/// Oldest major version Hotline's statements run on.
+const OLDEST_SUPPORTED: u32 = 15;
+
 /// Superuser of the cluster and name Hotline connects with.
 const USER: &str = "hotline";
 

@@ -16,6 +16,7 @@ pub mod profiles;
 pub mod queues;
 pub mod quick_messages;
 pub mod secret_keys;
+pub mod source;
 pub mod tags;
 pub mod ticket_events;
 pub mod tickets;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, PgConnection};
 
-use super::tickets::Source;
+use super::source::Source;
 use super::words;
 use crate::copy;
 use crate::document::Document;

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgExecutor};
 
+use super::source::Source;
 use super::words;
 use crate::document::{self, Document};
 use crate::error::within;
@@ -15,26 +16,6 @@ use crate::{
 words! {
     /// Where a ticket stands.
     TicketStatus { Open = "open", Closed = "closed" }
-}
-
-words! {
-    /// Who caused a change.
-    Source {
-        /// An integration, over this API.
-        Api = "api",
-        /// A person at the panel.
-        User = "user",
-        /// A chatbot.
-        Bot = "bot",
-        /// An automation flow.
-        Automation = "automation",
-        /// A mass send.
-        Campaign = "campaign",
-        /// A scheduled message.
-        Schedule = "schedule",
-        /// The contact.
-        Contact = "contact",
-    }
 }
 
 /// One ticket as stored.

@@ -8,7 +8,7 @@ use hotline_actors::{Organization, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
-use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, TokenId, UserId};
 use serde::Serialize;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hotline::openapi::Operation;
 use hotline_persistence::tables::contacts::{self, Numbered};
-use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::tables::source::Source;
 use serde_json::{Value, json};
 
 use super::samples::{Reference, Samples};

@@ -148,7 +148,7 @@ impl Scene {
     async fn contact(&self) -> i64 {
         let numbered =
             hotline_persistence::tables::contacts::Numbered { number: &self.phone(), name: None, country: None };
-        let source = hotline_persistence::tables::tickets::Source::Api;
+        let source = hotline_persistence::tables::source::Source::Api;
         hotline_persistence::tables::contacts::find_or_create_by_number(
             &self.database.db,
             self.company.id,

@@ -1,7 +1,7 @@
 //! For whatever reason one row is refused; and what is no row's fault.
 
 use hotline_persistence::tables::contacts::{self, Numbered};
-use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::tables::source::Source;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hotline_persistence::tables::contacts::{self, Numbered};
-use hotline_persistence::tables::tickets::Source;
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ContactId, change, journal};
 
 use super::cases::{Case, Owner, cases, check, neighbour};

@@ -295,7 +295,7 @@ impl Engine {
 mod tests {
     use chrono::DateTime;
     use hotline_persistence::tables::messages::MessageType;
-    use hotline_persistence::tables::tickets::Source;
+    use hotline_persistence::tables::source::Source;
 
     use super::*;
 

@@ -25,7 +25,7 @@ pub use progress::Progress;
 pub use receive::Receive;
 pub use release::Release;
 pub use reopen::Reopen;
-pub use send::{AfterSend, Check, Content, Send};
+pub use send::{Check, Content, Send};
 pub use set_media::SetMedia;
 pub use set_wrapup::SetWrapup;
 pub use show::Show;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use hotline_persistence::change::ContactChannel;
 use hotline_persistence::tables::channels::ChannelRow;
+use hotline_persistence::tables::contacts::ContactChannel;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::EventType;

@@ -2,7 +2,7 @@
 
 use super::ContactRef;
 use crate::error::within;
-use crate::tables::tickets::Source;
+use crate::tables::source::Source;
 use crate::{CompanyId, Database, Result};
 
 /// A contact known by its number, as far as a send knows it.

@@ -2,6 +2,7 @@
 
 mod addressed;
 pub mod import;
+mod last_channel;
 mod made;
 mod origin;
 mod remove;
@@ -11,9 +12,11 @@ mod write;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 
 pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
+pub use last_channel::ContactChannel;
+pub(crate) use last_channel::set_last_channel;
 pub use made::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
 pub(crate) use origin::set_referral;
 pub use origin::{Referral, ReferralRow};
@@ -24,7 +27,6 @@ pub use visitors::{
 pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
 
 use super::channels::ChannelType;
-use crate::change::ContactChannel;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
 use crate::{ChannelId, CompanyId, ContactId, Database, Result, TagId};
@@ -218,32 +220,6 @@ pub async fn find_refs(
     let held = if settled { " for share" } else { "" };
     let sql = format!("select id, name, number, verified from contacts where company_id = $1 and id = any ($2){held}");
     within(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
-}
-
-/// Notes where contacts were last talked to. A contact that is gone stays gone.
-pub(crate) async fn set_last_channel(
-    db: &mut PgConnection,
-    changes: &[&ContactChannel],
-) -> std::result::Result<(), sqlx::Error> {
-    sqlx::query(
-        // Rows are locked in one order by all: an import changes many as well.
-        "with held as (
-             select c.company_id, c.id, x.channel, x.at
-             from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
-                 as x (company, contact, channel, at)
-             join contacts c on c.company_id = x.company and c.id = x.contact
-             order by c.company_id, c.id for no key update of c
-         )
-         update contacts c set last_channel_id = held.channel, updated_at = greatest(c.updated_at, held.at)
-         from held where c.company_id = held.company_id and c.id = held.id",
-    )
-    .bind(changes.iter().map(|change| change.company_id).collect::<Vec<_>>())
-    .bind(changes.iter().map(|change| change.contact_id).collect::<Vec<_>>())
-    .bind(changes.iter().map(|change| change.channel_id).collect::<Vec<_>>())
-    .bind(changes.iter().map(|change| change.at).collect::<Vec<_>>())
-    .execute(db)
-    .await?;
-    Ok(())
 }
 
 /// Whether the company has this tag.

@@ -16,7 +16,7 @@ pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxe
 pub(crate) use progress::progress;
 pub use progress::{MessageError, Milestone, ProgressRow};
 
-use super::tickets::Source;
+use super::source::Source;
 use super::words;
 use crate::copy;
 use crate::document::{self, Document};

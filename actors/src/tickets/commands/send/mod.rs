@@ -7,13 +7,12 @@ use hotline_persistence::Change;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 
-pub use after::AfterSend;
 pub use content::{Check, Content};
 
 use super::Reopen;
 use super::receive::say;
 use crate::Refusal;
-use crate::tickets::{Author, Command, Context, Follows, Heard, Ticket};
+use crate::tickets::{AfterSend, Author, Command, Context, Follows, Heard, Ticket};
 use crate::variables::{ContactValues, Values};
 
 /// The company writes to the contact.

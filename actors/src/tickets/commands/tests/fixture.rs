@@ -10,8 +10,8 @@ use hotline_persistence::tables::companies::CompanyRow;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::{Organization, Queue, User, WrapupType};
 use hotline_persistence::tables::queues::{Distribution, QueueRow};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventRow;
-use hotline_persistence::tables::tickets::Source;
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
 
 use crate::Refusal;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType, ReachedUpTo};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
-use hotline_persistence::tables::tickets::Source;
 use hotline_persistence::{Change, ChannelId, ContactId, MessageId, SessionId};
 use serde_json::json;
 

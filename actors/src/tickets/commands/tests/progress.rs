@@ -2,8 +2,8 @@
 
 use chrono::DateTime;
 use hotline_persistence::tables::messages::{MessageError, Milestone};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
-use hotline_persistence::tables::tickets::Source;
 use hotline_persistence::{Change, MessageId};
 
 use super::fixture::*;

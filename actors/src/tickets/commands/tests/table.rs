@@ -1,7 +1,8 @@
 //! Opening, moving, closing and reopening: every row of the table that changes where a ticket stands.
 
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
-use hotline_persistence::tables::tickets::{Source, TicketStatus};
+use hotline_persistence::tables::tickets::TicketStatus;
 use hotline_persistence::{Change, QueueId, UserId, WrapupTypeId};
 use serde_json::json;
 

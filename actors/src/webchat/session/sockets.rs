@@ -8,10 +8,10 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use tokio::sync::{Notify, mpsc};
 
 use super::VisitorSession;
-use super::watch::{Push, Told, TypingUntil, Watch};
 use crate::Refusal;
 use crate::clock::now;
 use crate::registry::Counted;
+use crate::webchat::watch::{Push, Told, TypingUntil, Watch};
 
 /// Sockets of one session: more tabs than anybody reads, and few enough that one token cannot hold many connections.
 pub const SOCKETS_MAX: usize = 10;
@@ -22,7 +22,7 @@ pub const PUSHES_MAX: usize = 64;
 
 /// The sockets of a session, and the watch that feeds them.
 #[derive(Default)]
-pub(super) struct Sockets {
+pub(in crate::webchat) struct Sockets {
     open: Vec<Socket>,
     /// Held while there are any.
     watch: Option<Watch>,
@@ -130,7 +130,7 @@ impl VisitorSession {
         }
         let conversation = (self.row.company_id, self.row.channel_id, self.row.contact_id);
         let watchers = &self.core.watchers;
-        let watch = self.sockets.watch.get_or_insert_with(|| watchers.watch(conversation, cx.address()));
+        let watch = self.sockets.watch.get_or_insert_with(|| watchers.watch(conversation, cx.address().recipient()));
         let typing = watch.typing.clone();
         self.sockets.last_id += 1;
         let id = self.sockets.last_id;

@@ -1,5 +1,8 @@
 //! The actor of one visitor's session: what the visitor says passes here one at a time, in order.
 
+pub mod identity;
+pub mod sockets;
+
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 use serde_json::json;
 
-use super::sockets::Sockets;
+use self::sockets::Sockets;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
 use crate::registry::{Counted, Findable, Hot, Life};

@@ -8,8 +8,7 @@ use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 
-use super::VisitorSession;
-use super::session::End;
+use super::{End, VisitorSession};
 use crate::Refusal;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
