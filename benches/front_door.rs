@@ -16,8 +16,8 @@ use actix_web::web;
 use actix_web::{App as Routes, HttpResponse};
 use criterion::{BatchSize, Criterion};
 use futures_util::FutureExt;
-use hotline::app::{Service, Settings};
 use hotline::cli::everything;
+use hotline::service::{Service, Settings};
 use hotline::web::auth::admit;
 use hotline::web::idempotency::once;
 use hotline::web::request_id::name_request;
@@ -125,7 +125,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         wrong_tokens_per_minute: 0,
         visitors: hotline::webchat::VisitorOptions::default(),
         metrics_listen: None,
-        templates: hotline::api::templates::Options::default(),
+        templates: hotline::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),
         outbound: hotline::outbound::OutboundOptions::default(),
         media: hotline::media::Options::in_folder(postgres.journal_dir("front_door").join("media")),

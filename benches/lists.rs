@@ -19,11 +19,9 @@ use actix_web::dev::{Service as _, ServiceResponse};
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service};
-use actix_web::web::Data;
-use hotline::app::{Service, Settings};
 use hotline::cli::everything;
-use hotline::openapi::Document;
 use hotline::routes;
+use hotline::service::{Service, Settings};
 use hotline_actors::EngineOptions;
 use hotline_persistence::select::Page;
 use hotline_persistence::tables::companies;
@@ -115,9 +113,8 @@ async fn run() {
     println!("seeded {rows} and {} x {CONTACTS_FEW} contacts in {:?}", COMPANIES - 1, started.elapsed());
 
     let service = Service::start(settings(&postgres, database)).await.expect("the service starts");
-    let document = Data::new(Document::make());
     let http = init_service(
-        Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(service.app.clone(), document)),
+        Routes::new().wrap(from_fn(routes::name_request)).configure(routes::configure(service.handles.clone())),
     )
     .await;
     println!("{:<16} {:>9} {:>11} {:>11} {:>7}", "list", "contacts", "SQL", "service", "ratio");
@@ -216,7 +213,7 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         wrong_tokens_per_minute: 0,
         visitors: hotline::webchat::VisitorOptions::default(),
         metrics_listen: None,
-        templates: hotline::api::templates::Options::default(),
+        templates: hotline::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),
         outbound: hotline::outbound::OutboundOptions::default(),
         media: hotline::media::Options::in_folder(postgres.journal_dir("lists").join("media")),

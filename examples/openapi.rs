@@ -1,5 +1,5 @@
 //! Prints the API document; `make openapi` keeps it as `openapi.json`.
 
 fn main() {
-    println!("{:#}", hotline::openapi::document());
+    println!("{:#}", hotline::routes::document());
 }

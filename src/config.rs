@@ -15,12 +15,12 @@ use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
 pub use self::sending::SendingArgs;
-use crate::api::templates;
-use crate::app::Settings;
 use crate::media::{self, StoreUrl};
+use crate::service::Settings;
+use crate::templates;
+use crate::webchat::{UploadOptions, VisitorOptions};
 use crate::web::wire::CONNECTIONS_PER_ADDRESS;
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
-use crate::webchat::{UploadOptions, VisitorOptions};
 
 /// What visitors may do unless it is said otherwise.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;

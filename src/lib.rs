@@ -14,6 +14,8 @@ pub mod openapi;
 pub mod outbound;
 pub mod providers;
 pub mod routes;
+pub mod service;
 pub mod telemetry;
+pub mod templates;
 pub mod web;
 pub mod webchat;

@@ -2,33 +2,55 @@
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Route};
+use actix_web::{FromRequest, Handler, Resource, Responder, Route};
+use serde_json::Value;
 
 use crate::api::{
     channels, contacts, custom_fields, global_variables, health, media, messages, profiles, queues, quick_messages,
     tags, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
-use crate::hooks;
+use crate::hooks::{self, Hooks};
 use crate::openapi::{self, Described, Document, Operation};
+use crate::webchat::{self as visitors, Demo, Visitors};
 use crate::web::auth::admit;
-use crate::web::body::JSON_BYTES_MAX;
+use crate::web::bounds::JSON_BYTES_MAX;
+use crate::web::methods::{no_such_route, read_only, with_methods};
+use crate::web::modules::API;
 use crate::web::schema::Schemas;
-use crate::web::{ApiError, Input, request_id};
-use crate::webchat as visitors;
-
-/// Path of the API.
-pub const API: &str = "/api/v1";
+use crate::web::{Front, Input, request_id};
 
 /// What is served beside the endpoints.
 const OUTSIDE: [&str; 7] =
     ["/health/live", "/health/ready", openapi::PATH, "/docs", "/docs/{file}", media::PATH, hooks::PATH];
 
+/// What the routes work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Handles {
+    /// What the handlers work with.
+    pub app: Data<App>,
+    /// What providers' calls share.
+    pub hooks: Data<Hooks>,
+    /// What visitors may ask.
+    pub visitors: Data<Visitors>,
+    /// The page of the demo, if this is one.
+    pub demo: Data<Demo>,
+    /// The API document.
+    pub document: Data<Document>,
+    /// What stands before the handlers.
+    pub front: Front,
+}
+
 /// Adds everything that is served.
-pub fn configure(app: Data<App>, document: Data<Document>) -> impl FnOnce(&mut ServiceConfig) {
+pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
+        let Handles { app, hooks, visitors: of_visitors, demo, document, front } = handles;
+        front.add(services);
         services
             .app_data(app)
+            .app_data(hooks)
+            .app_data(of_visitors)
+            .app_data(demo)
             .app_data(document)
             // First what is asked most: the router compares one after the other.
             .configure(api)
@@ -131,6 +153,13 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     table.finish().into_iter().flat_map(|at| at.operations).collect()
 }
 
+/// The API document.
+pub fn document() -> Value {
+    let mut schemas = Schemas::new();
+    let operations = operations(&mut schemas);
+    openapi::document(operations, schemas)
+}
+
 /// The endpoints behind what stands before each of them.
 fn api(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
@@ -154,61 +183,11 @@ fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
     groups
 }
 
-/// The module a path belongs to: what a token's permissions name.
-pub fn module_of(path: &str) -> Option<&'static str> {
-    if path.starts_with("/webchat/") {
-        // Of the visitor's door all that takes a company's token.
-        return Some("tickets");
-    }
-    let noun = path.strip_prefix(API)?.strip_prefix('/')?.split('/').next()?;
-    Some(match noun {
-        "contacts" => "contacts",
-        "tickets" => "tickets",
-        "messages" => "messages",
-        "channels" => "channels",
-        "webchat" => "webchat",
-        "tags" => "tags",
-        "queues" => "queues",
-        "wrapup-types" | "wrapup-categories" => "wrapupTypes",
-        "users" => "users",
-        "profiles" => "profiles",
-        "schedules" => "schedules",
-        "quick-messages" => "quickMessages",
-        "campaigns" | "contact-lists" => "campaigns",
-        "crm" => "crm",
-        "products" | "product-categories" => "products",
-        "custom-fields" | "global-variables" => "customFields",
-        "reports" | "dashboards" => "reports",
-        _ => return None,
-    })
-}
-
 /// Bytes of the body at a path, for who reads it before its handler does.
 pub fn body_bytes_max(path: &str) -> usize {
     let is_import = path.strip_prefix(API) == Some("/contacts/import");
     if is_import { <contacts::Import as Input>::BYTES_MAX } else { JSON_BYTES_MAX }
 }
-
-/// Every module, in the order of the contract.
-pub const MODULES: &[&str] = &[
-    "contacts",
-    "tickets",
-    "messages",
-    "channels",
-    "webchat",
-    "tags",
-    "queues",
-    "wrapupTypes",
-    "users",
-    "profiles",
-    "schedules",
-    "quickMessages",
-    "campaigns",
-    "crm",
-    "products",
-    "customFields",
-    "reports",
-];
 
 /// The endpoints, while they are added.
 struct Table<'a> {
@@ -286,40 +265,5 @@ impl At {
     }
 }
 
-/// A path that is only read.
-fn read_only(resource: Resource) -> Resource {
-    with_methods(resource, "GET".to_owned())
-}
-
-/// A path that tells any other method which it has.
-pub(crate) fn with_methods(resource: Resource, allow: String) -> Resource {
-    resource.default_service(web::to(move || {
-        let refused = ApiError::method_not_allowed(allow.clone());
-        async move { Err::<HttpResponse, _>(refused) }
-    }))
-}
-
-/// What is not served.
-pub(crate) async fn no_such_route() -> Result<HttpResponse, ApiError> {
-    Err(ApiError::no_such_route())
-}
-
 /// What stands around every route: the request's name.
 pub use request_id::name_request;
-
-#[cfg(test)]
-mod tests {
-    use super::{MODULES, module_of};
-
-    #[test]
-    fn every_module_of_a_path_is_one_a_token_can_name() {
-        for noun in
-            ["contacts", "wrapup-categories", "contact-lists", "product-categories", "global-variables", "dashboards"]
-        {
-            let module = module_of(&format!("/api/v1/{noun}/7"));
-            assert!(module.is_some_and(|module| MODULES.contains(&module)), "{noun}");
-        }
-        assert_eq!(module_of("/api/v1/nothing"), None);
-        assert_eq!(module_of("/api/v1"), None);
-    }
-}

@@ -28,7 +28,7 @@ pub struct Api {
 
 impl Api {
     pub fn new(service: &Service, key: &str) -> Self {
-        let base = format!("http://{}{}", service.address, hotline::routes::API);
+        let base = format!("http://{}{}", service.address, hotline::web::modules::API);
         Self { http: reqwest::Client::new(), base, key: key.to_owned() }
     }
 

@@ -17,8 +17,9 @@ use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, User
 use serde_json::json;
 
 use super::{Failure, serve};
-use crate::app::{App, Service};
+use crate::app::App;
 use crate::config::ServeArgs;
+use crate::service::Service;
 use crate::webchat::DemoPage;
 
 /// What the demo's company is called.
@@ -57,7 +58,7 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
         secret,
         json!({"sub": MARIA.0, "name": MARIA.1, "email": MARIA.2}),
         json!({
-            "api": crate::routes::API,
+            "api": crate::web::modules::API,
             "token": demo.key,
             "publicKey": webchat.public_key,
             "channelId": demo.webchat,
@@ -80,8 +81,7 @@ async fn show_page(service: &Service, demo: &Demo) -> Result<(), Failure> {
     let store = app.engine.store();
     channels::update(&store.housekeeping, &store.keys, demo.webchat, allow).await?;
     app.engine.refresh(demo.company).await;
-    // Set once: there is one demo in a process.
-    let _ = app.demo.set(page);
+    service.handles.demo.show(page);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hotline_persistence::tables::tokens::Permissions;
 
 use super::Failure;
-use crate::routes::MODULES;
+use crate::web::modules::MODULES;
 
 /// The methods a permission may name.
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];

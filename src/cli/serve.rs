@@ -5,8 +5,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
-use crate::app::Service;
 use crate::config::ServeArgs;
+use crate::service::Service;
 use crate::telemetry;
 
 pub async fn run(args: ServeArgs) -> Result<(), Failure> {

@@ -3,33 +3,19 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use actix_web::web::Data;
 use chrono::Utc;
 use futures_util::{StreamExt, stream};
 use hotline_actors::engine::Inbound;
-use hotline_actors::{Organization, Refusal};
+use hotline_actors::{Engine, Organization, Refusal};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
-use serde::Serialize;
 
 use super::call::{Call, Event, What};
-use crate::app::App;
+use super::downloads::Downloads;
+use crate::metrics::Tally;
 
 /// Conversations a call is carried out in at once: enough to share the journal's syncs.
 const AT_ONCE: usize = 16;
-
-/// What became of a call's parts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Tally {
-    /// Taken now.
-    pub taken: usize,
-    /// Taken before: the call, or a part of it, is a repetition.
-    pub repeated: usize,
-    /// Nothing a conversation has a place for.
-    pub ignored: usize,
-    /// Nothing anybody can read.
-    pub unreadable: usize,
-}
 
 #[derive(Default)]
 struct Counts {
@@ -42,9 +28,14 @@ struct Counts {
 ///
 /// # Errors
 /// Why something cannot be taken now. What was taken stays: the provider repeats the call, and it is not taken twice.
-pub(super) async fn take(app: &Data<App>, channel: &ChannelRow, call: Call) -> Result<Tally, Refusal> {
+pub(super) async fn take(
+    engine: &Engine,
+    downloads: &Downloads,
+    channel: &ChannelRow,
+    call: Call,
+) -> Result<Tally, Refusal> {
     let company = channel.company_id;
-    let organization = app.engine.directory().company(company).ok_or(Refusal::NotFound)?;
+    let organization = engine.directory().company(company).ok_or(Refusal::NotFound)?;
     let settings = channel.settings()?;
     let Call { events, mut ignored, unreadable } = call;
     let mut strands: HashMap<(ChannelId, String), Vec<What>> = HashMap::new();
@@ -55,7 +46,8 @@ pub(super) async fn take(app: &Data<App>, channel: &ChannelRow, call: Call) -> R
         }
     }
     let counts = Counts::default();
-    let strands = stream::iter(strands).map(|((channel, _), strand)| follow(app, company, channel, strand, &counts));
+    let to = Told { engine, downloads, company };
+    let strands = stream::iter(strands).map(|((channel, _), strand)| follow(to, channel, strand, &counts));
     let outcomes: Vec<Result<(), Refusal>> = strands.buffer_unordered(AT_ONCE).collect().await;
     if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
         return Err(refusal);
@@ -111,21 +103,23 @@ fn addressee(
     sibling.map(|sibling| sibling.id).or((called.kind == ChannelType::Instagram).then_some(called.id))
 }
 
-async fn follow(
-    app: &Data<App>,
+/// Whom a company's calls are told to.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    engine: &'a Engine,
+    downloads: &'a Downloads,
     company: CompanyId,
-    channel: ChannelId,
-    strand: Vec<What>,
-    counts: &Counts,
-) -> Result<(), Refusal> {
+}
+
+async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Counts) -> Result<(), Refusal> {
     for what in strand {
-        let counted = match carry_out(app, company, channel, what).await {
+        let counted = match carry_out(to, channel, what).await {
             Ok(true) => &counts.taken,
             Ok(false) => &counts.repeated,
             Err(refusal @ (Refusal::Unavailable(_) | Refusal::Defect(_))) => return Err(refusal),
             // It will be refused as often as it is repeated.
             Err(refusal) => {
-                tracing::warn!(%refusal, company.id = %company, channel.id = %channel, "a part of a call is refused");
+                tracing::warn!(%refusal, company.id = %to.company, channel.id = %channel, "a part of a call is refused");
                 &counts.unreadable
             }
         };
@@ -135,10 +129,10 @@ async fn follow(
 }
 
 /// False when it was taken before.
-async fn carry_out(app: &Data<App>, company: CompanyId, channel: ChannelId, what: What) -> Result<bool, Refusal> {
-    let engine = &app.engine;
+async fn carry_out(to: Told<'_>, channel: ChannelId, what: What) -> Result<bool, Refusal> {
+    let Told { engine, company, .. } = to;
     match what {
-        What::Said(inbound) => said(app, company, channel, *inbound).await,
+        What::Said(inbound) => said(to, channel, *inbound).await,
         What::Status { message_id, milestone, at } => {
             let at = at.unwrap_or_else(Utc::now);
             engine.tell(company, channel, &message_id, milestone, at).await.map(|()| true)
@@ -150,12 +144,12 @@ async fn carry_out(app: &Data<App>, company: CompanyId, channel: ChannelId, what
     }
 }
 
-async fn said(app: &Data<App>, company: CompanyId, channel: ChannelId, inbound: Inbound) -> Result<bool, Refusal> {
+async fn said(to: Told<'_>, channel: ChannelId, inbound: Inbound) -> Result<bool, Refusal> {
     let has_file = inbound.media.is_some();
-    match app.engine.take_in(company, channel, inbound).await? {
+    match to.engine.take_in(to.company, channel, inbound).await? {
         Some(message) => {
             if has_file {
-                app.hooks.downloads.begin(&message);
+                to.downloads.begin(&message);
             }
             Ok(true)
         }

@@ -20,13 +20,13 @@
 
 mod call;
 mod downloads;
-mod figures;
 mod guard;
 mod intake;
 mod numbers;
 mod seats;
 mod signature;
 mod social;
+mod state;
 mod whatsapp;
 
 use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
@@ -38,11 +38,11 @@ use serde_json::{Value, json};
 
 use self::call::Call;
 pub use self::downloads::Downloads;
-pub use self::figures::HookFigures;
-use self::guard::{Guard, Guess};
-use self::intake::{Tally, take};
-use self::seats::Seats;
+use self::guard::Guess;
+use self::intake::take;
+pub use self::state::Hooks;
 use crate::app::App;
+use crate::metrics::Tally;
 use crate::web::origin::{self, Address};
 use crate::web::{Answer, ApiError};
 
@@ -52,30 +52,13 @@ pub const PATH: &str = "/hooks/{publicKey}";
 /// Bytes of a challenge: a provider's is a number.
 const CHALLENGE_BYTES_MAX: usize = 1024;
 
-/// What the calls share.
-pub struct Hooks {
-    guard: Guard,
-    seats: Seats,
-    /// What was told.
-    pub figures: HookFigures,
-    /// Files that are fetched from the providers.
-    pub downloads: Downloads,
-}
-
-impl Hooks {
-    /// With files fetched so.
-    pub fn new(downloads: Downloads) -> Self {
-        Self { guard: Guard::default(), seats: Seats::default(), figures: HookFigures::default(), downloads }
-    }
-}
-
 /// `GET /hooks/{publicKey}`: the provider makes sure that the address is ours.
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
-pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse> {
+pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> Answer<HttpResponse> {
     let address = caller(&request, &app);
-    let channel = channel(&request, &app, address)?;
+    let channel = channel(&request, &app, &hooks, address)?;
     let guess = Guess::Token((channel.company_id, channel.id));
-    app.hooks.guard.check(address, guess)?;
+    hooks.guard.check(address, guess)?;
     let (mut mode, mut token, mut challenge) = (None, None, None);
     for (name, value) in form_urlencoded::parse(request.query_string().as_bytes()) {
         match &*name {
@@ -89,7 +72,7 @@ pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse
     let is_known = expected.zip(token).is_some_and(|(expected, token)| signature::is_same(&expected, &token));
     if !is_known {
         let message = "the verify token is missing or invalid".to_owned();
-        return Err(app.hooks.guard.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
+        return Err(hooks.guard.refuse(address, guess, ApiError { message, ..ApiError::unauthorized() }));
     }
     let challenge = challenge.filter(|challenge| challenge.len() <= CHALLENGE_BYTES_MAX);
     match (mode.as_deref(), challenge) {
@@ -102,38 +85,43 @@ pub async fn verify(request: HttpRequest, app: Data<App>) -> Answer<HttpResponse
 }
 
 /// `POST /hooks/{publicKey}`: the provider tells what happened.
-pub async fn receive(request: HttpRequest, app: Data<App>, payload: web::Payload) -> Answer<HttpResponse> {
-    let outcome = carry_out(&request, &app, payload).await;
+pub async fn receive(
+    request: HttpRequest,
+    app: Data<App>,
+    hooks: Data<Hooks>,
+    payload: web::Payload,
+) -> Answer<HttpResponse> {
+    let outcome = carry_out(&request, &app, &hooks, payload).await;
     match &outcome {
-        Ok(tally) => app.hooks.figures.told(tally),
-        Err(_) => app.hooks.figures.refused(),
+        Ok(tally) => app.figures.hooks.told(tally),
+        Err(_) => app.figures.hooks.refused(),
     }
     outcome.map(answer)
 }
 
-async fn carry_out(request: &HttpRequest, app: &Data<App>, payload: web::Payload) -> Answer<Tally> {
+async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload: web::Payload) -> Answer<Tally> {
     let address = caller(request, app);
-    let channel = channel(request, app, address)?;
+    let channel = channel(request, app, hooks, address)?;
     let key = (channel.company_id, channel.id);
-    let seat = app.hooks.seats.enter(key)?;
+    let seat = hooks.seats.enter(key)?;
     let bytes = seat.read(payload.into_inner()).await?;
     let secret = channel.settings()?.app_secret;
     if !secret.is_some_and(|secret| signature::is_valid(request.headers(), &bytes, &secret)) {
         let message = "the signature is missing or invalid".to_owned();
         let refused = ApiError { message, ..ApiError::unauthorized() };
-        return Err(app.hooks.guard.refuse(address, Guess::Signature(key), refused));
+        return Err(hooks.guard.refuse(address, Guess::Signature(key), refused));
     }
     seat.settle();
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
-    let carrying_out = app.clone();
+    let (engine, downloads) = (app.engine.clone(), hooks.downloads.clone());
     let carried_out = app.engine.background().spawn(async move {
         let _seat = seat;
         let call = read(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        take(&carrying_out, &channel, call).await
+        take(&engine, &downloads, &channel, call).await
     });
     Ok(carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }
@@ -160,13 +148,13 @@ fn caller(request: &HttpRequest, app: &App) -> Option<Address> {
 }
 
 /// The channel a path names.
-fn channel(request: &HttpRequest, app: &App, address: Option<Address>) -> Answer<ChannelRow> {
+fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Address>) -> Answer<ChannelRow> {
     let directory = app.engine.directory();
     let named = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
     let channel = named.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
     // A webchat has no provider.
     channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {
         // Only after the look-up: whoever names a key that is there is never held to account for those who do not.
-        app.hooks.guard.refuse(address, Guess::Key, ApiError::not_found())
+        hooks.guard.refuse(address, Guess::Key, ApiError::not_found())
     })
 }

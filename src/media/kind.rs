@@ -1,6 +1,6 @@
 //! What a file is: by its content first, then by what its sender says, then by its name.
 
-use super::Refused;
+use super::error::Refused;
 
 /// Bytes from the beginning of a file that are looked at. Every signature lies within.
 pub(super) const HEAD_BYTES: usize = 8 * 1024;

@@ -21,8 +21,8 @@ use tokio::sync::Semaphore;
 
 use super::answers::Bounding;
 use super::disk::Disk;
+use super::error::{OpenError, ReadError};
 use super::incoming::{Arrived, rewind};
-use super::{OpenError, ReadError};
 
 /// Bytes that are sent to a bucket at once: the least its parts may have.
 const PART_BYTES: usize = 5 * 1024 * 1024;

@@ -8,10 +8,11 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::header::ContentType;
 use actix_web::web::{self, Data};
 use actix_web::{App as Routes, HttpResponse, HttpServer};
+use hotline_actors::Engine;
 use tokio::task::JoinHandle;
 
+use super::Figures;
 use super::sample::Sample;
-use crate::app::App;
 
 /// The one path.
 pub const PATH: &str = "/metrics";
@@ -46,15 +47,16 @@ impl Listener {
         TcpListener::bind(address)
     }
 
-    /// Serves the figures of `app`.
+    /// Serves what is counted, and what the parts below say of themselves.
     ///
     /// # Errors
     /// When the socket cannot be used.
-    pub fn start(socket: TcpListener, app: Data<App>) -> io::Result<Self> {
+    pub fn start(socket: TcpListener, engine: Engine, figures: Data<Figures>) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let server = HttpServer::new(move || {
             Routes::new()
-                .app_data(app.clone())
+                .app_data(Data::new(engine.clone()))
+                .app_data(figures.clone())
                 .service(web::resource(PATH).get(show).default_service(web::to(HttpResponse::NotFound)))
                 .default_service(web::to(HttpResponse::NotFound))
         })
@@ -77,8 +79,8 @@ impl Listener {
     }
 }
 
-async fn show(app: Data<App>) -> HttpResponse {
-    match Sample::take(app).await.into_text() {
+async fn show(engine: Data<Engine>, figures: Data<Figures>) -> HttpResponse {
+    match Sample::take(Engine::clone(&engine), figures).await.into_text() {
         Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
         Err(error) => {
             tracing::error!(%error, "the figures cannot be written");

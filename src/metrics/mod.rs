@@ -4,19 +4,21 @@
 //! A request adds to atomic numbers that exist from the start: it makes no text, takes no lock and allocates nothing.
 //! Names and labels are made when the figures are read.
 
+mod hooks;
 mod http;
 mod process;
 mod requests;
 mod routes;
 mod sample;
+mod sockets;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+pub use hooks::{HookFigures, Tally};
 pub use http::{Listener, PATH};
 pub use requests::Requests;
-
-use crate::webchat::SocketFigures;
+pub use sockets::SocketFigures;
 
 /// What a service counts by itself.
 pub struct Figures {
@@ -24,6 +26,8 @@ pub struct Figures {
     pub requests: Requests,
     /// Visitors' sockets.
     pub sockets: SocketFigures,
+    /// What providers have told.
+    pub hooks: HookFigures,
     replays: AtomicU64,
     started: Instant,
 }
@@ -34,6 +38,7 @@ impl Figures {
         Self {
             requests: Requests::new(paths),
             sockets: SocketFigures::default(),
+            hooks: HookFigures::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use hotline_actors::Engine;
 use hotline_persistence::figures::Spread;
 use hotline_persistence::{journal, pool, rejected};
 use prometheus_client::collector::Collector;
@@ -11,8 +12,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEnc
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::process;
-use crate::app::App;
+use super::{Figures, process};
 
 /// What every name begins with.
 const PREFIX: &str = "hotline";
@@ -25,17 +25,18 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Everything at one moment.
 pub(super) struct Sample {
-    app: Data<App>,
+    engine: Engine,
+    figures: Data<Figures>,
     database_is_up: bool,
 }
 
 impl Sample {
     /// Asks the database whether it is there; the rest is read when it is written.
-    pub(super) async fn take(app: Data<App>) -> Self {
-        let asked = app.clone();
+    pub(super) async fn take(engine: Engine, figures: Data<Figures>) -> Self {
+        let asked = engine.clone();
         // On the runtime that lives longest: a connection this opens lives on it.
-        let database_is_up = app.engine.background().spawn(async move { answers(&asked).await }).await;
-        Self { app, database_is_up: database_is_up.unwrap_or(false) }
+        let database_is_up = engine.background().spawn(async move { answers(&asked).await }).await;
+        Self { engine, figures, database_is_up: database_is_up.unwrap_or(false) }
     }
 
     /// The Prometheus text format, version 0.0.4.
@@ -48,8 +49,8 @@ impl Sample {
     }
 }
 
-async fn answers(app: &App) -> bool {
-    let store = app.engine.store();
+async fn answers(engine: &Engine) -> bool {
+    let store = engine.store();
     // One that answers and yet takes no changes (its disk is full) is not up.
     if !store.log.queue().is_up() {
         return false;
@@ -77,7 +78,7 @@ impl Collector for Sample {
         self.sockets(&mut page)?;
         self.sending(&mut page)?;
         self.hooks(&mut page)?;
-        if let Some(stats) = self.app.engine.store().log.journal_stats() {
+        if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
         self.flushes(&mut page)?;
@@ -88,7 +89,7 @@ impl Collector for Sample {
 
 impl Sample {
     fn requests(&self, page: &mut Page<'_>) -> fmt::Result {
-        let figures = &self.app.figures;
+        let figures = &self.figures;
         let counted: Vec<_> = figures.requests.counted().collect();
         let mut lines = page.counters("http_requests_total", "Requests answered")?;
         for operation in &counted {
@@ -113,7 +114,7 @@ impl Sample {
     }
 
     fn actors(&self, page: &mut Page<'_>) -> fmt::Result {
-        let actors = self.app.engine.figures();
+        let actors = self.engine.figures();
         let kinds = [("tickets", actors.tickets), ("sessions", actors.sessions), ("channels", actors.channels)];
         let mut lines = page.gauges("actors_hot", "Actors in memory")?;
         for (kind, actors) in &kinds {
@@ -127,15 +128,15 @@ impl Sample {
     }
 
     fn sockets(&self, page: &mut Page<'_>) -> fmt::Result {
-        let sockets = &self.app.figures.sockets;
+        let sockets = &self.figures.sockets;
         page.gauge("sockets_open", "Sockets of visitors that are open", sockets.open())?;
-        page.gauge("sessions_watching", "Visitor sessions that have one", count(self.app.engine.watching()))?;
+        page.gauge("sessions_watching", "Visitor sessions that have one", count(self.engine.watching()))?;
         page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
         page.counter("socket_cuts_total", "Sockets cut off because they read too slowly", sockets.cut())
     }
 
     fn sending(&self, page: &mut Page<'_>) -> fmt::Result {
-        let sending = self.app.engine.sending_figures();
+        let sending = self.engine.sending_figures();
         let mut lines = page.gauges("outbox_messages", "Messages in memory on their way to providers")?;
         for (state, messages) in
             [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.noting)]
@@ -155,14 +156,14 @@ impl Sample {
 
     fn hooks(&self, page: &mut Page<'_>) -> fmt::Result {
         let mut lines = page.counters("hook_notices_total", "What providers have told, by what became of it")?;
-        for (end, notices) in self.app.hooks.figures.notices() {
+        for (end, notices) in self.figures.hooks.notices() {
             lines.value([("end", end)], notices)?;
         }
         Ok(())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {
-        let log = &self.app.engine.store().log;
+        let log = &self.engine.store().log;
         let queue = log.queue();
         let flushes = queue.flushes();
         let pending = log.appended().saturating_sub(log.flushed());
@@ -177,7 +178,7 @@ impl Sample {
     }
 
     fn database(&self, page: &mut Page<'_>) -> fmt::Result {
-        let connections = self.app.engine.store().connections();
+        let connections = self.engine.store().connections();
         let help = "Whether the database answers and takes changes";
         page.gauge("database_up", help, u64::from(self.database_is_up))?;
         page.gauge("database_connections", "Connections that are open for requests", u64::from(connections.open))?;
@@ -191,7 +192,7 @@ impl Sample {
         if let Some(bytes) = process::resident_bytes() {
             page.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
         }
-        page.gauge("uptime_seconds", "Time since the start", self.app.figures.started.elapsed().as_secs_f64())?;
+        page.gauge("uptime_seconds", "Time since the start", self.figures.started.elapsed().as_secs_f64())?;
         page.gauges("build_info", "1, with the version")?.value([("version", env!("CARGO_PKG_VERSION"))], 1)
     }
 }

@@ -7,10 +7,10 @@ use actix_web::web::Data;
 use serde_json::{Map, Value, json};
 
 use super::texts::Texts;
-use crate::routes;
-use crate::web::body::JSON_BYTES_MAX;
-use crate::web::form::{FILES_MAX, FILES_PART};
+use crate::web::bounds::{FILES_PART, JSON_BYTES_MAX};
+use crate::web::form::FILES_MAX;
 use crate::web::idempotency::{self, KEY_CHARACTERS_MAX, Once};
+use crate::web::modules::{API, module_of};
 use crate::web::params::{Filter, Params, PathIds};
 use crate::web::reply::Reply;
 use crate::web::schema::{Schemas, reference};
@@ -99,7 +99,7 @@ impl Operation {
 
     /// The module a token needs a permission in.
     pub fn module(&self) -> Option<&'static str> {
-        routes::module_of(&format!("{}{}", routes::API, self.path))
+        module_of(&format!("{API}{}", self.path))
     }
 
     /// The names of the path's ids.

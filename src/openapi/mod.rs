@@ -13,25 +13,25 @@ use serde_json::{Map, Value, json};
 pub use describe::{Described, Operation};
 use texts::Texts;
 
-use crate::routes;
 use crate::web::error::CODES;
+use crate::web::modules::API;
 use crate::web::schema::{Schemas, reference};
 
 /// Where the document is served.
 pub const PATH: &str = "/api/v1/openapi.json";
 
-/// The whole document.
-pub fn document() -> Value {
+/// The whole document, of these operations and the schemas they refer to.
+pub fn document(operations: Vec<Operation>, mut schemas: Schemas) -> Value {
     let texts = Texts::read();
-    let mut schemas = common_schemas();
+    schemas.extend(common_schemas());
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
-    for operation in routes::operations(&mut schemas) {
+    for operation in operations {
         if let Some(module) = operation.module().filter(|module| !tags.contains(module)) {
             tags.push(module);
         }
         let method = operation.method.to_lowercase();
-        let path = format!("{}{}", routes::API, operation.path);
+        let path = format!("{API}{}", operation.path);
         paths.entry(path).or_default().insert(method, operation.into_value(&texts));
     }
     schemas.iter_mut().for_each(|(name, schema)| texts.describe(name, schema));
@@ -146,9 +146,9 @@ fn headers() -> Value {
 pub struct Document(Bytes);
 
 impl Document {
-    /// Makes the document.
-    pub fn make() -> Self {
-        Self(Bytes::from(document().to_string()))
+    /// Writes the document.
+    pub fn of(document: &Value) -> Self {
+        Self(Bytes::from(document.to_string()))
     }
 }
 

@@ -88,7 +88,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::openapi::document;
+    use crate::routes::document;
 
     fn texts() -> Texts {
         toml::from_str(TEXTS).expect("texts.toml can be read")

@@ -15,7 +15,6 @@ use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
 use tokio::task::spawn_blocking;
 
 use super::{Answer, ApiError};
-use crate::app::App;
 
 /// Bytes from which JSON is parsed aside: half a millisecond's work.
 const PARSED_ASIDE_BYTES: usize = 64 * 1024;
@@ -105,20 +104,20 @@ pub(super) async fn parse<T: Send + 'static>(
     bytes: usize,
     read: impl FnOnce() -> Answer<T> + Send + 'static,
 ) -> Answer<T> {
-    match request.app_data::<Data<App>>() {
-        Some(app) if bytes > PARSED_ASIDE_BYTES => app.aside.run(tenant(request), read).await?,
+    match request.app_data::<Data<Aside>>() {
+        Some(aside) if bytes > PARSED_ASIDE_BYTES => aside.run(tenant(request), read).await?,
         _ => read(),
     }
 }
 
 /// Takes a place for a large body, which lasts as long as its request.
 pub(super) async fn take_place(request: &HttpRequest) -> Answer<()> {
-    let Some(app) = request.app_data::<Data<App>>() else { return Ok(()) };
+    let Some(aside) = request.app_data::<Data<Aside>>() else { return Ok(()) };
     if request.extensions().contains::<Permit>() {
         // It was read before, for its fingerprint.
         return Ok(());
     }
-    let place = app.aside.place(tenant(request)).await?;
+    let place = aside.place(tenant(request)).await?;
     request.extensions_mut().insert(place);
     Ok(())
 }

@@ -15,18 +15,20 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
 use chrono::Utc;
-use hotline_actors::Organization;
 use hotline_actors::directory::Token;
 use hotline_actors::tickets::Author;
+use hotline_actors::{Directory, Organization};
 use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, QueueId, UserId, key};
+use ipnet::IpNet;
 
 use super::aside::Tenant;
 use super::idempotency::once;
+use super::modules::module_of;
 use super::origin::{self, Address};
-use super::rate::{Allowance, Unlimited};
+use super::rate::{Allowance, RateLimits, Unlimited};
+use super::wrong_tokens::WrongTokens;
 use super::{Answer, ApiError};
-use crate::app::App;
 
 /// The company a request speaks for, and what its token may do.
 #[derive(Clone)]
@@ -86,6 +88,18 @@ impl FromRequest for Caller {
     }
 }
 
+/// What callers are told apart by.
+pub struct Admission {
+    /// Every company and token.
+    pub directory: Directory,
+    /// Whether the company's plan does not matter.
+    pub on_premise: bool,
+    /// Who is believed when it says for whom a connection was made.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Who has shown wrong tokens.
+    pub wrong_tokens: WrongTokens,
+}
+
 /// Lets through who may, and once what carries a key.
 ///
 /// # Errors
@@ -122,18 +136,19 @@ pub async fn admit<B: MessageBody + 'static>(
 
 /// Every check, in order. What is left to the company is told as soon as it is known whose request it is.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> Answer<Caller> {
-    let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
-    let origin = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies);
-    let caller = identify(request, app, origin);
-    let caller = caller.ok_or_else(|| app.wrong_tokens.refuse(origin.map(Address::of)))?;
+    let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
+    let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;
+    let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
+    let caller = identify(request, &admission.directory, origin);
+    let caller = caller.ok_or_else(|| admission.wrong_tokens.refuse(origin.map(Address::of)))?;
     let company = &caller.organization.company;
     if !company.active {
         return Err(ApiError::company_inactive());
     }
-    if !company.api_enabled && !app.on_premise {
+    if !company.api_enabled && !admission.on_premise {
         return Err(ApiError::not_enabled());
     }
-    match app.rates.take(company.id, company.rate_per_minute) {
+    match rates.take(company.id, company.rate_per_minute) {
         Ok(left) => *allowance = Some(left),
         Err(refused) => {
             *allowance = Some(refused.allowance);
@@ -145,14 +160,14 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> Answer<
 }
 
 /// Who holds the token. The way is the same for every token that is no good: hashed, looked up, refused.
-fn identify(request: &ServiceRequest, app: &App, origin: Option<IpAddr>) -> Option<Caller> {
+fn identify(request: &ServiceRequest, directory: &Directory, origin: Option<IpAddr>) -> Option<Caller> {
     // A key of another length cannot be one: a stand-in of the right length takes its place, and as long.
     let key = bearer(request).filter(|key| key.len() == KEY_LENGTH).unwrap_or(NOBODY);
-    let token = app.engine.directory().token(&key::hash(key))?;
+    let token = directory.token(&key::hash(key))?;
     if !is_good(&token, origin) {
         return None;
     }
-    let organization = app.engine.directory().company(token.row.company_id)?;
+    let organization = directory.company(token.row.company_id)?;
     token.note_use(Utc::now());
     Some(Caller { company: token.row.company_id, organization, token })
 }
@@ -184,7 +199,7 @@ fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
 fn permit(request: &ServiceRequest, caller: &Caller) -> Answer<()> {
     let method = request.method().as_str();
     // The path as the router reads it: another spelling must not pass by here.
-    match crate::routes::module_of(request.match_info().as_str()) {
+    match module_of(request.match_info().as_str()) {
         // What may be read may be looked for.
         Some(module) if method == "HEAD" => caller.may("GET", module),
         Some(module) if METHODS.contains(&method) => caller.may(method, module),

@@ -13,9 +13,6 @@ use super::compression::unpack;
 use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
 
-/// Bytes of a JSON body.
-pub const JSON_BYTES_MAX: usize = 1024 * 1024;
-
 /// How many times the limit is read at most before the connection is given up.
 pub(super) const DRAINED_FACTOR: usize = 8;
 

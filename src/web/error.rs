@@ -8,7 +8,7 @@ use hotline_persistence::error::{Holder, Taken};
 use hotline_persistence::{Db, Error};
 use serde_json::{Value, json};
 
-use super::form::FILES_PART;
+use super::bounds::FILES_PART;
 use crate::media::{Declared, ReadError, Refused, StoreError, Unavailable};
 
 /// What a handler answers.

@@ -4,7 +4,7 @@
 use hotline_actors::FieldError;
 use serde_json::{Map, Value, json};
 
-use super::body::JSON_BYTES_MAX;
+use super::bounds::JSON_BYTES_MAX;
 use super::schema::{Shape, nullable, or_blank};
 use super::values::Accepted;
 use super::{Answer, ApiError};

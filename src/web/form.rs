@@ -18,15 +18,12 @@ use hotline_actors::FieldError;
 use hotline_persistence::CompanyId;
 use serde_json::{Map, Value};
 
-use super::body::{self, DRAINED_FACTOR, JSON_BYTES_MAX};
+use super::body::{self, DRAINED_FACTOR};
+use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::compression::unpack;
 use super::wire::{Paced, body_error};
 use super::{ApiError, Fields, Input, aside};
-use crate::app::App;
 use crate::media::{Cut, Declared, Media, Unavailable, Upload};
-
-/// The part that files come in, once for each.
-pub const FILES_PART: &str = "medias";
 
 /// Files of a form.
 pub const FILES_MAX: usize = 10;
@@ -82,8 +79,8 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
             if !is_form(&request) {
                 return Err(ApiError::neither_json_nor_form());
             }
-            let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
-            let Form { fields, files } = read(&request, payload, &app.media, FILES, meter).await?;
+            let media = request.app_data::<Data<Media>>().ok_or_else(|| ApiError::internal("the media are missing"))?;
+            let Form { fields, files } = read(&request, payload, media, FILES, meter).await?;
             let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
             let fields = aside::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;
             Ok(Self { fields, files })

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::values::Accepted;
 use super::{Answer, ApiError};
-use crate::app::App;
 
 /// One id of a path.
 pub trait PathValue: FromStr {
@@ -107,7 +106,7 @@ impl<F: Filter> FromRequest for Query<F> {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let per_page_max = request.app_data::<Data<App>>().map_or(PER_PAGE, |app| app.per_page_max);
+        let per_page_max = request.app_data::<Data<PerPageMax>>().map_or(PER_PAGE, |most| most.0);
         let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
         let mut query = Params { pairs, errors: Vec::new(), documented: None };
         let page = query.page(per_page_max);
@@ -115,6 +114,10 @@ impl<F: Filter> FromRequest for Query<F> {
         ready(query.done().map(|()| Self { page, filter }))
     }
 }
+
+/// Most records of a page, as the service was started.
+#[derive(Clone, Copy, Debug)]
+pub struct PerPageMax(pub i64);
 
 /// Rows of a page when the caller does not say, and the most there are unless a setting says otherwise.
 pub const PER_PAGE: i64 = 100;

@@ -11,8 +11,8 @@ use actix_web::{Error, HttpMessage};
 use rand::RngExt;
 
 use super::ApiError;
-use super::rate::Unlimited;
-use crate::app::App;
+use super::rate::{RateLimits, Unlimited};
+use crate::metrics::Figures;
 use crate::telemetry::{RequestName, during};
 
 /// The header.
@@ -34,9 +34,11 @@ pub async fn name_request<B: MessageBody + 'static>(
     let name = RequestName::new(id, request.method().clone(), request.path());
     request.extensions_mut().insert(name.clone());
     let started = std::time::Instant::now();
-    let app = request.app_data::<Data<App>>().cloned();
-    let operation =
-        app.as_ref().map(|app| app.figures.requests.find(request.match_info().as_str(), request.method().as_str()));
+    let rates = request.app_data::<Data<RateLimits>>().cloned();
+    let counted = request.app_data::<Data<Figures>>().cloned().map(|figures| {
+        let operation = figures.requests.find(request.match_info().as_str(), request.method().as_str());
+        (figures, operation)
+    });
     let answered = during(name.clone(), async {
         let response = next.call(request).await;
         if let Ok(response) = &response {
@@ -46,14 +48,14 @@ pub async fn name_request<B: MessageBody + 'static>(
         response
     })
     .await;
-    if let (Some(app), Some(operation)) = (&app, operation) {
+    if let Some((figures, operation)) = counted {
         let status = answered.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
-        app.figures.requests.answered(operation, status.as_u16(), started.elapsed());
+        figures.requests.answered(operation, status.as_u16(), started.elapsed());
     }
     let mut response = answered?;
     let is_unlimited = response.request().extensions().get::<Unlimited>().is_some();
-    if let Some(app) = app.filter(|_| !is_unlimited) {
-        app.rates.untouched().write_if_missing(response.headers_mut());
+    if let Some(rates) = rates.filter(|_| !is_unlimited) {
+        rates.untouched().write_if_missing(response.headers_mut());
     }
     let mut response = name_defect(response, name.id_text());
     response.headers_mut().insert(X_REQUEST_ID, name.id().clone());

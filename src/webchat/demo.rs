@@ -6,13 +6,9 @@ use actix_web::http::header::{
 };
 use actix_web::web::{self, Data, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
-use hotline_actors::clock;
-use hotline_persistence::tables::channels::Secret;
-use serde_json::{Value, json};
 
-use super::identity;
-use crate::app::App;
-use crate::routes::no_such_route;
+use super::demo_page::Demo;
+use crate::web::methods::no_such_route;
 use crate::web::{Answer, ApiError};
 
 /// Nothing from elsewhere, and nothing inline.
@@ -32,32 +28,6 @@ const FILES: [(&str, &str, &str); 6] = [
 /// What the page is told, token and all.
 const SETTINGS: &str = "settings.json";
 
-/// How long the identity of the demo's visitor is good, in seconds: as long as somebody looks at a page.
-const IDENTITY_VALID_S: i64 = 12 * 3600;
-
-/// The demo's page, once the demo is there.
-pub struct DemoPage {
-    secret: Secret,
-    visitor: Value,
-    settings: Value,
-}
-
-impl DemoPage {
-    /// With what the page needs to know, and the visitor it may sign in.
-    pub fn new(secret: Secret, visitor: Value, settings: Value) -> Self {
-        Self { secret, visitor, settings }
-    }
-
-    /// What a shop's server would put into its page, with the identity it has just signed.
-    fn settings(&self) -> Answer<String> {
-        let (mut settings, mut claims) = (self.settings.clone(), self.visitor.clone());
-        claims["exp"] = json!(clock::now().timestamp() + IDENTITY_VALID_S);
-        let identity = identity::sign(&self.secret, &claims).ok_or_else(|| ApiError::internal("nothing is signed"))?;
-        settings["identity"] = json!(identity);
-        Ok(settings.to_string())
-    }
-}
-
 pub(super) fn configure(services: &mut ServiceConfig) {
     // Not there, whatever is asked of it: a service that is no demo has none of these.
     let path = |path: &str| web::resource(path.to_owned()).default_service(web::to(no_such_route));
@@ -68,14 +38,14 @@ pub(super) fn configure(services: &mut ServiceConfig) {
 }
 
 /// `GET /`: where the relative links of the page are right.
-async fn to_page(app: Data<App>) -> Answer<HttpResponse> {
-    app.demo.get().ok_or_else(ApiError::no_such_route)?;
+async fn to_page(demo: Data<Demo>) -> Answer<HttpResponse> {
+    demo.page()?;
     Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())
 }
 
 /// `GET /demo/…`.
-async fn file(app: Data<App>, request: HttpRequest, file: Path<String>) -> Answer<HttpResponse> {
-    let page = app.demo.get().ok_or_else(ApiError::no_such_route)?;
+async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> Answer<HttpResponse> {
+    let page = demo.page()?;
     let mut response = HttpResponse::Ok();
     response
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))

@@ -12,9 +12,6 @@ use super::Door;
 use crate::app::App;
 use crate::web::{Answer, ApiError, Body, Caller, Done, Fields, Input, Shown};
 
-/// Where the desk's paths begin behind the door.
-pub const SCOPE: &str = "/tickets";
-
 /// The body of `POST …/tickets/{ticketId}/typing`.
 pub struct AgentTyping {
     typing: bool,

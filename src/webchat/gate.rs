@@ -19,8 +19,8 @@ use hotline_actors::Organization;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::limits::Ask;
-use super::{desk, origins, script};
+use super::limits::{Ask, Visitors};
+use super::{origins, paths, script};
 use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::origin::Address;
@@ -147,7 +147,8 @@ impl Told {
 }
 
 fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
-    let app = request.app_data::<Data<App>>().ok_or_else(|| ApiError::internal("the app is missing"))?;
+    let app = request.app_data::<Data<App>>().zip(request.app_data::<Data<Visitors>>());
+    let (app, visitors) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
     let path = request.match_info().unprocessed();
     let known = app.engine.directory().channel_with_key(key);
@@ -157,7 +158,7 @@ fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
     });
     let Some((organization, channel, row)) = webchat else {
         // The page's author sees nothing of a `404`: a script that is one is not run.
-        let is_script = path == script::PATH && [Method::GET, Method::HEAD].contains(request.method());
+        let is_script = path == paths::SCRIPT && [Method::GET, Method::HEAD].contains(request.method());
         return if is_script { Ok(Passed::Nowhere) } else { Err(ApiError::not_found()) };
     };
     if !organization.company.active {
@@ -174,7 +175,7 @@ fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
     }
     let address = origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies).map(Address::of);
     if let Some(ask) = ask_of(request.method(), path) {
-        match app.visitors.take(ask, address) {
+        match visitors.take(ask, address) {
             Ok(left) => told.allowance = Some(left),
             Err(refused) => {
                 told.allowance = Some(refused.allowance);
@@ -187,9 +188,9 @@ fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
 }
 
 fn rule_of(method: &Method, path: &str) -> OriginRule {
-    if path == script::PATH || is_desk(path) {
+    if path == paths::SCRIPT || is_desk(path) {
         OriginRule::Any
-    } else if *method == Method::GET && path != super::socket::PATH {
+    } else if *method == Method::GET && path != paths::SOCKET {
         OriginRule::IfSaid
     } else {
         OriginRule::Allowed
@@ -208,7 +209,7 @@ fn ask_of(method: &Method, path: &str) -> Option<Ask> {
 }
 
 fn is_desk(path: &str) -> bool {
-    path.strip_prefix(desk::SCOPE).is_some_and(|rest| rest.starts_with('/'))
+    path.strip_prefix(paths::DESK).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn check_origin(

@@ -11,16 +11,10 @@ use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 
+use super::remembered::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, TooMany, allowance, full};
-
-/// How often addresses are forgotten that have all of their minute left.
-pub(super) const FORGET_EVERY: Duration = Duration::from_secs(10);
-
-/// Addresses that are remembered of each kind of request, some 64 bytes each. More within [`FORGET_EVERY`] is no
-/// crowd but a flood, and new ones wait until some are forgotten.
-pub(super) const KEYS_MAX: usize = 200_000;
 
 /// How visitors are served; each an option of the command line.
 #[derive(Clone, Copy, Debug)]

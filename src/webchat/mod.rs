@@ -5,12 +5,15 @@
 //! secret; the origin of the page, which the browser vouches for; and the token of its one session.
 
 mod demo;
+mod demo_page;
 mod desk;
 mod gate;
 pub mod identity;
 mod limits;
 mod look;
 pub mod origins;
+mod paths;
+mod remembered;
 mod said;
 mod script;
 mod socket;
@@ -23,31 +26,15 @@ use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::{Scope, web};
 
-pub use demo::DemoPage;
+pub use demo_page::{Demo, DemoPage};
 pub use gate::Door;
 pub use limits::{VisitorOptions, Visitors};
-pub use socket::SocketFigures;
+pub use paths::{DOOR, PATHS};
 pub use uploads::UploadOptions;
 pub use visitor::Visitor;
 
-use crate::routes::{no_such_route, with_methods};
 use crate::web::auth::admit;
-
-/// Where the door is.
-pub const DOOR: &str = "/webchat/{publicKey}";
-
-/// What is behind it, for the figures.
-pub const PATHS: [&str; 9] = [
-    "/webchat/{publicKey}/widget.js",
-    "/webchat/{publicKey}/config",
-    "/webchat/{publicKey}/sessions",
-    "/webchat/{publicKey}/session",
-    "/webchat/{publicKey}/identify",
-    "/webchat/{publicKey}/messages",
-    "/webchat/{publicKey}/end",
-    "/webchat/{publicKey}/socket",
-    "/webchat/{publicKey}/tickets/{ticketId}/typing",
-];
+use crate::web::methods::{no_such_route, with_methods};
 
 /// The door and what is behind it.
 pub fn door() -> Scope<
@@ -62,7 +49,7 @@ pub fn door() -> Scope<
     let path = |path: &str, allow: &str| with_methods(web::resource(path.to_owned()), allow.to_owned());
     web::scope(DOOR)
         .wrap(from_fn(gate::pass))
-        .service(path("/widget.js", "GET").get(script::show))
+        .service(path(paths::SCRIPT, "GET").get(script::show))
         .service(path("/config", "GET").get(look::show))
         .service(path("/sessions", "POST").post(visitor::open))
         .service(path("/session", "GET").get(visitor::show).wrap(from_fn(visitor::authenticate)))
@@ -74,9 +61,9 @@ pub fn door() -> Scope<
         )
         .service(path("/identify", "POST").post(visitor::identify).wrap(from_fn(visitor::authenticate)))
         .service(path("/end", "POST").post(visitor::end).wrap(from_fn(visitor::authenticate)))
-        .service(path("/socket", "GET").get(socket::open))
+        .service(path(paths::SOCKET, "GET").get(socket::open))
         .service(
-            web::scope(desk::SCOPE)
+            web::scope(paths::DESK)
                 .wrap(from_fn(admit))
                 .service(path("/{ticketId}/typing", "GET, POST").get(desk::show).post(desk::types))
                 .default_service(web::to(no_such_route)),

@@ -13,7 +13,8 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use crate::api::webchat::VisitorMessage;
 use crate::app::App;
 use crate::media::Upload;
-use crate::web::form::{self, FILES_PART};
+use crate::web::bounds::FILES_PART;
+use crate::web::form;
 use crate::web::values::{ClientId, MessageBody};
 use crate::web::{Answer, ApiError, BodyWithFiles, Fields, Input};
 

@@ -14,9 +14,6 @@ use sha2::{Digest, Sha256};
 
 use crate::web::compression::takes_gzip;
 
-/// Its path behind the door.
-pub const PATH: &str = "/widget.js";
-
 /// The script.
 const SCRIPT: &str = include_str!("assets/widget/widget.js");
 

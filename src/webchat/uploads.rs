@@ -11,7 +11,7 @@ use governor::{Quota, RateLimiter};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
-use super::limits::KEYS_MAX;
+use super::remembered::KEYS_MAX;
 use crate::web::origin::Address;
 use crate::web::rate::TooMany;
 
@@ -61,7 +61,7 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     fn take(&self, key: &K, units: NonZeroU32, clock: &DefaultClock) -> Result<(), TooMany> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if limiter.len() >= KEYS_MAX {
-            return Err(TooMany::after(self.mib_per_hour, super::limits::FORGET_EVERY));
+            return Err(TooMany::after(self.mib_per_hour, super::remembered::FORGET_EVERY));
         }
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::Door;
 use super::identity;
+use super::limits::Visitors;
 use super::said::Said;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
@@ -56,12 +57,13 @@ pub async fn authenticate<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let found = {
         let app = request.app_data::<Data<App>>().cloned();
+        let visitors = request.app_data::<Data<Visitors>>().cloned();
         let door = request.extensions().get::<Door>().cloned();
         let token = bearer(&request).map(str::to_owned);
         async move {
-            let (app, door) = app.zip(door).ok_or_else(ApiError::not_found)?;
+            let ((app, visitors), door) = app.zip(visitors).zip(door).ok_or_else(ApiError::not_found)?;
             let visitor = find(&app, &door, token.as_deref()).await?;
-            let mut metered = app.visitors.meter(&visitor.0, door.address);
+            let mut metered = visitors.meter(&visitor.0, door.address);
             let meter = Meter::new(move |bytes| {
                 metered.take(bytes).map_err(|refused| ApiError::too_many_bytes(refused.retry_after_s))
             });

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_actors::EngineOptions;
 use reqwest::{Method, StatusCode};
 use serde_json::json;

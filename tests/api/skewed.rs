@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hotline::app::Service;
+use hotline::service::Service;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -324,7 +324,7 @@ fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)])
 #[actix_web::test]
 async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
     let (mut world, askers) = World::make().await;
-    let document = hotline::openapi::document();
+    let document = hotline::routes::document();
     let mut lists = 0;
     for asker in &askers {
         let db = &world.app.database.db;
@@ -445,7 +445,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             json!({"channelId": asker.company.phone, "number": "5511988887777", "type": "text", "body": "Hello"});
         world.judge(asker, Method::POST, "/messages", Some(&send), asker.reads_max).await;
     }
-    let document = hotline::openapi::document();
+    let document = hotline::routes::document();
     let removable: BTreeSet<String> = document["paths"]
         .as_object()
         .expect("paths")

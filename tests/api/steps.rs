@@ -1,7 +1,7 @@
 //! Small steps many tests take.
 
 use chrono::DateTime;
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 

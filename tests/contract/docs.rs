@@ -41,7 +41,7 @@ async fn the_document_is_served_to_everybody_as_it_is() {
     let reply = Reply::of(app.api.anonymous(Method::GET, "/api/v1/openapi.json")).await;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.headers[CONTENT_TYPE], "application/json");
-    assert!(reply.body == hotline::openapi::document(), "another document is served than is made");
+    assert!(reply.body == hotline::routes::document(), "another document is served than is made");
     app.stop().await;
 }
 

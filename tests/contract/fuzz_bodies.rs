@@ -336,7 +336,7 @@ impl Scene {
             ("messageId", said.data(201)["id"].clone()),
         ];
         let ids = ids.map(|(name, id)| (name.to_owned(), id)).into();
-        let mut document = hotline::openapi::document();
+        let mut document = hotline::routes::document();
         // The tests' clients are given the address of the API.
         if let Some(paths) = document["paths"].as_object_mut() {
             let below = |(path, methods): (String, Value)| Some((path.strip_prefix("/api/v1")?.to_owned(), methods));

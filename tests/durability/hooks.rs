@@ -1,7 +1,7 @@
 //! What providers tell while the database is away, and when the process is killed in the middle.
 
 use futures_util::future::join_all;
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};

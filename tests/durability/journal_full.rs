@@ -1,6 +1,6 @@
 //! The journal has bounds, and says so.
 
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::journal;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use serde_json::json;

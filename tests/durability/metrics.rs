@@ -1,6 +1,6 @@
 //! The figures while the database is away.
 
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 

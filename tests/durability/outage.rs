@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 

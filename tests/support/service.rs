@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hotline::api::templates;
-use hotline::app::{Service, Settings};
 use hotline::media;
 use hotline::outbound::OutboundOptions;
 use hotline::providers::ProviderOptions;
+use hotline::service::{Service, Settings};
+use hotline::templates;
 use hotline::webchat::{UploadOptions, VisitorOptions};
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;

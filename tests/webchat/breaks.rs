@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::tables::channels::ChannelRow;
 use reqwest::Method;

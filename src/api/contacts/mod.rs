@@ -1,5 +1,6 @@
 //! Contacts: the people and groups a company talks to. Plain; sends and visitor sessions create them as well.
 
+mod check;
 mod import;
 mod tags;
 mod tax_number;
@@ -7,10 +8,10 @@ mod view;
 mod write;
 
 use actix_web::web::Data;
-use hotline_persistence::tables::channels;
+use hotline_persistence::ContactId;
 use hotline_persistence::tables::contacts::{self, ContactFilter};
-use hotline_persistence::{ChannelId, ContactId};
 
+pub(super) use check::{check_channel, check_contact};
 pub use import::{Import, import};
 pub use tags::{add_tag, remove_tag};
 pub use view::Contact;
@@ -68,9 +69,4 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> An
     // Their messages are gone, so their files are nobody's.
     app.media.sweep_soon();
     Ok(Done)
-}
-
-/// The channel is one of the company's.
-pub(super) fn check_channel(caller: &Caller, id: ChannelId) -> Answer<&channels::ChannelRow> {
-    caller.organization.channels.get(&id).ok_or_else(ApiError::not_found)
 }

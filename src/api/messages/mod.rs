@@ -1,57 +1,24 @@
 //! Messages: what is said in tickets. Live: changed only by their ticket's actor.
 
 mod interactive;
+mod job_id;
 mod new;
 mod send;
 mod view;
-
-use std::str::FromStr;
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{self, MessageFilter};
-use serde_json::{Value, json};
 
+pub use job_id::JobId;
 pub use new::NewMessage;
 pub use send::send;
 pub use view::{File, Job, Message, Showing};
 
-use super::contacts::check_channel;
-use super::tickets::check_contact;
+use super::contacts::{check_channel, check_contact};
 use crate::app::App;
-use crate::web::params::PathValue;
 use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
-
-/// A job's public id: the number of its first message behind a prefix, so that a job needs no table of its own and is
-/// kept as long as its message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobId(pub MessageId);
-
-/// What every job id begins with.
-const JOB_PREFIX: &str = "job_";
-
-impl FromStr for JobId {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let digits = text.strip_prefix(JOB_PREFIX).ok_or(())?;
-        let id = digits.parse().map_err(|_| ())?;
-        // One job has one spelling.
-        if format!("{id}") == digits { Ok(Self(MessageId(id))) } else { Err(()) }
-    }
-}
-
-impl std::fmt::Display for JobId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{JOB_PREFIX}{}", self.0)
-    }
-}
-
-impl PathValue for JobId {
-    fn schema() -> Value {
-        json!({"type": "string", "example": "job_7"})
-    }
-}
 
 /// Filters of the list.
 pub struct Filters(MessageFilter);

@@ -4,7 +4,7 @@ use hotline_actors::tickets::AfterSend;
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
 use serde_json::{Map, Value, json};
 
-use crate::api::templates::Asked;
+use crate::templates::Asked;
 use crate::web::values::{Accepted, MessageBody, Name, Number, Object, Text};
 use crate::web::{Fields, Input};
 

@@ -15,9 +15,9 @@ use utoipa::ToSchema;
 use super::new::{NewMessage, Recipient, What};
 use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
-use crate::api::templates::Asked;
 use crate::app::App;
 use crate::media::Upload;
+use crate::templates::Asked;
 use crate::web::values::{Name, Number};
 use crate::web::{Accepted, Answer, ApiError, BodyWithFiles, Caller, Once};
 

@@ -3,12 +3,13 @@
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
+use hotline_persistence::TicketId;
 use hotline_persistence::tables::messages::{self, MessageFilter};
 use hotline_persistence::tables::ticket_events;
 use hotline_persistence::tables::tickets::TicketFilter;
-use hotline_persistence::{ContactId, TicketId};
 
 use super::{Event, Ticket};
+use crate::api::contacts::check_contact;
 use crate::api::messages::{Message, Showing};
 use crate::app::App;
 use crate::web::params::Span;
@@ -63,14 +64,6 @@ fn check_named(caller: &Caller, filter: &TicketFilter) -> Answer<()> {
         && filter.channel_id.is_none_or(|id| known.channels.contains_key(&id))
         && filter.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }
-}
-
-/// The contact a filter names must be the company's.
-pub(in crate::api) async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> Answer<()> {
-    match id {
-        Some(id) if app.engine.contact(caller.company, id).await?.is_none() => Err(ApiError::not_found()),
-        _ => Ok(()),
-    }
 }
 
 /// `GET /tickets/{ticketId}/messages`: also notes, in the order they were said.

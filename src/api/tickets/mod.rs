@@ -10,7 +10,6 @@ use hotline_actors::tickets::Open;
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
 
 pub use changes::{add_note, close, mark_read, reopen, set_wrapup, transfer};
-pub(super) use lists::check_contact;
 pub use lists::{list, list_events, list_messages};
 pub use view::{Event, Ticket};
 

@@ -5,15 +5,11 @@ use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messen
 use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField, Secret};
 use url::Url;
 
-use super::secrets::SecretFiles;
+use super::secrets::{PROVIDER, SecretFiles, WORD_BYTES_MAX};
 use crate::cli::Failure;
-use crate::web::values::{Accepted, Name, Number, Text};
 use crate::webchat::origins;
+use crate::web::values::{Accepted, Name, Number, Text};
 
-/// Bytes of an id, a credential or an address of the provider.
-pub(super) const WORD_BYTES_MAX: usize = 4096;
-
-pub(super) const PROVIDER: &str = "Whatsapp, messenger, instagram";
 const WEBCHAT: &str = "Webchat";
 
 /// What a channel needs besides its name. An empty text takes away what was there.

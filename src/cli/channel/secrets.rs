@@ -7,20 +7,24 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::options::WORD_BYTES_MAX;
 use crate::cli::Failure;
+
+/// Bytes of an id, a credential or an address of the provider.
+pub(super) const WORD_BYTES_MAX: usize = 4096;
+
+pub(super) const PROVIDER: &str = "Whatsapp, messenger, instagram";
 
 /// Where credentials are read from.
 #[derive(Args, Default)]
 pub struct SecretFiles {
     /// The same, from the first line of this file; `-`: from standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "access_token", help_heading = super::options::PROVIDER)]
+    #[arg(long, value_name = "FILE", conflicts_with = "access_token", help_heading = PROVIDER)]
     access_token_file: Option<PathBuf>,
     /// The same, from the first line of this file; `-`: from standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "app_secret", help_heading = super::options::PROVIDER)]
+    #[arg(long, value_name = "FILE", conflicts_with = "app_secret", help_heading = PROVIDER)]
     app_secret_file: Option<PathBuf>,
     /// The same, from the first line of this file; `-`: from standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "verify_token", help_heading = super::options::PROVIDER)]
+    #[arg(long, value_name = "FILE", conflicts_with = "verify_token", help_heading = PROVIDER)]
     verify_token_file: Option<PathBuf>,
 }
 

@@ -17,6 +17,7 @@ use actix_web::http::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
+use hotline_actors::Engine;
 use hotline_persistence::Change;
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
 use sha2::{Digest, Sha256};
@@ -28,7 +29,8 @@ use once::Running;
 use super::compression::unpack;
 use super::request_id::X_REQUEST_ID;
 use super::{Answer, ApiError, Caller, body, form, reply};
-use crate::app::App;
+use crate::media::Media;
+use crate::metrics::Figures;
 use crate::telemetry::{RequestName, during};
 
 /// The header that names a request.
@@ -42,6 +44,20 @@ pub const KEY_CHARACTERS_MAX: usize = 200;
 
 /// Status that says nothing of the request's effect, and carries a header a record would lose: not recorded.
 const METHOD_NOT_ALLOWED: u16 = 405;
+
+/// What tells a retry from a new request, and answers it.
+pub struct Retries {
+    /// Which keys were used.
+    pub keys: Keys,
+    /// Where answers are recorded and read.
+    pub engine: Engine,
+    /// Where the files of a form lie while it is compared.
+    pub media: Media,
+    /// Where replays are counted.
+    pub figures: Data<Figures>,
+    /// Bytes of the body at a path: it is read here, before its handler does.
+    pub body_bytes_max: fn(&str) -> usize,
+}
 
 /// Whether requests with this method may carry a key.
 pub fn applies_to(method: &Method) -> bool {
@@ -86,14 +102,14 @@ async fn serve<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let prepared = prepare(&mut request, header).await;
-    let (app, running) = match prepared {
+    let (retries, running) = match prepared {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(refuse(request, &refused)),
     };
-    match look_up(&app, &running).await {
+    match look_up(&retries, &running).await {
         Err(refused) => Ok(refuse(request, &refused)),
         Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
-            app.figures.replayed();
+            retries.figures.replayed();
             Ok(replay(request, &answer))
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
@@ -103,7 +119,7 @@ async fn serve<B: MessageBody + 'static>(
             let response = next.call(request).await?;
             // The turn must not last until the answer is written out.
             response.request().extensions_mut().remove::<Arc<Running>>();
-            Ok(record(&app, &running, response.map_into_boxed_body()).await)
+            Ok(record(&retries, &running, response.map_into_boxed_body()).await)
         }
     }
 }
@@ -113,11 +129,12 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
 }
 
 /// Reads the request, and waits for its turn: twins queue here, and find the first one's answer when theirs comes.
-async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(Data<App>, Arc<Running>)> {
+async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(Data<Retries>, Arc<Running>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
     })?;
-    let app = request.app_data::<Data<App>>().cloned().ok_or_else(|| ApiError::internal("the app is missing"))?;
+    let retries = request.app_data::<Data<Retries>>().cloned();
+    let retries = retries.ok_or_else(|| ApiError::internal("no retry is known"))?;
     let company = request.extensions().get::<Caller>().map(|caller| caller.company);
     let company = company.ok_or_else(ApiError::unauthorized)?;
     let mut hash = Sha256::new();
@@ -130,17 +147,17 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(
     let payload = unpack(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
-        form::lay_aside(company, payload, &app.media, |chunk| hash.update(chunk)).await?
+        form::lay_aside(company, payload, &retries.media, |chunk| hash.update(chunk)).await?
     } else {
         let mut payload = payload;
-        let bytes_max = crate::routes::body_bytes_max(request.match_info().as_str());
+        let bytes_max = (retries.body_bytes_max)(request.match_info().as_str());
         let bytes = body::read(request.request(), &mut payload, bytes_max, |chunk| hash.update(chunk)).await?;
         Payload::from(bytes)
     };
     let fingerprint = hash.finalize().to_vec();
     request.set_payload(payload);
-    let turn = app.keys.turn(company, key).await;
-    Ok((app, Arc::new(Running::new(turn, fingerprint))))
+    let turn = retries.keys.turn(company, key).await;
+    Ok((retries, Arc::new(Running::new(turn, fingerprint))))
 }
 
 fn is_valid(key: &str) -> bool {
@@ -148,15 +165,15 @@ fn is_valid(key: &str) -> bool {
 }
 
 /// The answer given under this key within its time, or none.
-async fn look_up(app: &App, running: &Running) -> Answer<Option<Arc<AnswerRow>>> {
+async fn look_up(retries: &Retries, running: &Running) -> Answer<Option<Arc<AnswerRow>>> {
     let (company, key) = (running.turn.company(), running.turn.key());
-    if let Some(answer) = app.keys.recent(company, key) {
+    if let Some(answer) = retries.keys.recent(company, key) {
         return Ok(Some(answer));
     }
-    if !app.keys.may_be_used(company, key) {
+    if !retries.keys.may_be_used(company, key) {
         return Ok(None);
     }
-    let db = app.engine.reads().tables(company).await?;
+    let db = retries.engine.reads().tables(company).await?;
     let found = idempotency_keys::find(db, company, key, keys::kept_since()).await?;
     Ok(found.map(Arc::new))
 }
@@ -168,31 +185,35 @@ fn replay(request: ServiceRequest, answer: &AnswerRow) -> ServiceResponse<BoxBod
 }
 
 /// Remembers what was recorded with the effect, or records an answer that had none.
-async fn record(app: &App, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+async fn record(retries: &Retries, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match running.taken() {
         // Else the effect may stand although this answer failed: the next one looks.
-        Some(answer) if u16::try_from(answer.status) == Ok(status) => app.keys.remember(answer),
+        Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
         Some(_) => {}
         None if status >= 500 || status == METHOD_NOT_ALLOWED => {}
-        None => return record_alone(app, running, response).await,
+        None => return record_alone(retries, running, response).await,
     }
     fail::fail_point!("once_recorded", |_| std::process::abort());
     response
 }
 
-async fn record_alone(app: &App, running: &Running, response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+async fn record_alone(
+    retries: &Retries,
+    running: &Running,
+    response: ServiceResponse<BoxBody>,
+) -> ServiceResponse<BoxBody> {
     let (request, response) = response.into_parts();
     let (head, body) = response.into_parts();
     let bytes = to_bytes(body).await.unwrap_or_default();
     if let Ok(text) = std::str::from_utf8(&bytes) {
         let answer = running.answer(head.status().as_u16(), text.to_owned());
         // Nothing happened, so a record that cannot be kept now is no harm: the retry is refused anew.
-        if let Ok(place) = app.engine.store().log.reserve()
+        if let Ok(place) = retries.engine.store().log.reserve()
             && let Ok((_, durable)) = place.append(vec![Change::Answer(Box::new(answer.clone()))])
             && durable.reached().await.is_ok()
         {
-            app.keys.remember(answer);
+            retries.keys.remember(answer);
         }
     }
     ServiceResponse::new(request, head.set_body(BoxBody::new(bytes)))

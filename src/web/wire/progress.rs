@@ -9,7 +9,7 @@ use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::{GOODBYE_BYTES_MAX, Limits};
+use super::limits::{GOODBYE_BYTES_MAX, Limits};
 
 /// What is known of a connection.
 pub(super) struct Progress {

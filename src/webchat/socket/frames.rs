@@ -6,8 +6,8 @@ use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{Direction, MessageStatus};
 use serde::{Deserialize, Serialize};
 
-use crate::web::Timestamp;
 use crate::webchat::view::{AgentView, MessageView, SessionView};
+use crate::web::Timestamp;
 
 /// What the server says.
 #[derive(Serialize)]

@@ -9,7 +9,6 @@ mod heads;
 mod talk;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix_http::BoxedPayloadStream;
 use actix_web::http::header::SEC_WEBSOCKET_PROTOCOL;
@@ -19,14 +18,12 @@ use hotline_actors::webchat::{Attach, PUSHES_MAX};
 use tokio::sync::{Notify, mpsc};
 
 use super::Door;
+use super::limits::Visitors;
 use super::visitor::{self, Visitor};
 use crate::app::App;
 use crate::web::{Answer, ApiError};
 use heads::Heads;
-use talk::Talk;
-
-/// Its path behind the door.
-pub const PATH: &str = "/socket";
+use talk::{Feed, Talk};
 
 /// What both sides speak, as the handshake names it. The token travels beside it: a browser can set no other header.
 const PROTOCOL: &str = "hotline.v1";
@@ -38,36 +35,16 @@ const FRAME_BYTES_MAX: usize = 4096;
 /// have not.
 const RETRY_AFTER_S: u64 = 10;
 
-/// What is counted of sockets.
-#[derive(Debug, Default)]
-pub struct SocketFigures {
-    opened: AtomicU64,
-    closed: AtomicU64,
-    pushed: AtomicU64,
-    cut: AtomicU64,
-}
-
-impl SocketFigures {
-    /// Sockets that are open.
-    pub fn open(&self) -> u64 {
-        self.opened.load(Ordering::Relaxed).saturating_sub(self.closed.load(Ordering::Relaxed))
-    }
-
-    /// Messages pushed.
-    pub fn pushed(&self) -> u64 {
-        self.pushed.load(Ordering::Relaxed)
-    }
-
-    /// Sockets that did not keep up.
-    pub fn cut(&self) -> u64 {
-        self.cut.load(Ordering::Relaxed)
-    }
-}
-
 /// Opens a socket.
-pub async fn open(door: Door, app: Data<App>, request: HttpRequest, payload: Payload) -> Answer<HttpResponse> {
+pub async fn open(
+    door: Door,
+    app: Data<App>,
+    visitors: Data<Visitors>,
+    request: HttpRequest,
+    payload: Payload,
+) -> Answer<HttpResponse> {
     let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
-    let place = app.visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
+    let place = visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
     let (pushes, told) = mpsc::channel(PUSHES_MAX);
     let cut = Arc::new(Notify::new());
     let attach = Attach { pushes, cut: cut.clone() };
@@ -79,7 +56,7 @@ pub async fn open(door: Door, app: Data<App>, request: HttpRequest, payload: Pay
     let bounded = Payload::from_request(&request, &mut bounded).await.map_err(ApiError::internal)?;
     let (response, out, incoming) = actix_ws::handle_with_protocols(&request, bounded, &[PROTOCOL])
         .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
-    let talk = Talk::new(app, door.channel, attached, place, out, told, cut);
+    let talk = Talk::new(app, visitors.options, door.channel, attached, place, out, Feed { pushes: told, cut });
     actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
     Ok(response)
 }

@@ -6,7 +6,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::error::PayloadError;
@@ -26,7 +25,7 @@ use super::frames::{Frame, Heard};
 use crate::api::webchat::{is_shown, shown_in};
 use crate::app::App;
 use crate::webchat::gate::Door;
-use crate::webchat::limits::Place;
+use crate::webchat::limits::{Place, VisitorOptions};
 use crate::webchat::view::{AgentView, MessageView, SessionView};
 
 /// How long a browser may take to say what it holds. It does so in its first breath.
@@ -48,9 +47,17 @@ const FRAMES_TIME: Duration = Duration::from_secs(10);
 /// Tickets whose messages were shown and not yet seen. A contact has one open ticket; more were closed meanwhile.
 const UNSEEN_MAX: usize = 8;
 
+/// What the session's actor tells a socket.
+pub(super) struct Feed {
+    pub(super) pushes: mpsc::Receiver<Push>,
+    /// Notified when the socket has not kept up.
+    pub(super) cut: Arc<Notify>,
+}
+
 /// A socket and its session.
 pub(super) struct Talk {
     app: Data<App>,
+    options: VisitorOptions,
     channel: ChannelId,
     attached: Attached,
     out: actix_ws::Session,
@@ -130,16 +137,16 @@ impl End {
 impl Talk {
     pub(super) fn new(
         app: Data<App>,
+        options: VisitorOptions,
         channel: ChannelId,
         attached: Attached,
         place: Place,
         out: actix_ws::Session,
-        pushes: mpsc::Receiver<Push>,
-        cut: Arc<Notify>,
+        Feed { pushes, cut }: Feed,
     ) -> Self {
         let now = Instant::now();
         let stopping = app.stopping();
-        app.figures.sockets.opened.fetch_add(1, Ordering::Relaxed);
+        app.figures.sockets.add_opened();
         Self {
             channel,
             attached,
@@ -153,10 +160,11 @@ impl Talk {
             unseen: Vec::new(),
             available: false,
             heard_at: now,
-            beat_at: now + app.visitors.options.heartbeat,
+            beat_at: now + options.heartbeat,
             frames: 0,
             frames_since: now,
             _place: place,
+            options,
             app,
         }
     }
@@ -165,7 +173,7 @@ impl Talk {
     pub(super) async fn run(mut self, mut incoming: MessageStream) {
         let Err(end) = self.talk(&mut incoming).await;
         if matches!(end, End::TooSlow) {
-            self.app.figures.sockets.cut.fetch_add(1, Ordering::Relaxed);
+            self.app.figures.sockets.add_cut();
         }
         let out = self.out.clone();
         // From here on nobody is there.
@@ -181,7 +189,7 @@ impl Talk {
     async fn talk(&mut self, incoming: &mut MessageStream) -> Result<std::convert::Infallible, End> {
         self.available = self.is_available();
         let session = SessionView::from(self.session());
-        let heartbeat_s = self.app.visitors.options.heartbeat.as_secs();
+        let heartbeat_s = self.options.heartbeat.as_secs();
         self.write(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
         loop {
             let clock = self.clock();
@@ -223,7 +231,7 @@ impl Talk {
             _ => {}
         }
         if self.beat_at <= now {
-            let options = self.app.visitors.options;
+            let options = self.options;
             if now.duration_since(self.heard_at) >= options.silence_max {
                 return Err(End::Silent);
             }
@@ -317,7 +325,7 @@ impl Talk {
         let message = MessageView::of(row, &self.session().id, self.app.media.links());
         self.write(&Frame::Message { message: Box::new(message) }).await?;
         self.shown = Some(row.id);
-        self.app.figures.sockets.pushed.fetch_add(1, Ordering::Relaxed);
+        self.app.figures.sockets.add_pushed();
         if row.direction == Direction::Outbound && row.status != MessageStatus::Read {
             note(&mut self.unseen, row);
             if self.unseen.len() > UNSEEN_MAX {
@@ -422,7 +430,7 @@ impl Talk {
 
 impl Drop for Talk {
     fn drop(&mut self) {
-        self.app.figures.sockets.closed.fetch_add(1, Ordering::Relaxed);
+        self.app.figures.sockets.add_closed();
     }
 }
 

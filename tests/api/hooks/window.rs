@@ -1,7 +1,7 @@
 //! What a contact writes opens the window in which a phone channel takes any message.
 
 use chrono::{TimeDelta, Utc};
-use hotline::app::Service;
+use hotline::service::Service;
 use serde_json::{Value, json};
 
 use super::{Hooked, MARIA, messages, taken};

@@ -95,7 +95,7 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     age(&app, "25 hours").await;
     let first = send_first(&app, &fresh, "fresh").await;
     assert_eq!(count(&app, KEYS).await, 2);
-    app.service.app.keys.sweep(&app.service.app.engine.store().housekeeping).await;
+    app.service.keys.sweep(&app.service.app.engine.store().housekeeping).await;
     let left: Vec<String> =
         sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.database.db).await.expect("keys");
     assert_eq!(left, ["fresh"]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hotline::api::templates;
+use hotline::templates;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 

@@ -2,6 +2,7 @@
 
 use hotline::routes;
 use hotline::webchat::PATHS;
+use hotline::web::modules::API;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::json;
@@ -45,7 +46,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     let mut paths: Vec<String> = routes::operations(&mut std::collections::BTreeMap::new())
         .into_iter()
         .filter(|operation| operation.method == "GET")
-        .map(|operation| format!("{}{}", routes::API, operation.path))
+        .map(|operation| format!("{API}{}", operation.path))
         .collect();
     let of_the_api = paths.len();
     // A socket is opened by a GET, and by nothing else.

@@ -1,6 +1,6 @@
 //! Keys while the database is away.
 
-use hotline::app::Service;
+use hotline::service::Service;
 use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};

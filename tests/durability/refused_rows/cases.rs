@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::contacts::ContactChannel;
 use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::contacts::ContactChannel;
 use hotline_persistence::tables::contacts::{Referral, ReferralRow};
 use hotline_persistence::tables::idempotency_keys::AnswerRow;
 use hotline_persistence::tables::messages::{
     Direction, MediaRow, MessageError, MessageRow, MessageStatus, MessageType, Milestone, ProgressRow, ReachedUpTo,
 };
-use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::source::Source;
+use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, ContactId, EventId, MessageId, PgPool, SessionId, TicketId, TokenId};

@@ -2,10 +2,23 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::intake::Tally;
+use serde::Serialize;
 
 /// What may become of one thing a provider tells, by the word it is shown under.
 const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
+
+/// What became of a call's parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Taken now.
+    pub taken: usize,
+    /// Taken before: the call, or a part of it, is a repetition.
+    pub repeated: usize,
+    /// Nothing a conversation has a place for.
+    pub ignored: usize,
+    /// Nothing anybody can read.
+    pub unreadable: usize,
+}
 
 /// Counts what was told. A call may tell of many things.
 #[derive(Debug, Default)]
@@ -15,7 +28,7 @@ pub struct HookFigures {
 
 impl HookFigures {
     /// What became of the notices of one call.
-    pub(super) fn told(&self, tally: &Tally) {
+    pub fn told(&self, tally: &Tally) {
         let Tally { taken, repeated, ignored, unreadable } = *tally;
         for (end, count) in [taken, repeated, ignored, unreadable].into_iter().enumerate() {
             self.notices[end].fetch_add(count as u64, Ordering::Relaxed);
@@ -23,7 +36,7 @@ impl HookFigures {
     }
 
     /// A call of which nobody knows what it tells, or which could not be taken whole and comes again.
-    pub(super) fn refused(&self) {
+    pub fn refused(&self) {
         self.notices[ENDS.len() - 1].fetch_add(1, Ordering::Relaxed);
     }
 

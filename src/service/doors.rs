@@ -1,0 +1,43 @@
+//! Where the service listens.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpSocket;
+
+use super::error::ServiceError;
+use super::settings::Settings;
+use crate::metrics::Listener;
+use crate::web::wire;
+
+/// The options that say where.
+pub(super) const LISTEN: &str = "--listen";
+pub(super) const METRICS_LISTEN: &str = "--metrics-listen";
+
+/// Where the service will listen: taken at once, opened once it can answer.
+pub(super) struct Doors {
+    pub(super) http: TcpSocket,
+    pub(super) figures: Option<(SocketAddr, std::net::TcpListener)>,
+}
+
+impl Doors {
+    /// Takes the addresses.
+    ///
+    /// # Errors
+    /// When one is taken, or not ours to take.
+    pub(super) fn bind(settings: &Settings) -> Result<Self, ServiceError> {
+        let http = wire::bind(settings.listen).map_err(Self::not_there(LISTEN, settings.listen))?;
+        let figures = match settings.metrics_listen {
+            Some(address) => {
+                let socket = Listener::bind(address).map_err(Self::not_there(METRICS_LISTEN, address))?;
+                Some((address, socket))
+            }
+            None => None,
+        };
+        Ok(Self { http, figures })
+    }
+
+    /// What it means that an address cannot be had.
+    pub(super) fn not_there(option: &'static str, address: SocketAddr) -> impl FnOnce(std::io::Error) -> ServiceError {
+        move |error| ServiceError::Listen { option, address, error }
+    }
+}

@@ -1,0 +1,234 @@
+//! The service as one piece, and the order of its life: database, recovery, actors, listener; and back.
+
+mod background;
+mod doors;
+mod error;
+mod settings;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::App as Routes;
+use actix_web::dev::{Server, ServerHandle};
+use actix_web::http::header::HeaderMap;
+use actix_web::middleware::from_fn;
+use actix_web::web::Data;
+use hotline_actors::{Directory, Engine, EngineOptions};
+use hotline_persistence::Store;
+use hotline_persistence::postgres::Cluster;
+use sqlx::postgres::PgConnectOptions;
+use tokio::net::TcpSocket;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use self::doors::{Doors, LISTEN, METRICS_LISTEN};
+pub use self::error::ServiceError;
+pub use self::settings::Settings;
+use crate::app::App;
+use crate::hooks::{Downloads, Hooks};
+use crate::media::Media;
+use crate::metrics::{Figures, Listener};
+use crate::openapi::Document;
+use crate::outbound::Outbound;
+use crate::providers::{Graph, Providers};
+use crate::routes::{self, Handles};
+use crate::templates::Templates;
+use crate::webchat::{Demo, Visitors};
+use crate::web::aside::Aside;
+use crate::web::auth::Admission;
+use crate::web::idempotency::{Keys, Retries};
+use crate::web::params::PerPageMax;
+use crate::web::rate::RateLimits;
+use crate::web::wire::{self, Limits, Listening};
+use crate::web::wrong_tokens::WrongTokens;
+use crate::web::{Front, compression, head};
+
+/// How long requests that are being served may take once the service stops.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A running service.
+pub struct Service {
+    /// What the handlers work with.
+    pub app: Data<App>,
+    /// Everything the routes work with.
+    pub handles: Handles,
+    /// Which idempotency keys were used.
+    pub keys: Keys,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where figures are served, if they are.
+    pub metrics: Option<Listener>,
+    cluster: Option<Cluster>,
+    server: ServerHandle,
+    serving: JoinHandle<std::io::Result<()>>,
+    following: JoinHandle<()>,
+}
+
+impl Service {
+    /// Starts everything, and answers when HTTP is served.
+    ///
+    /// # Errors
+    /// When a part cannot start; those before it are stopped again.
+    pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
+        // Before anything else is begun: a port that is taken must not be found out behind PostgreSQL and a recovery.
+        let doors = match Doors::bind(&settings) {
+            // Most often the other one is the service of this very folder, which is the better thing to say.
+            Err(error) if settings.database.is_none() => {
+                Cluster::not_served(&settings.data_dir)?;
+                return Err(error);
+            }
+            doors => doors?,
+        };
+        let (cluster, database) = match settings.database.clone() {
+            Some(database) => (None, database),
+            None => {
+                let cluster = Cluster::start(settings.cluster()).await?;
+                let database = cluster.connect_options();
+                (Some(cluster), database)
+            }
+        };
+        match Self::start_on(&settings, doors, database).await {
+            Ok(service) => Ok(Self { cluster, ..service }),
+            Err(error) => {
+                if let Some(cluster) = cluster {
+                    cluster.stop().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts what needs a database, from the store up.
+    async fn start_on(settings: &Settings, doors: Doors, database: PgConnectOptions) -> Result<Self, ServiceError> {
+        let store = Store::open(settings.store(database), fail).await?;
+        let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
+        let keys = Keys::load(&store.housekeeping).await?;
+        // After the store: its lock on the folder is what keeps another process out.
+        let media = Media::open(settings.media.clone(), &store.housekeeping, &store.keys, Handle::current()).await?;
+        let following = tokio::spawn(directory.clone().follow(store.housekeeping.clone()));
+        // The threads that serve run the actors too.
+        let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
+        engine.start_sweeping();
+        // What is sent goes over connections of its own: they belong to the thread that opened them.
+        let sending = Graph::new(&settings.provider)?;
+        engine.start_sending(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
+        let handles = handles(settings, engine.clone(), media, keys.clone())?;
+        background::start(&handles);
+        let (address, server) = listen(settings, doors.http, &handles)?;
+        let metrics = match doors.figures {
+            Some((address, socket)) => {
+                let started = Listener::start(socket, engine, handles.app.figures.clone());
+                Some(started.map_err(Doors::not_there(METRICS_LISTEN, address))?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            app: handles.app.clone(),
+            handles,
+            keys,
+            address,
+            metrics,
+            cluster: None,
+            server: server.handle(),
+            serving: tokio::spawn(server),
+            following,
+        })
+    }
+
+    /// Stops accepting, finishes what is in flight, writes everything out, and stops PostgreSQL.
+    ///
+    /// # Errors
+    /// When the database does not take the last changes; the journal keeps them for the next start.
+    pub async fn stop(self) -> Result<(), ServiceError> {
+        self.app.begin_stopping();
+        self.app.engine.begin_stopping();
+        self.server.stop(true).await;
+        let _ = self.serving.await;
+        if let Some(metrics) = self.metrics {
+            metrics.stop().await;
+        }
+        self.app.engine.stop_sending().await;
+        self.following.abort();
+        let flushed = self.app.engine.store().close().await;
+        self.app.engine.stop();
+        if let Some(cluster) = self.cluster {
+            cluster.stop().await?;
+        }
+        Ok(flushed?)
+    }
+
+    /// The private PostgreSQL, if there is one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+}
+
+/// What the routes work with, over a live half that has started.
+fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Result<Handles, ServiceError> {
+    let graph = Graph::new(&settings.provider)?;
+    let outbound = Outbound::new(&settings.outbound)?;
+    let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
+    let figures = Data::new(Figures::new(routes::paths()));
+    let front = Front {
+        admission: Data::new(Admission {
+            directory: engine.directory().clone(),
+            on_premise: settings.on_premise,
+            trusted_proxies: settings.trusted_proxies.clone(),
+            wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
+        }),
+        rates: Data::new(RateLimits::new(settings.rate_per_minute)),
+        per_page_max: Data::new(PerPageMax(settings.per_page_max)),
+        aside: Data::new(Aside::default()),
+        media: Data::new(media.clone()),
+        retries: Data::new(Retries {
+            keys,
+            engine: engine.clone(),
+            media: media.clone(),
+            figures: figures.clone(),
+            body_bytes_max: routes::body_bytes_max,
+        }),
+        figures: figures.clone(),
+    };
+    let templates = Templates::new(graph, settings.templates);
+    Ok(Handles {
+        app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, figures)),
+        hooks: Data::new(Hooks::new(downloads)),
+        visitors: Data::new(Visitors::new(settings.visitors)),
+        demo: Data::new(Demo::default()),
+        document: Data::new(Document::of(&routes::document())),
+        front,
+    })
+}
+
+/// Opens the listener: where it is, and the server, which takes connections once it is polled.
+fn listen(settings: &Settings, socket: TcpSocket, handles: &Handles) -> Result<(SocketAddr, Server), ServiceError> {
+    let mut told = HeaderMap::new();
+    handles.front.rates.untouched().write(&mut told);
+    let listening = Listening {
+        socket,
+        workers: settings.workers,
+        drain: DRAIN_TIME_MAX,
+        limits: Limits { per_address: settings.connections_per_address, ..Limits::default() },
+        told,
+        proxies: settings.trusted_proxies.clone(),
+    };
+    let handles = handles.clone();
+    let listened = wire::listen(listening, move || {
+        // Called on each thread that serves.
+        handles.app.engine.live_here();
+        Routes::new()
+            .wrap(from_fn(compression::pack))
+            .wrap(from_fn(head::as_get))
+            .wrap(from_fn(routes::name_request))
+            .configure(routes::configure(handles.clone()))
+    });
+    listened.map_err(Doors::not_there(LISTEN, settings.listen))
+}
+
+/// Memory is ahead of disk, and only a recovery can mend that: the process ends at once, without answering those
+/// who wait.
+fn fail(reason: String) {
+    tracing::error!(reason, "nothing can be made durable any more; stopping");
+    std::process::exit(1);
+}

@@ -1,0 +1,81 @@
+//! How the service is run.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use hotline_actors::EngineOptions;
+use hotline_persistence::postgres::ClusterOptions;
+use hotline_persistence::sealed::Keyring;
+use hotline_persistence::{Durability, StoreOptions, journal};
+use ipnet::IpNet;
+use sqlx::postgres::PgConnectOptions;
+
+use crate::outbound::OutboundOptions;
+use crate::providers::ProviderOptions;
+use crate::webchat::VisitorOptions;
+use crate::{media, templates};
+
+/// Each an option of the command line.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where HTTP is served; port 0 takes any.
+    pub listen: SocketAddr,
+    /// Where the journal lies, and the private PostgreSQL.
+    pub data_dir: PathBuf,
+    /// Which database; none: a private one.
+    pub database: Option<PgConnectOptions>,
+    /// The file of the keys that seal secrets.
+    pub key_file: PathBuf,
+    /// Where the PostgreSQL binaries are, when they are not found.
+    pub pg_bin: Option<PathBuf>,
+    /// When a change counts as kept.
+    pub durability: Durability,
+    /// Whether the company's plan does not matter.
+    pub on_premise: bool,
+    /// The journal's bounds.
+    pub journal: journal::Options,
+    /// The live half.
+    pub engine: EngineOptions,
+    /// Threads that serve HTTP.
+    pub workers: usize,
+    /// Who is believed when it says for whom a connection was made.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Connections of one address; 0: as many as it likes.
+    pub connections_per_address: u32,
+    /// Requests a minute of a company that has no limit of its own; 0: as many as it likes.
+    pub rate_per_minute: u32,
+    /// Most records of a page.
+    pub per_page_max: i64,
+    /// Requests with a wrong token that an address is told why in a minute; 0: no limit.
+    pub wrong_tokens_per_minute: u32,
+    /// How visitors are served.
+    pub visitors: VisitorOptions,
+    /// Where figures are served; none: nowhere.
+    pub metrics_listen: Option<SocketAddr>,
+    /// How often providers are asked for templates.
+    pub templates: templates::Options,
+    /// How the files of messages are kept.
+    pub media: media::Options,
+    /// How the providers are called.
+    pub provider: ProviderOptions,
+    /// How addresses are called that are not the operator's own.
+    pub outbound: OutboundOptions,
+}
+
+impl Settings {
+    /// How the private PostgreSQL is run.
+    pub(super) fn cluster(&self) -> ClusterOptions {
+        ClusterOptions { binaries: self.pg_bin.clone(), ..ClusterOptions::new(&self.data_dir) }
+    }
+
+    /// How the store is opened.
+    pub(super) fn store(&self, database: PgConnectOptions) -> StoreOptions {
+        StoreOptions {
+            database,
+            journal_dir: self.data_dir.join("journal"),
+            journal: self.journal.clone(),
+            durability: self.durability,
+            keys: Keyring::at(&self.key_file),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What every body is held to, whoever reads it.
+
+/// Bytes of a JSON body.
+pub const JSON_BYTES_MAX: usize = 1024 * 1024;
+
+/// The part that files come in, once for each.
+pub const FILES_PART: &str = "medias";
