@@ -123,7 +123,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
         rate_per_minute: u32::MAX,
         per_page_max: 100,
         wrong_tokens_per_minute: 0,
-        visitors: hotline::webchat::VisitorOptions::default(),
+        visitors: hotline::visitors::VisitorOptions::default(),
         metrics_listen: None,
         templates: hotline::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),

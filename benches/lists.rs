@@ -211,7 +211,7 @@ fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOpt
         rate_per_minute: 0,
         per_page_max: 100,
         wrong_tokens_per_minute: 0,
-        visitors: hotline::webchat::VisitorOptions::default(),
+        visitors: hotline::visitors::VisitorOptions::default(),
         metrics_listen: None,
         templates: hotline::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),

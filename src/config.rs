@@ -18,7 +18,7 @@ pub use self::sending::SendingArgs;
 use crate::media::{self, StoreUrl};
 use crate::service::Settings;
 use crate::templates;
-use crate::webchat::{UploadOptions, VisitorOptions};
+use crate::visitors::{UploadOptions, VisitorOptions};
 use crate::web::wire::CONNECTIONS_PER_ADDRESS;
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
 

@@ -17,5 +17,5 @@ pub mod routes;
 pub mod service;
 pub mod telemetry;
 pub mod templates;
+pub mod visitors;
 pub mod web;
-pub mod webchat;

@@ -12,7 +12,7 @@ use crate::api::{
 use crate::app::App;
 use crate::hooks::{self, Hooks};
 use crate::openapi::{self, Described, Document, Operation};
-use crate::webchat::{self as visitors, Demo, Visitors};
+use crate::visitors::{self, Demo, Visitors};
 use crate::web::auth::admit;
 use crate::web::bounds::JSON_BYTES_MAX;
 use crate::web::methods::{no_such_route, read_only, with_methods};

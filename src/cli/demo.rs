@@ -20,7 +20,7 @@ use super::{Failure, serve};
 use crate::app::App;
 use crate::config::ServeArgs;
 use crate::service::Service;
-use crate::webchat::DemoPage;
+use crate::visitors::DemoPage;
 
 /// What the demo's company is called.
 const NAME: &str = "Demo Ltd";

@@ -34,7 +34,7 @@ use crate::outbound::Outbound;
 use crate::providers::{Graph, Providers};
 use crate::routes::{self, Handles};
 use crate::templates::Templates;
-use crate::webchat::{Demo, Visitors};
+use crate::visitors::{Demo, Visitors};
 use crate::web::aside::Aside;
 use crate::web::auth::Admission;
 use crate::web::idempotency::{Keys, Retries};

@@ -12,7 +12,7 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
-use crate::webchat::VisitorOptions;
+use crate::visitors::VisitorOptions;
 use crate::{media, templates};
 
 /// Each an option of the command line.

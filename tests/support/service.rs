@@ -8,7 +8,7 @@ use hotline::outbound::OutboundOptions;
 use hotline::providers::ProviderOptions;
 use hotline::service::{Service, Settings};
 use hotline::templates;
-use hotline::webchat::{UploadOptions, VisitorOptions};
+use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::source::Source;

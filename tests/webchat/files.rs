@@ -1,6 +1,6 @@
 //! Files a visitor attaches: there with their message or not at all, and once.
 
-use hotline::webchat::VisitorOptions;
+use hotline::visitors::VisitorOptions;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 

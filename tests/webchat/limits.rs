@@ -1,6 +1,6 @@
 //! How much one address may ask.
 
-use hotline::webchat::{UploadOptions, VisitorOptions};
+use hotline::visitors::{UploadOptions, VisitorOptions};
 use reqwest::Method;
 use serde_json::json;
 

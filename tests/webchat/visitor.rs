@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use hotline::webchat::identity;
+use hotline::visitors::identity;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, Secret};
 use hotline_persistence::{ChannelId, CompanyId, Error, PgPool};

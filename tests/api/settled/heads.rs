@@ -1,7 +1,7 @@
 //! `HEAD` wherever there is `GET`: the same head, and no body.
 
 use hotline::routes;
-use hotline::webchat::PATHS;
+use hotline::visitors::PATHS;
 use hotline::web::modules::API;
 use reqwest::Method;
 use reqwest::header::HeaderMap;

@@ -150,7 +150,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     let browser = |secret: &str| {
         let claims = of!({"sub": "v-1", "exp": hotline_actors::clock::now().timestamp() + 60});
         let secret = hotline_persistence::tables::channels::Secret(secret.to_owned());
-        let identity = hotline::webchat::identity::sign(&secret, &claims).expect("signed");
+        let identity = hotline::visitors::identity::sign(&secret, &claims).expect("signed");
         let url =
             format!("http://{}/webchat/{}/sessions", process.address, website["publicKey"].as_str().expect("key"));
         let request = reqwest::Client::new().post(url).header("origin", "https://www.shop.example");

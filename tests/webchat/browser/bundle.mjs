@@ -5,7 +5,7 @@ import { build, transform } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
-const folder = new URL("../../../src/webchat/assets/widget/", import.meta.url);
+const folder = new URL("../../../src/visitors/assets/widget/", import.meta.url);
 
 export const bundlePath = fileURLToPath(new URL("widget.js", folder));
 

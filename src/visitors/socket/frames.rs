@@ -6,7 +6,7 @@ use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{Direction, MessageStatus};
 use serde::{Deserialize, Serialize};
 
-use crate::webchat::view::{AgentView, MessageView, SessionView};
+use crate::visitors::view::{AgentView, MessageView, SessionView};
 use crate::web::Timestamp;
 
 /// What the server says.

@@ -24,9 +24,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::frames::{Frame, Heard};
 use crate::api::webchat::{is_shown, shown_in};
 use crate::app::App;
-use crate::webchat::gate::Door;
-use crate::webchat::limits::{Place, VisitorOptions};
-use crate::webchat::view::{AgentView, MessageView, SessionView};
+use crate::visitors::gate::Door;
+use crate::visitors::limits::{Place, VisitorOptions};
+use crate::visitors::view::{AgentView, MessageView, SessionView};
 
 /// How long a browser may take to say what it holds. It does so in its first breath.
 const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
