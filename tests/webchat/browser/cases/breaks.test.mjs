@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { backoff } from "../../../../src/webchat/assets/widget/source/backoff.js";
+import { backoff } from "../../../../src/visitors/assets/widget/source/backoff.js";
 import { scene } from "../support/scene.mjs";
 
 /** What a service that moves says to every socket. */
