@@ -74,10 +74,9 @@ mod tests {
     async fn a_company_writes_one_piece_after_the_other_and_another_one_beside_it() {
         let disk = Disk(Scheduler::new(Shares::of_one_kind(2, COMPANY_AT_ONCE, 2, TURN_TIME_MAX)));
         let (release, held) = mpsc::channel();
-        let writes = disk.run(CompanyId(1), move || held.recv().map_err(io::Error::other));
         let writes = tokio::spawn({
             let disk = disk.clone();
-            async move { (writes.await, disk) }
+            async move { disk.run(CompanyId(1), move || held.recv().map_err(io::Error::other)).await }
         });
         while disk.0.companies() == 0 {
             tokio::task::yield_now().await;
@@ -89,7 +88,7 @@ mod tests {
         assert_eq!(disk.run(CompanyId(2), || Ok(3)).await, Ok(3), "another company is served");
         assert!(!waits.is_finished(), "its own next piece waits");
         release.send(1).expect("it writes");
-        assert_eq!(writes.await.expect("written").0, Ok(1));
+        assert_eq!(writes.await.expect("written"), Ok(1));
         assert_eq!(waits.await.expect("written"), Ok(2));
     }
 
