@@ -51,6 +51,18 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
+  it("says which agent wrote, and the team's name when none did", async () => {
+    const { visitor, ticket } = await at.meet();
+    const agent = await at.company.data("POST", "/users", { name: "Rita", email: "rita@acme.example" });
+    await at.company.say(ticket, "We will look.");
+    await at.company.data("POST", "/messages", { ticketId: ticket.id, type: "text", body: "I have looked.", userId: agent.id });
+    const nameOver = (text) => visitor.theirs(text).locator(".name");
+    await visitor.theirs("I have looked.").waitFor();
+    assert.equal(await nameOver("We will look.").textContent(), "Support");
+    assert.equal(await nameOver("I have looked.").textContent(), "Rita");
+    await visitor.leave();
+  });
+
   it("shows typing to both sides", async () => {
     const { visitor, ticket } = await at.meet();
     await visitor.field.pressSequentially("I am wri");
