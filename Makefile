@@ -20,6 +20,9 @@ demo: postgres
 test: postgres nextest
 	@status=0; \
 	cargo nextest run --workspace --all-features $(ARGS) || status=$$?; \
+	if [ -z "$(ARGS)" ] && [ "$$(id -u)" -eq 0 ]; then \
+		cargo nextest run --workspace --all-features --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
+	fi; \
 	if [ $$status -eq 0 ]; then cargo test --doc --workspace --all-features || status=$$?; fi; \
 	cargo run -q --all-features --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
 	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \

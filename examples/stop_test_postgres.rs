@@ -2,7 +2,7 @@
 //!
 //! `cargo run -q --example stop_test_postgres`
 
-use hotline_persistence::postgres::{Cluster, ClusterError};
+use hotline_postgres::{Cluster, ClusterError};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), ClusterError> {

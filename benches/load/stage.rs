@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::{PgPool, pool};
+use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 use tempfile::TempDir;
 

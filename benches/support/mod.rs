@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hotline_persistence::postgres::Cluster;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::ContactRef;
@@ -22,6 +21,7 @@ use hotline_persistence::{
     ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Store, StoreOptions, UserId, WrapupTypeId, journal,
     pool,
 };
+use hotline_postgres::Cluster;
 use mimalloc::MiMalloc;
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;

@@ -24,7 +24,6 @@ pub mod news;
 pub mod password;
 pub mod persister;
 pub mod pool;
-pub mod postgres;
 pub mod readers;
 pub mod recovery;
 pub mod rejected;

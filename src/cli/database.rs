@@ -1,9 +1,9 @@
 //! The database of a command that is soon over: the running service's, or one started for the purpose.
 
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys::{self, NewFile};
 use hotline_persistence::{PgPool, pool};
+use hotline_postgres::{Cluster, ClusterOptions};
 
 use super::Failure;
 use crate::config::DatabaseArgs;

@@ -10,7 +10,7 @@ use crate::media;
 pub enum ServiceError {
     /// The private PostgreSQL.
     #[error(transparent)]
-    Cluster(#[from] hotline_persistence::postgres::ClusterError),
+    Cluster(#[from] hotline_postgres::ClusterError),
     /// The store.
     #[error(transparent)]
     Store(#[from] hotline_persistence::Error),

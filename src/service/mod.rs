@@ -16,7 +16,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::Store;
-use hotline_persistence::postgres::Cluster;
+use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hotline_actors::EngineOptions;
-use hotline_persistence::postgres::ClusterOptions;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::{Durability, StoreOptions, journal};
+use hotline_postgres::ClusterOptions;
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 

@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use hotline::service::Service;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
 use hotline_persistence::{CompanyId, PgPool};
+use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::Value;
 

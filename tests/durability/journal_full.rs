@@ -2,7 +2,7 @@
 
 use hotline::service::Service;
 use hotline_persistence::journal;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
 use crate::process::data_folder;

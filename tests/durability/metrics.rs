@@ -1,7 +1,7 @@
 //! The figures while the database is away.
 
 use hotline::service::Service;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
 use crate::process::data_folder;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
 use crate::load::Conversation;

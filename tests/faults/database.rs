@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_postgres::{Cluster, ClusterOptions};
 use nix::sys::signal::{Signal, kill};
 
 use crate::checker::check;

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::str::FromStr;
 
 use hotline_persistence::PgPool;
-use hotline_persistence::postgres::Cluster;
+use hotline_postgres::Cluster;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use sqlx::postgres::PgConnectOptions;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hotline_persistence::postgres::Cluster;
+use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 

@@ -7,8 +7,8 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use hotline_persistence::PgPool;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::sealed::Keyring;
+use hotline_postgres::{Cluster, ClusterOptions};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
 use hotline_persistence::tables::channels::ChannelRow;
+use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+use tempfile::TempDir;
 
 use super::{failure, json, url};
 use crate::process::{Process, command, data_folder, run};
@@ -261,42 +263,70 @@ async fn a_new_channel_says_what_is_to_be_done_elsewhere() {
     assert!(told.contains("/hooks/ch_") && told.contains("callback URL") && told.contains("verify token"), "{told}");
 }
 
-#[actix_web::test]
-async fn a_configuration_file_of_somebody_else_is_refused_unless_it_is_named() {
-    let folder = data_folder();
-    let path = folder.path();
-    let database = TestDatabase::create().await;
-    hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
-    let file = path.join("hotline.toml");
-    std::fs::write(&file, format!("database_url = \"{}\"", url(&database))).expect("written");
-    let list = |arguments: &[&str]| {
+/// A folder whose configuration file names a database.
+struct Configured {
+    folder: TempDir,
+    database: TestDatabase,
+}
+
+impl Configured {
+    async fn new() -> Self {
+        let configured = Self { folder: data_folder(), database: TestDatabase::create().await };
+        hotline_persistence::pool::migrate(&configured.database.db).await.expect("migrate");
+        let options = format!("database_url = \"{}\"", url(&configured.database));
+        std::fs::write(configured.file(), options).expect("written");
+        configured
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("hotline.toml")
+    }
+
+    fn list(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
-        command.args(["company", "list"]).args(arguments).current_dir(path).stdin(Stdio::null());
+        command.args(["company", "list"]).args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
         command
-    };
-    let works = |mut command: Command| assert!(command.output().expect("hotline runs").status.success(), "{command:?}");
-    let refused = |word: &str| {
-        let said = one_line(list(&[]));
+    }
+
+    fn works(&self, arguments: &[&str]) {
+        let mut command = self.list(arguments);
+        assert!(command.output().expect("hotline runs").status.success(), "{command:?}");
+    }
+
+    fn is_refused(&self, word: &str) {
+        let said = one_line(self.list(&[]));
         assert!(said.contains("hotline.toml") && said.contains(word) && said.contains("--config"), "{said}");
         // Whoever names it means it.
-        works(list(&["--config", "hotline.toml"]));
-    };
-    works(list(&[]));
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o646)).expect("mode");
-    refused("others may write it (mode 0646)");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
-    works(list(&[]));
-    if nix::unistd::geteuid().is_root() {
-        std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
-        refused("belongs to the user 12345");
-        // A link of theirs to a file of ours.
-        std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
-        let (ours, link) = (path.join("ours.toml"), file.clone());
-        std::fs::rename(&file, &ours).expect("moved");
-        std::os::unix::fs::symlink(&ours, &link).expect("linked");
-        works(list(&[]));
-        std::os::unix::fs::lchown(&link, Some(12_345), None).expect("another owner");
-        refused("belongs to the user 12345");
+        self.works(&["--config", "hotline.toml"]);
     }
-    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_configuration_file_that_others_may_write_is_refused_unless_it_is_named() {
+    let configured = Configured::new().await;
+    let file = configured.file();
+    configured.works(&[]);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o646)).expect("mode");
+    configured.is_refused("others may write it (mode 0646)");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("mode");
+    configured.works(&[]);
+    configured.database.drop().await;
+}
+
+#[actix_web::test]
+#[ignore = "takes root, to make a file another user's"]
+async fn a_configuration_file_of_somebody_else_is_refused_as_root() {
+    let configured = Configured::new().await;
+    let file = configured.file();
+    std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
+    configured.is_refused("belongs to the user 12345");
+    // A link of theirs to a file of ours.
+    std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
+    let ours = configured.folder.path().join("ours.toml");
+    std::fs::rename(&file, &ours).expect("moved");
+    std::os::unix::fs::symlink(&ours, &file).expect("linked");
+    configured.works(&[]);
+    std::os::unix::fs::lchown(&file, Some(12_345), None).expect("another owner");
+    configured.is_refused("belongs to the user 12345");
+    configured.database.drop().await;
 }

@@ -1,7 +1,7 @@
 //! Keys while the database is away.
 
 use hotline::service::Service;
-use hotline_persistence::postgres::{Cluster, ClusterOptions};
+use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::super::os_user::OsUser;
 use super::super::{Cluster, ClusterError, socket};
-use super::{Folder, end_postmaster, is_root, options, scalar};
+use super::{Folder, end_postmaster, options, scalar};
 
 #[tokio::test]
 async fn a_long_path_gets_its_socket_elsewhere() {
@@ -64,12 +64,18 @@ fn a_socket_folder_that_is_not_ours_is_refused() {
     std::fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
     socket::prepare(&place, &user).unwrap();
     assert_eq!(place.metadata().unwrap().mode() & 0o7777, 0o700);
+}
 
-    if is_root("a folder of another user") {
-        std::os::unix::fs::chown(&place, Some(12_345), None).unwrap();
-        let error = socket::prepare(&place, &user).unwrap_err();
-        assert!(matches!(error, ClusterError::SocketDirectory { .. }), "{error}");
-    }
+#[test]
+#[ignore = "takes root, to make a folder another user's"]
+fn a_socket_folder_of_another_user_is_refused_as_root() {
+    let folder = Folder::new();
+    let user = OsUser::choose(None).unwrap();
+    let place = folder.root().join("socket");
+    std::fs::create_dir(&place).unwrap();
+    std::os::unix::fs::chown(&place, Some(12_345), None).unwrap();
+    let error = socket::prepare(&place, &user).unwrap_err();
+    assert!(matches!(error, ClusterError::SocketDirectory { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -83,10 +89,8 @@ async fn something_else_in_the_place_of_the_cluster_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_cluster_root_restored_is_handed_over() {
-    if !is_root("files of root") {
-        return;
-    }
+#[ignore = "takes root, to own the files of a cluster"]
+async fn a_restored_cluster_is_handed_over_as_root() {
     let folder = Folder::new();
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
@@ -116,10 +120,8 @@ impl Drop for Elsewhere {
 }
 
 #[tokio::test]
-async fn below_a_closed_folder_the_cluster_goes_elsewhere() {
-    if !is_root("a folder closed to others") {
-        return;
-    }
+#[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
+async fn below_a_closed_folder_the_cluster_goes_elsewhere_as_root() {
     let folder = Folder::new();
     let closed = folder.root().join("closed");
     std::fs::create_dir(&closed).unwrap();
@@ -157,10 +159,8 @@ async fn below_a_closed_folder_the_cluster_goes_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_folder_closed_later_is_named() {
-    if !is_root("a folder closed to others") {
-        return;
-    }
+#[ignore = "takes root, to be let into a folder that is closed to PostgreSQL"]
+async fn a_folder_closed_later_is_named_as_root() {
     let folder = Folder::new();
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();

@@ -1,6 +1,6 @@
 //! The private PostgreSQL cluster Hotline runs when it is given no database URL.
 //!
-//! One command must be enough to run Hotline, so this module finds the PostgreSQL binaries, creates a
+//! One command must be enough to run Hotline, so this crate finds the PostgreSQL binaries, creates a
 //! cluster in `<data-dir>/postgres` once, starts it on a unix socket only, keeps it running and stops it
 //! with the process. The service, the command line, tests and benches all use it.
 //!

@@ -1,13 +1,24 @@
 //! Several processes and one cluster.
 
+#![allow(clippy::unwrap_used, missing_docs)] // A test that meets the unexpected fails loudly.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::super::{Cluster, ClusterError};
-use super::{Folder, eventually, scalar};
+use hotline_postgres::{Cluster, ClusterError, ClusterOptions};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use sqlx::{Connection, PgConnection};
+use tempfile::TempDir;
 
-/// Names the folder to the process that a test starts of this same program.
-const FOLDER_VARIABLE: &str = "HOTLINE_TEST_FOLDER";
+/// A condition that is not met by then never will be.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Pause between two looks at a condition.
+const INTERVAL: Duration = Duration::from_millis(10);
 
 #[tokio::test]
 async fn a_second_service_is_refused_with_the_first_ones_process_id() {
@@ -87,7 +98,7 @@ fn two_threads_share_one_cluster() {
 #[tokio::test]
 async fn processes_share_one_cluster_that_outlives_them() {
     let folder = Folder::new();
-    let mut processes: Vec<Child> = (0..3).map(|_| process(&folder, "uses_a_shared_cluster")).collect();
+    let mut processes: Vec<Child> = (0..3).map(|_| process(&folder, "share")).collect();
     for process in &mut processes {
         assert!(process.wait().unwrap().success());
     }
@@ -100,19 +111,10 @@ async fn processes_share_one_cluster_that_outlives_them() {
     assert_eq!(cluster.pid(), None);
 }
 
-/// Only does something in the process the test above starts.
-#[tokio::test]
-async fn uses_a_shared_cluster() {
-    if let Some(path) = std::env::var_os(FOLDER_VARIABLE) {
-        let cluster = Cluster::shared(path).await.unwrap();
-        assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
-    }
-}
-
 #[tokio::test]
 async fn a_killed_service_leaves_a_postmaster_to_take_over() {
     let folder = Folder::new();
-    let mut service = process(&folder, "runs_a_service_until_killed");
+    let mut service = process(&folder, "serve");
     eventually("the service is up", async || folder.data_dir().join("up").exists()).await;
     let pid: u32 = std::fs::read_to_string(folder.data_dir().join("up")).unwrap().parse().unwrap();
     service.kill().unwrap();
@@ -124,26 +126,63 @@ async fn a_killed_service_leaves_a_postmaster_to_take_over() {
     next.stop().await.unwrap();
 }
 
-/// Only does something in the process the test above starts and kills.
-#[tokio::test]
-async fn runs_a_service_until_killed() {
-    if let Some(path) = std::env::var_os(FOLDER_VARIABLE) {
-        let cluster = Cluster::start(super::options(path.into())).await.unwrap();
-        let up = cluster.data_dir().join("up");
-        let being_written = up.with_extension("tmp");
-        std::fs::write(&being_written, cluster.pid().unwrap().to_string()).unwrap();
-        std::fs::rename(being_written, up).unwrap();
-        std::future::pending::<()>().await;
-    }
-}
-
-/// This test program again, running one test in a process of its own.
-fn process(folder: &Folder, test: &str) -> Child {
-    let module = module_path!().split_once("::").unwrap().1;
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("{module}::{test}"), "--quiet"])
-        .env(FOLDER_VARIABLE, folder.data_dir())
+/// Another process, which does this with the cluster of the folder.
+fn process(folder: &Folder, what: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_cluster_process"))
+        .arg(what)
+        .arg(folder.data_dir())
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
+}
+
+/// A data folder that PostgreSQL's user can reach and that leaves no postmaster behind, even when a test fails.
+struct Folder {
+    root: TempDir,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let root = TempDir::new().unwrap();
+        std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).unwrap();
+        Self { root }
+    }
+
+    fn data_dir(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    /// As a service runs it, but without waiting for the disk.
+    fn options(&self) -> ClusterOptions {
+        ClusterOptions { fsync: false, ..ClusterOptions::new(self.data_dir()) }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // The first line of the file is the postmaster's id; none is left after a stop.
+        let written = std::fs::read_to_string(self.data_dir().join("postgres/postmaster.pid")).unwrap_or_default();
+        let Some(pid) = written.lines().next().and_then(|line| line.parse().ok()).map(Pid::from_raw) else { return };
+        let _ = kill(pid, Signal::SIGQUIT);
+        let began = Instant::now();
+        while kill(pid, None).is_ok() && began.elapsed() < DEADLINE {
+            std::thread::sleep(INTERVAL);
+        }
+    }
+}
+
+async fn scalar(cluster: &Cluster, sql: &'static str) -> Result<i32, sqlx::Error> {
+    let mut connection = PgConnection::connect_with(&cluster.connect_options()).await?;
+    let answer = sqlx::query_scalar(sql).fetch_one(&mut connection).await?;
+    connection.close().await?;
+    Ok(answer)
+}
+
+/// Waits until the condition holds; fails the test when it never does.
+async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < DEADLINE, "never happened: {what}");
+        tokio::time::sleep(INTERVAL).await;
+    }
 }

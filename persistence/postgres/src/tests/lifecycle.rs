@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use super::super::binaries::{choose, major};
 use super::super::os_user::OsUser;
 use super::super::{Cluster, ClusterError, ClusterOptions};
-use super::{Folder, connect, execute, is_root, scalar};
+use super::{Folder, connect, execute, scalar};
 
 #[tokio::test]
 async fn a_cluster_starts_answers_and_stops() {
@@ -60,10 +60,8 @@ async fn the_socket_is_private_and_the_only_way_in() {
 }
 
 #[tokio::test]
-async fn root_runs_it_as_somebody_else() {
-    if !is_root("giving up root") {
-        return;
-    }
+#[ignore = "takes root, to give it up"]
+async fn postgres_runs_as_somebody_else_as_root() {
     let folder = Folder::new();
     let cluster = Cluster::start(folder.options()).await.unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.pid().unwrap()));

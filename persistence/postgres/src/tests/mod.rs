@@ -5,7 +5,6 @@
 mod lifecycle;
 mod places;
 mod recovery;
-mod sharing;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
@@ -102,13 +101,4 @@ async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 
 fn raw(pid: u32) -> Pid {
     Pid::from_raw(i32::try_from(pid).unwrap())
-}
-
-/// Whether the test can run; says so when it cannot.
-fn is_root(needed_for: &str) -> bool {
-    let root = geteuid().is_root();
-    if !root {
-        eprintln!("skipped: {needed_for} takes root");
-    }
-    root
 }

@@ -1,0 +1,38 @@
+//! The other process of `tests/sharing.rs`: `cluster_process share FOLDER` uses the cluster that processes share,
+//! `cluster_process serve FOLDER` runs one until it is killed.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use hotline_postgres::{Cluster, ClusterOptions};
+use sqlx::{Connection, PgConnection};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let what = arguments.next().ok_or("what to do")?;
+    let folder = PathBuf::from(arguments.next().ok_or("with which folder")?);
+    match what.to_str() {
+        Some("share") => share(folder).await,
+        Some("serve") => serve(folder).await,
+        _ => Err("share or serve".into()),
+    }
+}
+
+async fn share(folder: PathBuf) -> Result<(), Box<dyn Error>> {
+    let cluster = Cluster::shared(folder).await?;
+    let mut connection = PgConnection::connect_with(&cluster.connect_options()).await?;
+    let answer: i32 = sqlx::query_scalar("select 1").fetch_one(&mut connection).await?;
+    connection.close().await?;
+    if answer == 1 { Ok(()) } else { Err(format!("1 is {answer}").into()) }
+}
+
+/// Says in the file `up` that it runs, and whose id the postmaster has.
+async fn serve(folder: PathBuf) -> Result<(), Box<dyn Error>> {
+    let cluster = Cluster::start(ClusterOptions { fsync: false, ..ClusterOptions::new(folder) }).await?;
+    let up = cluster.data_dir().join("up");
+    let being_written = up.with_extension("tmp");
+    std::fs::write(&being_written, cluster.pid().ok_or("no postmaster")?.to_string())?;
+    std::fs::rename(being_written, up)?;
+    std::future::pending().await
+}
