@@ -94,23 +94,24 @@ mod tests {
 
     #[test]
     fn a_refused_opening_leaves_the_slot_as_it_was() {
-        let slots = Conversations::of([(ContactId(1), TicketId(7))]);
-        let refused: Result<(), TicketId> = slots.open(ContactId(1), |taken_by| Err(taken_by.unwrap_or(TicketId(0))));
-        assert_eq!(refused, Err(TicketId(7)));
-        assert_eq!(slots.get(ContactId(1)), Some(Slot::Open(TicketId(7))));
-        assert!(slots.open::<(), ()>(ContactId(2), |_| Err(())).is_err());
-        assert_eq!(slots.get(ContactId(2)), None);
+        let slots = Conversations::of([(ContactId::new(1), TicketId::new(7))]);
+        let refused: Result<(), TicketId> =
+            slots.open(ContactId::new(1), |taken_by| Err(taken_by.unwrap_or(TicketId::new(0))));
+        assert_eq!(refused, Err(TicketId::new(7)));
+        assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Open(TicketId::new(7))));
+        assert!(slots.open::<(), ()>(ContactId::new(2), |_| Err(())).is_err());
+        assert_eq!(slots.get(ContactId::new(2)), None);
     }
 
     #[test]
     fn closing_an_older_ticket_does_not_free_the_slot_of_a_newer_one() {
-        let slots = Conversations::of([(ContactId(1), TicketId(8))]);
-        slots.closed(ContactId(1), TicketId(7));
-        assert_eq!(slots.get(ContactId(1)), Some(Slot::Open(TicketId(8))));
-        slots.closed(ContactId(1), TicketId(8));
-        slots.cooled(ContactId(1), TicketId(7));
-        assert_eq!(slots.get(ContactId(1)), Some(Slot::Closed(TicketId(8))));
-        slots.cooled(ContactId(1), TicketId(8));
+        let slots = Conversations::of([(ContactId::new(1), TicketId::new(8))]);
+        slots.closed(ContactId::new(1), TicketId::new(7));
+        assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Open(TicketId::new(8))));
+        slots.closed(ContactId::new(1), TicketId::new(8));
+        slots.cooled(ContactId::new(1), TicketId::new(7));
+        assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Closed(TicketId::new(8))));
+        slots.cooled(ContactId::new(1), TicketId::new(8));
         assert!(slots.is_empty());
     }
 }

@@ -230,10 +230,10 @@ impl State {
 mod tests {
     use super::*;
 
-    const QUEUE: QueueId = QueueId(1);
+    const QUEUE: QueueId = QueueId::new(1);
 
     fn agents() -> Vec<UserId> {
-        vec![UserId(3), UserId(5), UserId(9)]
+        vec![UserId::new(3), UserId::new(5), UserId::new(9)]
     }
 
     #[test]
@@ -245,9 +245,9 @@ mod tests {
             user.map_or(0, |user| user.0)
         };
         assert_eq!([next(agents()), next(agents()), next(agents()), next(agents())], [3, 5, 9, 3]);
-        assert_eq!(next(vec![UserId(3), UserId(9)]), 9, "the next one has gone");
-        assert_eq!(next(vec![UserId(3), UserId(9), UserId(12)]), 12, "a new one is at the end");
-        assert_eq!(next(vec![UserId(1), UserId(3)]), 1);
+        assert_eq!(next(vec![UserId::new(3), UserId::new(9)]), 9, "the next one has gone");
+        assert_eq!(next(vec![UserId::new(3), UserId::new(9), UserId::new(12)]), 12, "a new one is at the end");
+        assert_eq!(next(vec![UserId::new(1), UserId::new(3)]), 1);
         assert_eq!(next(Vec::new()), 0);
     }
 
@@ -257,48 +257,56 @@ mod tests {
         let now = Instant::now();
         assert_eq!((state.begin_count(now), state.begin_count(now)), (Count::Begins, Count::Runs));
         // Changed while the tables were read: they do not know it yet.
-        state.note(TicketId(1), None);
-        state.note(TicketId(2), Some(UserId(5)));
-        let held = vec![(TicketId(1), UserId(9)), (TicketId(2), UserId(3)), (TicketId(3), UserId(3))];
+        state.note(TicketId::new(1), None);
+        state.note(TicketId::new(2), Some(UserId::new(5)));
+        let held = vec![
+            (TicketId::new(1), UserId::new(9)),
+            (TicketId::new(2), UserId::new(3)),
+            (TicketId::new(3), UserId::new(3)),
+        ];
         state.end_count(Some(held), now);
         assert_eq!(state.begin_count(now), Count::Known);
         let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
-        assert_eq!(choose(&state), Some(UserId(9)));
-        state.note(TicketId(4), Some(UserId(9)));
-        state.last.insert(QUEUE, UserId(9));
-        assert_eq!(choose(&state), Some(UserId(3)), "all have one: who comes after the last");
-        state.note(TicketId(3), Some(UserId(5)));
-        state.note(TicketId(4), None);
-        assert_eq!(state.loads, HashMap::from([(UserId(5), 2)]), "who has none needs no room");
-        assert_eq!(choose(&state), Some(UserId(3)));
+        assert_eq!(choose(&state), Some(UserId::new(9)));
+        state.note(TicketId::new(4), Some(UserId::new(9)));
+        state.last.insert(QUEUE, UserId::new(9));
+        assert_eq!(choose(&state), Some(UserId::new(3)), "all have one: who comes after the last");
+        state.note(TicketId::new(3), Some(UserId::new(5)));
+        state.note(TicketId::new(4), None);
+        assert_eq!(state.loads, HashMap::from([(UserId::new(5), 2)]), "who has none needs no room");
+        assert_eq!(choose(&state), Some(UserId::new(3)));
     }
 
     #[test]
     fn a_count_that_failed_is_begun_anew_after_a_pause() {
         let (mut state, now) = (State::default(), Instant::now());
         assert_eq!(state.begin_count(now), Count::Begins);
-        state.note(TicketId(1), Some(UserId(3)));
-        state.last.insert(QUEUE, UserId(5));
+        state.note(TicketId::new(1), Some(UserId::new(3)));
+        state.last.insert(QUEUE, UserId::new(5));
         state.end_count(None, now);
         assert!(state.holders.is_empty() && state.loads.is_empty(), "the tables know it");
         let choose = |state: &State| state.choose(QUEUE, Distribution::LeastBusy, agents());
-        assert_eq!(choose(&state), Some(UserId(9)), "in turn");
+        assert_eq!(choose(&state), Some(UserId::new(9)), "in turn");
         // While it is not begun again nothing is kept.
-        state.note(TicketId(2), Some(UserId(3)));
+        state.note(TicketId::new(2), Some(UserId::new(3)));
         assert!(state.holders.is_empty());
         assert_eq!(state.begin_count(now + COUNT_PAUSE / 2), Count::Waits);
         assert_eq!(state.begin_count(now + COUNT_PAUSE), Count::Begins);
-        let held = vec![(TicketId(1), UserId(3)), (TicketId(2), UserId(3)), (TicketId(3), UserId(9))];
+        let held = vec![
+            (TicketId::new(1), UserId::new(3)),
+            (TicketId::new(2), UserId::new(3)),
+            (TicketId::new(3), UserId::new(9)),
+        ];
         state.end_count(Some(held), now);
-        assert_eq!(state.loads, HashMap::from([(UserId(3), 2), (UserId(9), 1)]));
-        assert_eq!(choose(&state), Some(UserId(5)));
+        assert_eq!(state.loads, HashMap::from([(UserId::new(3), 2), (UserId::new(9), 1)]));
+        assert_eq!(choose(&state), Some(UserId::new(5)));
     }
 
     #[test]
     fn before_anything_is_counted_nothing_is_kept() {
         let mut state = State::default();
-        state.note(TicketId(1), Some(UserId(5)));
+        state.note(TicketId::new(1), Some(UserId::new(5)));
         assert!(state.holders.is_empty());
-        assert_eq!(state.choose(QUEUE, Distribution::LeastBusy, agents()), Some(UserId(3)), "in turn");
+        assert_eq!(state.choose(QUEUE, Distribution::LeastBusy, agents()), Some(UserId::new(3)), "in turn");
     }
 }

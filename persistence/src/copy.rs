@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
+use crate::{Id, SessionId};
+
 /// Signature, flags, and the length of a header extension that is not there.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
@@ -118,14 +120,14 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-macro_rules! ids {
-    ($($id:ident),+) => {$(
-        impl Field for crate::$id {
-            fn write(&self, to: &mut Vec<u8>) -> bool {
-                self.0.write(to)
-            }
-        }
-    )+};
+impl<N> Field for Id<N> {
+    fn write(&self, to: &mut Vec<u8>) -> bool {
+        self.0.write(to)
+    }
 }
 
-ids!(ChannelId, CompanyId, ContactId, EventId, MessageId, SessionId, TicketId, TokenId, UserId);
+impl Field for SessionId {
+    fn write(&self, to: &mut Vec<u8>) -> bool {
+        self.0.write(to)
+    }
+}

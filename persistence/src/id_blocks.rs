@@ -91,7 +91,7 @@ impl IdBlocks {
     /// # Errors
     /// [`Error::Unavailable`] when the block is used up and the database has been away for too long to take another.
     pub fn ticket(&self) -> Result<TicketId> {
-        self.inner[0].take().map(TicketId)
+        self.inner[0].take().map(TicketId::new)
     }
 
     /// A message id nobody has, above every one given out before.
@@ -99,7 +99,7 @@ impl IdBlocks {
     /// # Errors
     /// As [`IdBlocks::ticket`].
     pub fn message(&self) -> Result<MessageId> {
-        self.inner[1].take().map(MessageId)
+        self.inner[1].take().map(MessageId::new)
     }
 
     /// An event id nobody has, above every one given out before.
@@ -107,7 +107,7 @@ impl IdBlocks {
     /// # Errors
     /// As [`IdBlocks::ticket`].
     pub fn event(&self) -> Result<EventId> {
-        self.inner[2].take().map(EventId)
+        self.inner[2].take().map(EventId::new)
     }
 
     /// Takes another block of each kind that is half used. To be called now and then.

@@ -1,74 +1,198 @@
 //! Typed ids: a ticket's id cannot be passed where a contact's is meant.
 
+use std::any::type_name;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
+use sqlx::{Decode, Encode, Postgres, Type};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type as SchemaType};
 
 use crate::key::{KEY_CHARACTERS, new_key};
 
-macro_rules! id {
-    ($($(#[$doc:meta])* $name:ident)+) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema)]
-        #[serde(transparent)]
-        #[sqlx(transparent)]
-        #[schema(example = 7)]
-        pub struct $name(pub i64);
+/// The id of a noun `N`: of a row type where one file owns the noun, else of a marker in [`noun`].
+#[derive(Serialize, Deserialize)]
+#[serde(transparent, bound = "")]
+pub struct Id<N>(pub i64, #[serde(skip)] PhantomData<fn() -> N>);
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.0.fmt(f)
-            }
-        }
+/// A company: the tenant.
+pub type CompanyId = Id<noun::Company>;
+/// An administrator of the panel.
+pub type AdminId = Id<noun::Admin>;
+/// An API token.
+pub type TokenId = Id<noun::Token>;
+/// A permission profile.
+pub type ProfileId = Id<noun::Profile>;
+/// A person's membership in one company.
+pub type UserId = Id<noun::User>;
+/// A queue of a company.
+pub type QueueId = Id<noun::Queue>;
+/// A category of wrap-up types.
+pub type WrapupCategoryId = Id<noun::WrapupCategory>;
+/// A wrap-up type.
+pub type WrapupTypeId = Id<noun::WrapupType>;
+/// A tag.
+pub type TagId = Id<noun::Tag>;
+/// A custom field.
+pub type CustomFieldId = Id<noun::CustomField>;
+/// A global variable.
+pub type GlobalVariableId = Id<noun::GlobalVariable>;
+/// A quick message.
+pub type QuickMessageId = Id<noun::QuickMessage>;
+/// A channel.
+pub type ChannelId = Id<noun::Channel>;
+/// A contact.
+pub type ContactId = Id<noun::Contact>;
+/// A ticket.
+pub type TicketId = Id<noun::Ticket>;
+/// A message.
+pub type MessageId = Id<noun::Message>;
+/// An event of a ticket.
+pub type EventId = Id<noun::Event>;
 
-        impl std::str::FromStr for $name {
-            type Err = std::num::ParseIntError;
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                text.parse().map(Self)
-            }
-        }
-
-        impl From<i64> for $name {
-            fn from(id: i64) -> Self {
-                Self(id)
-            }
-        }
-    )+};
+/// Nouns that rows of several tables refer to, each named once for all of them.
+#[allow(missing_docs)] // The aliases above say what each is.
+pub mod noun {
+    pub enum Company {}
+    pub enum Admin {}
+    pub enum Token {}
+    pub enum Profile {}
+    pub enum User {}
+    pub enum Queue {}
+    pub enum WrapupCategory {}
+    pub enum WrapupType {}
+    pub enum Tag {}
+    pub enum CustomField {}
+    pub enum GlobalVariable {}
+    pub enum QuickMessage {}
+    pub enum Channel {}
+    pub enum Contact {}
+    pub enum Ticket {}
+    pub enum Message {}
+    pub enum Event {}
 }
 
-id! {
-    /// A company: the tenant.
-    CompanyId
-    /// An administrator of the panel.
-    AdminId
-    /// An API token.
-    TokenId
-    /// A permission profile.
-    ProfileId
-    /// A person's membership in one company.
-    UserId
-    /// A queue of a company.
-    QueueId
-    /// A category of wrap-up types.
-    WrapupCategoryId
-    /// A wrap-up type.
-    WrapupTypeId
-    /// A tag.
-    TagId
-    /// A custom field.
-    CustomFieldId
-    /// A global variable.
-    GlobalVariableId
-    /// A quick message.
-    QuickMessageId
-    /// A channel.
-    ChannelId
-    /// A contact.
-    ContactId
-    /// A ticket.
-    TicketId
-    /// A message.
-    MessageId
-    /// An event of a ticket.
-    EventId
+impl<N> Id<N> {
+    /// The id with this number.
+    pub const fn new(id: i64) -> Self {
+        Self(id, PhantomData)
+    }
+
+    /// What the API document and `Debug` call it: the noun's type, and `Id`.
+    fn type_name() -> String {
+        let noun = type_name::<N>();
+        format!("{}Id", noun.rsplit("::").next().unwrap_or(noun))
+    }
+}
+
+// Derived, these would ask the same of `N`.
+
+impl<N> Clone for Id<N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Id<N> {}
+
+impl<N> PartialEq for Id<N> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<N> Eq for Id<N> {}
+
+impl<N> PartialOrd for Id<N> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<N> Ord for Id<N> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl<N> Hash for Id<N> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<N> fmt::Debug for Id<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(&Self::type_name()).field(&self.0).finish()
+    }
+}
+
+impl<N> fmt::Display for Id<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<N> FromStr for Id<N> {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        text.parse().map(Self::new)
+    }
+}
+
+impl<N> From<i64> for Id<N> {
+    fn from(id: i64) -> Self {
+        Self::new(id)
+    }
+}
+
+impl<N> Type<Postgres> for Id<N> {
+    fn type_info() -> PgTypeInfo {
+        <i64 as Type<Postgres>>::type_info()
+    }
+}
+
+impl<N> PgHasArrayType for Id<N> {
+    fn array_type_info() -> PgTypeInfo {
+        <i64 as PgHasArrayType>::array_type_info()
+    }
+}
+
+impl<'q, N> Encode<'q, Postgres> for Id<N> {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        <i64 as Encode<'q, Postgres>>::encode_by_ref(&self.0, buffer)
+    }
+}
+
+impl<'r, N> Decode<'r, Postgres> for Id<N> {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        <i64 as Decode<'r, Postgres>>::decode(value).map(Self::new)
+    }
+}
+
+impl<N> utoipa::PartialSchema for Id<N> {
+    #[expect(deprecated, reason = "`example` is the word that generators of clients know")]
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::Int64);
+        let number = ObjectBuilder::new().schema_type(SchemaType::Integer).format(Some(format));
+        number.example(Some(7.into())).into()
+    }
+}
+
+impl<N> utoipa::ToSchema for Id<N> {
+    fn name() -> Cow<'static, str> {
+        Self::type_name().into()
+    }
 }
 
 /// A webchat session: an unguessable string.
@@ -102,5 +226,24 @@ impl std::str::FromStr for SessionId {
         let random = text.strip_prefix(Self::PREFIX).ok_or(())?;
         let is_one = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if is_one { Ok(Self(text.to_owned())) } else { Err(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::ToSchema;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_called_after_its_noun_and_is_a_number_everywhere_else() {
+        let id = TicketId::new(7);
+        assert_eq!(format!("{id:?} {id}"), "TicketId(7) 7");
+        assert_eq!(TicketId::name(), "TicketId");
+        assert_eq!(serde_json::to_string(&id).expect("JSON"), "7");
+        assert_eq!(serde_json::from_str::<TicketId>("7").expect("an id"), id);
+        assert_eq!(rmp_serde::to_vec(&id).expect("bytes"), rmp_serde::to_vec(&7_i64).expect("bytes"));
+        assert_eq!("7".parse(), Ok(id));
+        assert!("7.0".parse::<TicketId>().is_err());
     }
 }

@@ -41,8 +41,8 @@ pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};
 pub use ids::{
-    AdminId, ChannelId, CompanyId, ContactId, CustomFieldId, EventId, GlobalVariableId, MessageId, ProfileId, QueueId,
-    QuickMessageId, SessionId, TagId, TicketId, TokenId, UserId, WrapupCategoryId, WrapupTypeId,
+    AdminId, ChannelId, CompanyId, ContactId, CustomFieldId, EventId, GlobalVariableId, Id, MessageId, ProfileId,
+    QueueId, QuickMessageId, SessionId, TagId, TicketId, TokenId, UserId, WrapupCategoryId, WrapupTypeId,
 };
 pub use readers::Readers;
 pub use sqlx::{PgConnection, PgPool};

@@ -37,7 +37,7 @@ impl News {
                 None => return Ok(None),
                 Some(news) => {
                     if let Ok(id) = news.payload().parse() {
-                        return Ok(Some(CompanyId(id)));
+                        return Ok(Some(CompanyId::new(id)));
                     }
                 }
             }

@@ -272,8 +272,8 @@ mod tests {
         company_heavy_waiting: 2,
         wait: Duration::from_secs(3),
     };
-    const A: CompanyId = CompanyId(1);
-    const B: CompanyId = CompanyId(2);
+    const A: CompanyId = CompanyId::new(1);
+    const B: CompanyId = CompanyId::new(2);
 
     async fn light(scheduler: &Arc<Scheduler>, company: CompanyId) -> Permit {
         scheduler.permit(company, Weight::Light).await.expect("a permit")
@@ -304,7 +304,7 @@ mod tests {
         for waiting in &mut line {
             assert!(waiting.as_mut().now_or_never().is_none());
         }
-        let mut next = Box::pin(scheduler.permit(CompanyId(3), Weight::Light));
+        let mut next = Box::pin(scheduler.permit(CompanyId::new(3), Weight::Light));
         assert!(next.as_mut().now_or_never().is_none());
         drop(taken);
         for waiting in line.drain(..2) {
@@ -331,7 +331,7 @@ mod tests {
         let mut next = Box::pin(scheduler.permit_change(A, Weight::Light));
         assert!(next.as_mut().now_or_never().is_none(), "A has opened all it may");
         let of_another = scheduler.permit_change(B, Weight::Light).await.expect("a permit");
-        let mut third = Box::pin(scheduler.permit_change(CompanyId(3), Weight::Light));
+        let mut third = Box::pin(scheduler.permit_change(CompanyId::new(3), Weight::Light));
         assert!(third.as_mut().now_or_never().is_none(), "all together have");
         assert!(is_free(&scheduler, A, Weight::Light) && is_free(&scheduler, B, Weight::Light));
         drop((change, of_another));

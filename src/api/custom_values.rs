@@ -224,7 +224,7 @@ mod tests {
 
     fn field(id: i64, key: &str, kind: CustomFieldType, required: bool) -> CustomFieldRow {
         CustomFieldRow {
-            id: CustomFieldId(id),
+            id: CustomFieldId::new(id),
             key: key.to_owned(),
             name: key.to_owned(),
             application: Application::Contact,
@@ -263,7 +263,7 @@ mod tests {
         assert!(check_all(&known, &given(&[("size", None)]), false).is_err(), "a required field is not cleared");
         assert_eq!(
             check_all(&known, &given(&[("note", Some("a")), ("note", None), ("size", Some("1"))]), false),
-            Ok(vec![(CustomFieldId(2), None), (CustomFieldId(1), Some("1".to_owned()))]),
+            Ok(vec![(CustomFieldId::new(2), None), (CustomFieldId::new(1), Some("1".to_owned()))]),
             "the last value of a field counts"
         );
     }

@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    const CHANNEL: Channel = (CompanyId(1), ChannelId(2));
+    const CHANNEL: Channel = (CompanyId::new(1), ChannelId::new(2));
 
     #[test]
     fn who_guesses_too_often_is_told_so_and_nobody_else() {
@@ -86,7 +86,7 @@ mod tests {
         let refused = refuse(address(7), guess);
         assert_eq!((refused.status.as_u16(), refused.retry_after_s), (429, Some(60)));
         assert!(guard.check(address(7), guess).is_err());
-        for other in [Guess::Key, Guess::Token(CHANNEL), Guess::Signature((CompanyId(1), ChannelId(3)))] {
+        for other in [Guess::Key, Guess::Token(CHANNEL), Guess::Signature((CompanyId::new(1), ChannelId::new(3)))] {
             assert_eq!(refuse(address(7), other).status.as_u16(), 401, "{other:?}");
         }
         assert_eq!(refuse(address(8), guess).status.as_u16(), 401, "another address");

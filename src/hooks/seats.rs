@@ -297,8 +297,8 @@ async fn drain(mut chunks: Paced<Payload>) {
 mod tests {
     use super::*;
 
-    const A: Channel = (CompanyId(1), ChannelId(1));
-    const B: Channel = (CompanyId(2), ChannelId(2));
+    const A: Channel = (CompanyId::new(1), ChannelId::new(1));
+    const B: Channel = (CompanyId::new(2), ChannelId::new(2));
 
     /// Ten bytes for all, four for a channel, two kept back for channels of one.
     fn seats() -> Seats {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     fn channel(number: i64) -> Channel {
-        (CompanyId(number), ChannelId(number))
+        (CompanyId::new(number), ChannelId::new(number))
     }
 
     fn later(by: Duration) -> Instant {

@@ -76,16 +76,16 @@ mod tests {
         let (release, held) = mpsc::channel();
         let writes = tokio::spawn({
             let disk = disk.clone();
-            async move { disk.run(CompanyId(1), move || held.recv().map_err(io::Error::other)).await }
+            async move { disk.run(CompanyId::new(1), move || held.recv().map_err(io::Error::other)).await }
         });
         while disk.0.companies() == 0 {
             tokio::task::yield_now().await;
         }
         let waits = tokio::spawn({
             let disk = disk.clone();
-            async move { disk.run(CompanyId(1), || Ok(2)).await }
+            async move { disk.run(CompanyId::new(1), || Ok(2)).await }
         });
-        assert_eq!(disk.run(CompanyId(2), || Ok(3)).await, Ok(3), "another company is served");
+        assert_eq!(disk.run(CompanyId::new(2), || Ok(3)).await, Ok(3), "another company is served");
         assert!(!waits.is_finished(), "its own next piece waits");
         release.send(1).expect("it writes");
         assert_eq!(writes.await.expect("written"), Ok(1));
@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_disk_refuses_is_said() {
-        let refused = Disk::default().run(CompanyId(1), || Err::<(), _>(io::Error::other("no space"))).await;
+        let refused = Disk::default().run(CompanyId::new(1), || Err::<(), _>(io::Error::other("no space"))).await;
         assert_eq!(refused, Err("no space".to_owned()));
     }
 }

@@ -142,16 +142,20 @@ mod tests {
             file_name: "a & b?.png".to_owned(),
             size: 1,
         };
-        let url = links.url(CompanyId(1), &media, now);
+        let url = links.url(CompanyId::new(1), &media, now);
         let (claim, signature) = parse(&url);
         assert_eq!(claim.name, media.file_name);
         assert_eq!(links.check(&claim, &signature, now), Ok(()));
         assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(24)), Ok(()));
         assert_eq!(links.check(&claim, &signature, now + TimeDelta::hours(25)), Err(Bad::Expired));
-        assert_eq!(links.url(CompanyId(1), &media, now + TimeDelta::seconds(1)), url, "browsers keep what they know");
+        assert_eq!(
+            links.url(CompanyId::new(1), &media, now + TimeDelta::seconds(1)),
+            url,
+            "browsers keep what they know"
+        );
 
         let others = [
-            Claim { company: CompanyId(2), ..claim.clone() },
+            Claim { company: CompanyId::new(2), ..claim.clone() },
             Claim { id: format!("{}a", claim.id), ..claim.clone() },
             Claim { name: "a".to_owned(), ..claim.clone() },
             Claim { mime_type: "text/html".to_owned(), ..claim.clone() },
@@ -177,7 +181,7 @@ mod tests {
             file_name: "a.png".to_owned(),
             size: 1,
         };
-        let url = links.url(CompanyId(1), &media, DateTime::UNIX_EPOCH);
+        let url = links.url(CompanyId::new(1), &media, DateTime::UNIX_EPOCH);
         assert!(url.starts_with("https://support.example/media/1/"), "{url}");
     }
 }

@@ -238,7 +238,7 @@ mod tests {
     fn only_what_could_be_ours_is_seen() {
         let id = MediaId::new(chrono::DateTime::UNIX_EPOCH);
         let at = |text: String| owned(&Path::parse(text).expect("a path"));
-        assert_eq!(at(format!("a/{}/7/{id}", id.hour())), Some((CompanyId(7), id.clone())));
+        assert_eq!(at(format!("a/{}/7/{id}", id.hour())), Some((CompanyId::new(7), id.clone())));
         assert_eq!(at(format!("{}/seven/{id}", id.hour())), None);
         assert_eq!(at(format!("{}/7/notes.txt", id.hour())), None);
     }

@@ -156,7 +156,7 @@ mod tests {
 
     fn metered(uploads: &Arc<Uploads>, session: &str, last: u8, company: i64) -> Metered {
         let address = Some(Address::of([192, 0, 2, last].into()));
-        let whose = Whose { session: SessionId(session.to_owned()), address, company: CompanyId(company) };
+        let whose = Whose { session: SessionId(session.to_owned()), address, company: CompanyId::new(company) };
         Metered { uploads: uploads.clone(), whose, ahead: 0 }
     }
 

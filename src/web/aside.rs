@@ -95,7 +95,7 @@ fn unavailable(denied: Denied) -> ApiError {
 
 /// Whose share this request takes from: of those without a company there is one for all.
 pub(super) fn tenant(request: &HttpRequest) -> CompanyId {
-    request.extensions().get::<Tenant>().map_or(CompanyId(0), |tenant| tenant.0)
+    request.extensions().get::<Tenant>().map_or(CompanyId::new(0), |tenant| tenant.0)
 }
 
 /// Reads what was sent: here if it is small, else aside.

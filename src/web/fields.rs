@@ -414,7 +414,7 @@ mod tests {
         };
         // A text that looks like JSON is a text all the same.
         let parts = form(r#"{"name": "x"}"#, "{\"a\": 1}").expect("accepted");
-        assert_eq!((parts.id, parts.flag, parts.title.0.as_str()), (TagId(7), true, "{\"a\": 1}"));
+        assert_eq!((parts.id, parts.flag, parts.title.0.as_str()), (TagId::new(7), true, "{\"a\": 1}"));
         assert_eq!((parts.inner.map(|name| name.0).as_deref(), parts.lines.len()), (Some("x"), 2));
         let refused = form("x", "").map(|parts| parts.lines.len()).expect_err("refused");
         assert_eq!(refused.message, "title must not be blank; inner must be an object");

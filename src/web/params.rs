@@ -8,10 +8,7 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::FieldError;
 use hotline_persistence::select::{DEPTH_MAX, Page};
-use hotline_persistence::{
-    ChannelId, ContactId, CustomFieldId, GlobalVariableId, MessageId, ProfileId, QueueId, QuickMessageId, SessionId,
-    TagId, TicketId, UserId, WrapupCategoryId, WrapupTypeId,
-};
+use hotline_persistence::{Id, SessionId};
 use serde_json::{Value, json};
 
 use super::values::Accepted;
@@ -23,17 +20,11 @@ pub trait PathValue: FromStr {
     fn schema() -> Value;
 }
 
-macro_rules! numbers {
-    ($($id:ident)+) => {$(
-        impl PathValue for $id {
-            fn schema() -> Value {
-                json!({"type": "integer", "format": "int64", "example": 7})
-            }
-        }
-    )+};
+impl<N> PathValue for Id<N> {
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64", "example": 7})
+    }
 }
-
-numbers! { ChannelId ContactId CustomFieldId GlobalVariableId MessageId ProfileId QueueId QuickMessageId TagId TicketId UserId WrapupCategoryId WrapupTypeId }
 
 impl PathValue for SessionId {
     fn schema() -> Value {

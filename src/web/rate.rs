@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_company_has_its_figure_and_another_has_its_own() {
         let limits = RateLimits::new(2);
-        let (a, b) = (CompanyId(1), CompanyId(2));
+        let (a, b) = (CompanyId::new(1), CompanyId::new(2));
         assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 1, reset_s: 30 }));
         assert_eq!(limits.take(a, None), Ok(Allowance { limit: 2, remaining: 0, reset_s: 60 }));
         let refused = limits.take(a, None).expect_err("the third is too many");
@@ -175,7 +175,7 @@ mod tests {
             let served = std::thread::scope(|scope| {
                 let take = || {
                     together.wait();
-                    i64::from(limits.take(CompanyId(round), None).is_ok())
+                    i64::from(limits.take(CompanyId::new(round), None).is_ok())
                 };
                 let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(take)).collect();
                 threads.into_iter().map(|thread| thread.join().expect("thread")).sum::<i64>()

@@ -1,15 +1,13 @@
 //! Values as the contract accepts them: what cannot be accepted cannot be held.
 
 use std::fmt;
+use std::num::IntErrorKind::{NegOverflow, PosOverflow};
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::Id;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
 use hotline_persistence::tables::global_variables::BUILT_IN;
-use hotline_persistence::{
-    ChannelId, ContactId, CustomFieldId, GlobalVariableId, MessageId, ProfileId, QueueId, QuickMessageId, TagId,
-    TicketId, UserId, WrapupCategoryId, WrapupTypeId,
-};
 use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Map, Number as JsonNumber, Value, json};
@@ -439,33 +437,26 @@ fn beyond(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
 }
 
-macro_rules! ids {
-    ($($id:ident)+) => {$(
-        impl Accepted for $id {
-            fn from_json(value: &Value) -> Result<Self, String> {
-                let whole = value.as_i64().or_else(|| beyond(value));
-                whole.map($id).ok_or_else(|| "must be an integer".to_owned())
-            }
+impl<N> Accepted for Id<N> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let whole = value.as_i64().or_else(|| beyond(value));
+        whole.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
+    }
 
-            fn from_text(text: &str) -> Result<Self, String> {
-                use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-                match text.trim().parse::<i64>().map_err(|error| *error.kind()) {
-                    Ok(id) => Ok($id(id)),
-                    // Too large to exist is as good as not there.
-                    Err(PosOverflow) => Ok($id(i64::MAX)),
-                    Err(NegOverflow) => Ok($id(i64::MIN)),
-                    Err(_) => Err("must be an integer".to_owned()),
-                }
-            }
-
-            fn schema() -> Value {
-                json!({"type": "integer", "format": "int64", "example": 7})
-            }
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.trim().parse::<i64>().map_err(|error| *error.kind()) {
+            Ok(id) => Ok(Self::new(id)),
+            // Too large to exist is as good as not there.
+            Err(PosOverflow) => Ok(Self::new(i64::MAX)),
+            Err(NegOverflow) => Ok(Self::new(i64::MIN)),
+            Err(_) => Err("must be an integer".to_owned()),
         }
-    )+};
-}
+    }
 
-ids! { ChannelId ContactId CustomFieldId GlobalVariableId MessageId ProfileId QueueId QuickMessageId TagId TicketId UserId WrapupCategoryId WrapupTypeId }
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64", "example": 7})
+    }
+}
 
 macro_rules! words {
     ($($word:path)+) => {$(
@@ -499,6 +490,8 @@ words! {
 
 #[cfg(test)]
 mod tests {
+    use hotline_persistence::TicketId;
+
     use super::*;
 
     #[test]
@@ -591,18 +584,18 @@ mod tests {
 
     #[test]
     fn an_id_is_an_integer_that_fits() {
-        assert_eq!(TicketId::from_json(&json!(7)), Ok(TicketId(7)));
-        assert_eq!(TicketId::from_json(&json!(7.0)), Ok(TicketId(7)));
+        assert_eq!(TicketId::from_json(&json!(7)), Ok(TicketId::new(7)));
+        assert_eq!(TicketId::from_json(&json!(7.0)), Ok(TicketId::new(7)));
         for bad in [json!("7"), json!(7.5), json!(null), json!([7])] {
             assert!(TicketId::from_json(&bad).is_err(), "{bad}");
         }
         // Too large to exist: as good as one nobody has.
         for far in [json!(9_223_372_036_854_775_808_u64), json!(u64::MAX), json!(1e30), json!(f64::MAX)] {
-            assert_eq!(TicketId::from_json(&far), Ok(TicketId(i64::MAX)), "{far}");
+            assert_eq!(TicketId::from_json(&far), Ok(TicketId::new(i64::MAX)), "{far}");
         }
-        assert_eq!(TicketId::from_json(&json!(-1e30)), Ok(TicketId(i64::MIN)));
-        assert_eq!(TicketId::from_text("99999999999999999999"), Ok(TicketId(i64::MAX)));
-        assert_eq!(TicketId::from_text("-99999999999999999999"), Ok(TicketId(i64::MIN)));
+        assert_eq!(TicketId::from_json(&json!(-1e30)), Ok(TicketId::new(i64::MIN)));
+        assert_eq!(TicketId::from_text("99999999999999999999"), Ok(TicketId::new(i64::MAX)));
+        assert_eq!(TicketId::from_text("-99999999999999999999"), Ok(TicketId::new(i64::MIN)));
         assert!(TicketId::from_text("1e3").is_err());
     }
 

@@ -260,7 +260,7 @@ async fn a_type_never_changes_behind_a_value_that_is_being_written() {
     for writes in [false, true] {
         let mut writer = app.database.db.begin().await.expect("a transaction");
         let held = custom_fields::held_of_application(&mut writer, app.company.id, Application::Contact).await;
-        assert_eq!(held.expect("fields")[0].id, CustomFieldId(size));
+        assert_eq!(held.expect("fields")[0].id, CustomFieldId::new(size));
         let api = app.api.clone();
         let kind = if writes { "date" } else { "number" };
         let change = tokio::spawn(async move { api.put(&at(size), json!({"type": kind})).await });

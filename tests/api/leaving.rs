@@ -115,7 +115,7 @@ async fn what_was_answered_is_never_taken_back_by_an_older_load() {
             // Until this queue's next change nothing else may be seen, whatever loads the others set off.
             for _ in 0..20 {
                 let seen = directory.company(app.company.id).expect("the company");
-                assert_eq!(seen.queues[&QueueId(*queue)].row.name, name);
+                assert_eq!(seen.queues[&QueueId::new(*queue)].row.name, name);
                 tokio::task::yield_now().await;
             }
         }

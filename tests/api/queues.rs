@@ -267,7 +267,7 @@ async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to
     close(&app.api, ticket_id).await;
 
     let db = &app.database.db;
-    let queue_id = Some(hotline_persistence::QueueId(new));
+    let queue_id = Some(hotline_persistence::QueueId::new(new));
     let channel = seed::channel(db, company.id, "Points there", ChannelType::Webchat, queue_id).await;
     let refused = app.api.delete(&path).await;
     let by = json!([{"type": "channel", "count": 1}]);

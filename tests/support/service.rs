@@ -165,7 +165,7 @@ impl TestApp {
         let contact = self.contact(number).await;
         let body = json!({"channelId": self.company.phone, "contactId": contact});
         let reply = self.api.post("/tickets", body).await;
-        TicketId(reply.data(201)["id"].as_i64().expect("id"))
+        TicketId::new(reply.data(201)["id"].as_i64().expect("id"))
     }
 
     /// A webchat session of a visitor with this external id.
@@ -175,7 +175,7 @@ impl TestApp {
         let reply = self.api.post("/webchat/sessions", body).await;
         let session = reply.data(201);
         let id = session["id"].as_str().expect("id").to_owned();
-        (SessionId(id), ContactId(session["contact"]["id"].as_i64().expect("contact")))
+        (SessionId(id), ContactId::new(session["contact"]["id"].as_i64().expect("contact")))
     }
 
     /// Files of messages that are stored.

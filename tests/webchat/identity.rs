@@ -629,7 +629,7 @@ async fn an_identity_is_good_in_each_webchat_for_itself() {
         .fetch_one(&app.database.db)
         .await
         .expect("id");
-    channels::update(&app.database.db, &keys(), hotline_persistence::ChannelId(id), set).await.expect("a secret");
+    channels::update(&app.database.db, &keys(), hotline_persistence::ChannelId::new(id), set).await.expect("a secret");
     let own = sign_with("ids_of that one", &json!({"sub": "v-1", "exp": now_s() + 60}));
     eventually("its secret is seen", || async { there.try_open_as(&own).await.status == 201 }).await;
     there.try_open_as(&signed("v-1", json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");

@@ -195,7 +195,7 @@ async fn a_message_says_which_agent_wrote_it() {
     assert_eq!(socket.message().await["agent"], Value::Null);
     let author = Author { user: Some((app.company.ana, "Ana".to_owned())), ..Author::API };
     let send = Do::from(Send::text("from Ana", author));
-    app.service.app.engine.send_in(app.company.id, TicketId(ticket), send).await.expect("sent");
+    app.service.app.engine.send_in(app.company.id, TicketId::new(ticket), send).await.expect("sent");
     let pushed = socket.message().await;
     assert_eq!((&pushed["body"], &pushed["agent"]), (&json!("from Ana"), &json!({"name": "Ana"})));
     let listed = browser.get(&session, "/messages").await;

@@ -57,15 +57,15 @@ mod tests {
     #[test]
     fn a_ticket_is_listed_as_long_as_one_of_its_actors_lives() {
         let hot = Arc::new(HotTickets::default());
-        let key = (CompanyId(1), ContactId(2));
-        let first = hot.list(key, TicketId(7));
-        let other = hot.list(key, TicketId(8));
-        let successor = hot.list(key, TicketId(7));
+        let key = (CompanyId::new(1), ContactId::new(2));
+        let first = hot.list(key, TicketId::new(7));
+        let other = hot.list(key, TicketId::new(8));
+        let successor = hot.list(key, TicketId::new(7));
         drop(first);
         assert_eq!(hot.of(key).len(), 2);
-        assert!(hot.of(key).contains(&TicketId(7)));
+        assert!(hot.of(key).contains(&TicketId::new(7)));
         drop(successor);
-        assert_eq!(hot.of(key), [TicketId(8)]);
+        assert_eq!(hot.of(key), [TicketId::new(8)]);
         drop(other);
         assert!(!hot.has(key), "nothing is left behind");
     }

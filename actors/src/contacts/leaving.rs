@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    const KEY: Key = (CompanyId(1), ContactId(2));
+    const KEY: Key = (CompanyId::new(1), ContactId::new(2));
 
     #[tokio::test]
     async fn nothing_happens_while_a_contact_is_marked_and_who_waits_hears_of_the_end() {
@@ -106,8 +106,8 @@ mod tests {
         assert!(leaving.left(KEY).await.is_ok(), "nobody leaves");
         let mark = leaving.mark(KEY).await.expect("marked");
         assert!(leaving.is_marked(KEY));
-        assert!(!leaving.is_marked((CompanyId(2), ContactId(2))), "another company's");
-        assert_eq!(leaving.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId(2))));
+        assert!(!leaving.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
+        assert_eq!(leaving.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
         let waiting = tokio::spawn({
             let leaving = leaving.clone();
             async move { leaving.mark(KEY).await.map(drop) }

@@ -79,7 +79,7 @@ impl Engine {
         queue: Option<QueueId>,
         author: Author,
     ) -> Result<(), Refusal> {
-        let mut after = TicketId(0);
+        let mut after = TicketId::new(0);
         loop {
             let db = self.reads().tables(company).await?;
             let held = tickets::open_of_user(db, company, user, queue, after, RELEASED_MAX).await?;

@@ -132,7 +132,7 @@ impl Engine {
         };
         let (contact, author) = (Arc::new(contact), send.author.clone());
         let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
-        let ticket = open.decide(TicketId(0), &mut context())?;
+        let ticket = open.decide(TicketId::new(0), &mut context())?;
         // Nobody has heard from a contact there is not yet.
         apply(Send { heard: Heard::Never, ..send }, &ticket, context()).map(drop)
     }

@@ -32,7 +32,7 @@ impl Tables {
     pub async fn open(options: PgConnectOptions, company: i64) -> Outcome<Self> {
         let usual = PgPoolOptions::new().max_connections(pool::CONNECTIONS_MAX);
         let db = usual.connect_lazy_with(options.disable_statement_logging().options([pool::PLAN_ONCE]));
-        let company = CompanyId(company);
+        let company = CompanyId::new(company);
         let organization =
             Directory::load(&db, &Keyring::default(), RELOAD_EVERY).await?.company(company).ok_or("no such company")?;
         Ok(Self { db, company, organization })

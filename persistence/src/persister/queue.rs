@@ -390,9 +390,9 @@ mod tests {
 
     fn entry(seq: Seq) -> Entry {
         let change = ContactChannel {
-            company_id: CompanyId(1),
-            contact_id: ContactId(1),
-            channel_id: ChannelId(1),
+            company_id: CompanyId::new(1),
+            contact_id: ContactId::new(1),
+            channel_id: ChannelId::new(1),
             at: Utc::now(),
         };
         Entry { seq, changes: vec![Change::ContactChannel(change)], done: None }

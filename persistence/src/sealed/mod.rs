@@ -281,7 +281,7 @@ mod tests {
         (folder, keys)
     }
 
-    const HERE: Place<'static> = Place { column: "channels.settings", company: CompanyId(1), row: "7" };
+    const HERE: Place<'static> = Place { column: "channels.settings", company: CompanyId::new(1), row: "7" };
 
     #[test]
     fn a_value_opens_in_its_place_only() {
@@ -291,7 +291,7 @@ mod tests {
         assert_ne!(keys.seal(&HERE, b"token").expect("sealed"), sealed, "a nonce was used twice");
         let elsewhere = [
             Place { column: "webhooks.secret", ..HERE },
-            Place { company: CompanyId(2), ..HERE },
+            Place { company: CompanyId::new(2), ..HERE },
             Place { row: "8", ..HERE },
         ];
         for place in elsewhere {

@@ -15,7 +15,7 @@ pub type InstallationKey = [u8; 64];
 const PLAIN_BYTES: usize = size_of::<InstallationKey>();
 
 fn place_of(name: &str) -> Place<'_> {
-    Place { column: "installation_keys.key", company: CompanyId(0), row: name }
+    Place { column: "installation_keys.key", company: CompanyId::new(0), row: name }
 }
 
 /// The secret of this name.

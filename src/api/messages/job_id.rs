@@ -21,7 +21,7 @@ impl FromStr for JobId {
         let digits = text.strip_prefix(JOB_PREFIX).ok_or(())?;
         let id = digits.parse().map_err(|_| ())?;
         // One job has one spelling.
-        if format!("{id}") == digits { Ok(Self(MessageId(id))) } else { Err(()) }
+        if format!("{id}") == digits { Ok(Self(MessageId::new(id))) } else { Err(()) }
     }
 }
 

@@ -217,7 +217,7 @@ async fn send_to_number(
     if !app.engine.is_known_number(company, &number.0).await? {
         // What is refused leaves no contact behind.
         let name = name.unwrap_or(&number.0).to_owned();
-        let stranger = ContactRef { id: ContactId(0), name, number: Some(number.0.clone()), verified: false };
+        let stranger = ContactRef { id: ContactId::new(0), name, number: Some(number.0.clone()), verified: false };
         app.engine.rehearse(company, channel.id, stranger, what.command.clone())?;
     }
     for _ in 0..NUMBER_ATTEMPTS_MAX {

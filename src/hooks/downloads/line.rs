@@ -250,15 +250,15 @@ mod tests {
 
     impl Wait for File {
         fn company(&self) -> CompanyId {
-            CompanyId(self.0)
+            CompanyId::new(self.0)
         }
 
         fn channel(&self) -> ChannelId {
-            ChannelId(self.1)
+            ChannelId::new(self.1)
         }
 
         fn message(&self) -> MessageId {
-            MessageId(self.2)
+            MessageId::new(self.2)
         }
     }
 
@@ -284,8 +284,9 @@ mod tests {
         }
         assert_eq!(begin_all(&mut lines).len(), 64 - 9);
         for company in 3..10 {
-            let mut of_company = lines.companies.get(&CompanyId(company)).map_or(0, |company| company.running.len());
-            of_company += lines.companies.get(&CompanyId(company + 10)).map_or(0, |company| company.running.len());
+            let mut of_company =
+                lines.companies.get(&CompanyId::new(company)).map_or(0, |company| company.running.len());
+            of_company += lines.companies.get(&CompanyId::new(company + 10)).map_or(0, |company| company.running.len());
             assert!(of_company <= 8);
         }
     }
@@ -328,7 +329,7 @@ mod tests {
         }
         lines.add_news(File(1, 2, 1));
         assert_eq!(begin_all(&mut lines).iter().filter(|file| file.1 == 1).count(), 4);
-        assert!(lines.companies[&CompanyId(1)].running.contains(&MessageId(1)));
+        assert!(lines.companies[&CompanyId::new(1)].running.contains(&MessageId::new(1)));
     }
 
     #[test]
@@ -344,8 +345,8 @@ mod tests {
         assert_eq!((first.2, second.2), (3, 2));
         // Full: the paused one gives way.
         lines.add_news(File(1, 1, 4));
-        lines.wake(CompanyId(1), MessageId(3));
-        assert!(!lines.companies[&CompanyId(1)].knows(MessageId(3)), "the table has it");
+        lines.wake(CompanyId::new(1), MessageId::new(3));
+        assert!(!lines.companies[&CompanyId::new(1)].knows(MessageId::new(3)), "the table has it");
         assert!(!lines.add_found(File(1, 1, 3)), "there is no room for what was found");
         lines.done(&second);
         assert!(lines.add_found(File(1, 1, 3)));
@@ -363,7 +364,7 @@ mod tests {
         lines.add_news(File(2, 1, 100));
         lines.add_news(File(3, 1, 101));
         assert_eq!(lines.held, 10);
-        assert_eq!(lines.companies[&CompanyId(1)].held(), 8);
-        assert!(lines.companies.contains_key(&CompanyId(3)));
+        assert_eq!(lines.companies[&CompanyId::new(1)].held(), 8);
+        assert!(lines.companies.contains_key(&CompanyId::new(3)));
     }
 }

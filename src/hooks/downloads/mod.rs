@@ -162,7 +162,7 @@ impl Downloads {
     /// Looks for files that nobody is fetching, for as long as the process lives.
     pub async fn keep_looking(&self) {
         let mut clock = tokio::time::interval(LOOK_EVERY);
-        let mut from = MessageId(0);
+        let mut from = MessageId::new(0);
         loop {
             clock.tick().await;
             match self.look(from).await {
@@ -179,7 +179,7 @@ impl Downloads {
         // What was put into its message is in the table then, and not looked for again.
         store.log.reached(store.log.durable()).await?;
         let mut first_left = None;
-        for (mut after, until) in [(from, None), (MessageId(0), Some(from))] {
+        for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {
             loop {
                 let wanted = messages::media_wanted(&store.housekeeping, after, LOOKED_FOR).await?;
                 let Some(last) = wanted.last() else { break };
@@ -190,7 +190,7 @@ impl Downloads {
                     let Some(job) = Job::of(message) else { continue };
                     if !self.lines().add_found(job) && first_left.is_none() {
                         // The look begins behind it.
-                        first_left = Some(MessageId(message.id.0 - 1));
+                        first_left = Some(MessageId::new(message.id.0 - 1));
                     }
                 }
                 self.go_on();
@@ -199,7 +199,7 @@ impl Downloads {
                 }
             }
         }
-        Ok(first_left.unwrap_or(MessageId(0)))
+        Ok(first_left.unwrap_or(MessageId::new(0)))
     }
 
     /// Begins as many as there are places.

@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn what_a_browser_says_is_understood_or_refused() {
         let heard = |text: &str| serde_json::from_str::<Heard>(text).ok();
-        assert_eq!(heard(r#"{"type":"after","id":7}"#), Some(Heard::After { id: Some(MessageId(7)) }));
+        assert_eq!(heard(r#"{"type":"after","id":7}"#), Some(Heard::After { id: Some(MessageId::new(7)) }));
         assert_eq!(heard(r#"{"type":"after","id":null}"#), Some(Heard::After { id: None }));
         assert_eq!(heard(r#"{"type":"after"}"#), Some(Heard::After { id: None }));
-        assert_eq!(heard(r#"{"type":"seen","upTo":7,"more":[1]}"#), Some(Heard::Seen { up_to: MessageId(7) }));
+        assert_eq!(heard(r#"{"type":"seen","upTo":7,"more":[1]}"#), Some(Heard::Seen { up_to: MessageId::new(7) }));
         assert_eq!(heard(r#"{"type":"pong","at":1}"#), Some(Heard::Pong));
         assert_eq!(heard(r#"{"type":"wave","hand":"left"}"#), Some(Heard::Unknown));
         for refused in ["", "[]", "7", "{}", r#"{"type":7}"#, r#"{"type":"seen"}"#, r#"{"type":"after","id":"7"}"#] {
@@ -82,9 +82,9 @@ mod tests {
     fn frames_are_named_as_the_protocol_names_them() {
         let text = |frame: &Frame| serde_json::to_string(frame).expect("json");
         assert_eq!(text(&Frame::Ping), r#"{"type":"ping"}"#);
-        assert_eq!(text(&Frame::CaughtUp { last_id: Some(MessageId(3)) }), r#"{"type":"caughtUp","lastId":3}"#);
+        assert_eq!(text(&Frame::CaughtUp { last_id: Some(MessageId::new(3)) }), r#"{"type":"caughtUp","lastId":3}"#);
         let at = DateTime::from_timestamp_millis(1_700_000_000_000).expect("time");
-        let read = Frame::from(Moved { to: Stage::Read, up_to: MessageId(3), at });
+        let read = Frame::from(Moved { to: Stage::Read, up_to: MessageId::new(3), at });
         assert_eq!(
             text(&read),
             r#"{"type":"status","direction":"inbound","status":"read","upTo":3,"at":"2023-11-14T22:13:20.000Z"}"#

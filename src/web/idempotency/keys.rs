@@ -210,8 +210,8 @@ fn hash(company: CompanyId, key: &str) -> u64 {
 mod tests {
     use super::*;
 
-    const A: CompanyId = CompanyId(1);
-    const B: CompanyId = CompanyId(2);
+    const A: CompanyId = CompanyId::new(1);
+    const B: CompanyId = CompanyId::new(2);
 
     #[test]
     fn a_key_that_does_not_fit_makes_every_key_one_to_look_up() {

@@ -36,7 +36,7 @@ async fn own_figure(app: &TestApp, company: i64, rate: i32, shown: u64) {
         .await
         .expect("rate");
     let directory = app.service.app.engine.directory();
-    let company = hotline_persistence::CompanyId(company);
+    let company = hotline_persistence::CompanyId::new(company);
     eventually(&format!("the limit of {shown}"), || async {
         directory.company(company).is_some_and(|seen| seen.company.rate_per_minute == Some(rate))
     })

@@ -22,12 +22,12 @@ pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str
 /// The provider has taken a message, and calls it so: what the outbox notes.
 pub async fn noted(app: &TestApp, message: &Value, provider_id: &str) {
     let sent = Progress {
-        message: MessageId(message["id"].as_i64().expect("id")),
+        message: MessageId::new(message["id"].as_i64().expect("id")),
         milestone: Milestone::Sent,
         at: Utc::now(),
         provider_message_id: Some(provider_id.to_owned()),
     };
-    let ticket = TicketId(message["ticketId"].as_i64().expect("ticket"));
+    let ticket = TicketId::new(message["ticketId"].as_i64().expect("ticket"));
     app.service.app.engine.ask(app.company.id, ticket, sent).await.expect("noted");
 }
 

@@ -23,7 +23,7 @@ async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
 async fn wrote_on(app: &TestApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
     let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
-    let message = engine.receive(app.company.id, channel, ContactId(contact), Do::from(said)).await;
+    let message = engine.receive(app.company.id, channel, ContactId::new(contact), Do::from(said)).await;
     message.expect("it is taken");
 }
 
@@ -95,7 +95,7 @@ async fn a_template_is_sent_at_any_time() {
     let message = sent(&app.api, body).await;
     assert_eq!((&message["type"], &message["body"]), (&json!("template"), &json!("Hello!")));
     let contact = message["contactId"].as_i64().expect("an id");
-    wrote_on(&app, ChannelId(channel.id), contact, TimeDelta::hours(25)).await;
+    wrote_on(&app, ChannelId::new(channel.id), contact, TimeDelta::hours(25)).await;
     let after = text(json!({"ticketId": message["ticketId"]}));
     app.api.post("/messages", after).await.error(422, "ERR_API_WINDOW_CLOSED");
     let again = json!({"ticketId": message["ticketId"], "type": "template", "template": {"name": "hello"}});

@@ -85,7 +85,7 @@ async fn agent(api: &Api, name: &str) -> i64 {
 
 /// A channel whose tickets go to a queue, once the service knows it.
 async fn channel(app: &TestApp, company: &Company, name: &str, kind: ChannelType, queue: i64) -> i64 {
-    let id = seed::channel(&app.database.db, company.id, name, kind, Some(QueueId(queue))).await;
+    let id = seed::channel(&app.database.db, company.id, name, kind, Some(QueueId::new(queue))).await;
     let directory = app.service.app.engine.directory();
     eventually("the new channel is seen", || async {
         directory.company(company.id).is_some_and(|seen| seen.channels.contains_key(&id))
@@ -96,7 +96,7 @@ async fn channel(app: &TestApp, company: &Company, name: &str, kind: ChannelType
 
 /// A phone channel with a provider, whose tickets go to a queue.
 async fn provided(app: &TestApp, provider: &Provider, queue: i64) -> Hooked {
-    let setup = Setup { provider_url: Some(&provider.url), queue: Some(QueueId(queue)), ..Setup::default() };
+    let setup = Setup { provider_url: Some(&provider.url), queue: Some(QueueId::new(queue)), ..Setup::default() };
     Hooked::create(app, &app.company, ChannelType::Whatsapp, setup).await
 }
 

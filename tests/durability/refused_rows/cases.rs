@@ -50,7 +50,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
     let Owner { company, contact } = owner;
     let at: DateTime<Utc> = "2026-01-02T03:04:05.678Z".parse().expect("time");
     let (company_id, channel_id, contact_id) = (company.id, company.phone, *contact);
-    let (ticket_id, message_id) = (TicketId(id), MessageId(id));
+    let (ticket_id, message_id) = (TicketId::new(id), MessageId::new(id));
     let ticket = TicketRow {
         company_id,
         id: ticket_id,
@@ -73,14 +73,14 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
     };
     let event = EventRow {
         company_id,
-        id: EventId(id),
+        id: EventId::new(id),
         ticket_id,
         kind: EventType::Transferred,
         from: Some(json!({"queue": "a"})),
         to: Some(json!({"queue": "b"})),
         user_id: Some(company.ana),
         user_name: Some("Ana".to_owned()),
-        integration_id: Some(TokenId(id)),
+        integration_id: Some(TokenId::new(id)),
         source: Source::User,
         created_at: at,
     };
@@ -102,7 +102,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         error: Some(json!({"code": "c", "message": "m"})),
         user_id: Some(company.ana),
         user_name: Some("Ana".to_owned()),
-        integration_id: Some(TokenId(id)),
+        integration_id: Some(TokenId::new(id)),
         source: Source::User,
         session_id: Some(SessionId(format!("session {id}"))),
         client_id: Some(format!("client {id}")),
@@ -193,7 +193,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         told_of(Change::Read(mark)),
         vec![Change::Session(Box::new(session))],
         vec![Change::ContactChannel(ContactChannel { company_id, contact_id, channel_id, at })],
-        vec![Change::Referral(Box::new(ReferralRow { company_id, contact_id: ContactId(id), referral, at }))],
+        vec![Change::Referral(Box::new(ReferralRow { company_id, contact_id: ContactId::new(id), referral, at }))],
         vec![Change::Answer(Box::new(answer))],
     ]
 }
@@ -367,7 +367,7 @@ async fn whatever_is_refused_in_any_column_holds_up_nobody() {
     let (other, other_api) = app.another_company().await;
     let db = &app.database.db;
     check_columns(db, &owner).await;
-    let beside = Owner { company: other, contact: ContactId(1) };
+    let beside = Owner { company: other, contact: ContactId::new(1) };
     let log = &app.service.app.engine.store().log;
     let cases = cases(&owner);
     let mut last = 0;

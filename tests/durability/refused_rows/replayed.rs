@@ -37,7 +37,7 @@ async fn a_start_replays_past_whatever_is_refused_in_any_column() {
         let other = Company::create(db, "Other").await;
         let numbered = Numbered { number: "5511900000001", name: None, country: None };
         let contact = contacts::find_or_create_by_number(db, company.id, numbered, Source::Api).await.expect("contact");
-        (Owner { company, contact: contact.id }, Owner { company: other, contact: ContactId(1) })
+        (Owner { company, contact: contact.id }, Owner { company: other, contact: ContactId::new(1) })
     })
     .await;
     let cases = cases(&owner);

@@ -43,12 +43,12 @@ mod tests {
     fn what_the_tables_know_is_forgotten_and_what_does_not_fit_is_waited_for() {
         let mut handed = Handed::default();
         for (seq, message) in [(3, 1), (5, 2), (4, 3)] {
-            handed.note(seq, MessageId(message));
+            handed.note(seq, MessageId::new(message));
         }
-        assert_eq!(handed.unknown(3).collect::<Vec<_>>(), [MessageId(2), MessageId(3)]);
-        assert_eq!(handed.unknown(4).collect::<Vec<_>>(), [MessageId(2)]);
+        assert_eq!(handed.unknown(3).collect::<Vec<_>>(), [MessageId::new(2), MessageId::new(3)]);
+        assert_eq!(handed.unknown(4).collect::<Vec<_>>(), [MessageId::new(2)]);
         assert_eq!((handed.unknown(5).count(), handed.forgotten_to()), (0, 0));
-        (0..=RECENT_MAX as Seq).for_each(|seq| handed.note(seq + 10, MessageId(7)));
+        (0..=RECENT_MAX as Seq).for_each(|seq| handed.note(seq + 10, MessageId::new(7)));
         assert_eq!(handed.unknown(0).count(), 1);
         assert_eq!(handed.forgotten_to(), RECENT_MAX as Seq + 9, "the last of those that made room");
     }

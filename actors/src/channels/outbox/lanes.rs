@@ -106,8 +106,8 @@ mod tests {
     use super::super::tests::outgoing;
     use super::*;
 
-    const ANA: ContactId = ContactId(1);
-    const BEN: ContactId = ContactId(2);
+    const ANA: ContactId = ContactId::new(1);
+    const BEN: ContactId = ContactId::new(2);
 
     fn id(outgoing: Option<Outgoing>) -> Option<i64> {
         outgoing.map(|outgoing| outgoing.id().0)

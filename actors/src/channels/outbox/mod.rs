@@ -302,12 +302,12 @@ mod tests {
     /// A text to a contact, who has one ticket.
     pub(super) fn outgoing(id: i64, contact: i64) -> Outgoing {
         let message = MessageRow {
-            company_id: CompanyId(1),
-            id: MessageId(id),
-            job_id: Some(MessageId(id)),
-            ticket_id: TicketId(contact),
-            contact_id: ContactId(contact),
-            channel_id: ChannelId(1),
+            company_id: CompanyId::new(1),
+            id: MessageId::new(id),
+            job_id: Some(MessageId::new(id)),
+            ticket_id: TicketId::new(contact),
+            contact_id: ContactId::new(contact),
+            channel_id: ChannelId::new(1),
             direction: Direction::Outbound,
             kind: MessageType::Text,
             body: Some(format!("message {id}")),

@@ -132,14 +132,14 @@ mod tests {
         let pace = Pace { interval: SECOND, burst: 1 };
         let (now, mut recipients) = (Instant::now(), Recipients::default());
         for contact in 0..RECIPIENTS_MIN as i64 {
-            recipients.used(pace, ContactId(contact), now);
+            recipients.used(pace, ContactId::new(contact), now);
         }
-        assert_eq!(recipients.next(pace, ContactId(7), now), now + SECOND);
-        assert_eq!(recipients.next(pace, ContactId(-1), now), now);
+        assert_eq!(recipients.next(pace, ContactId::new(7), now), now + SECOND);
+        assert_eq!(recipients.next(pace, ContactId::new(-1), now), now);
         let later = now + 2 * SECOND;
-        recipients.used(pace, ContactId(7), later);
-        recipients.used(pace, ContactId(-1), later);
+        recipients.used(pace, ContactId::new(7), later);
+        recipients.used(pace, ContactId::new(-1), later);
         assert_eq!(recipients.used_until.len(), 2);
-        assert_eq!(recipients.next(pace, ContactId(7), later), later + SECOND);
+        assert_eq!(recipients.next(pace, ContactId::new(7), later), later + SECOND);
     }
 }

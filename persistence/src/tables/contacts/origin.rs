@@ -133,7 +133,12 @@ mod tests {
             headline: headline.map(str::to_owned),
             ..Referral::default()
         };
-        ReferralRow { company_id: CompanyId(1), contact_id: ContactId(contact), referral, at: DateTime::UNIX_EPOCH }
+        ReferralRow {
+            company_id: CompanyId::new(1),
+            contact_id: ContactId::new(contact),
+            referral,
+            at: DateTime::UNIX_EPOCH,
+        }
     }
 
     #[test]

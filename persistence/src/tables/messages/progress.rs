@@ -160,9 +160,9 @@ mod tests {
 
     fn told(milestone: Milestone, second: i64) -> ProgressRow {
         ProgressRow {
-            company_id: CompanyId(1),
-            ticket_id: TicketId(1),
-            message_id: MessageId(1),
+            company_id: CompanyId::new(1),
+            ticket_id: TicketId::new(1),
+            message_id: MessageId::new(1),
             milestone,
             at: DateTime::UNIX_EPOCH + TimeDelta::seconds(second),
             provider_message_id: (second == 1).then(|| "wamid.1".to_owned()),

@@ -17,40 +17,40 @@ use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, QueueId, Tick
 use crate::Refusal;
 use crate::tickets::{Author, Close, Command, Context, Decided, Open, Ticket, apply};
 
-pub const COMPANY: CompanyId = CompanyId(1);
+pub const COMPANY: CompanyId = CompanyId::new(1);
 
 /// Its agents are Ana, Ben and Eva, who left; its wrap-up types `SOLVED` and `RETIRED`.
-pub const SUPPORT: QueueId = QueueId(1);
+pub const SUPPORT: QueueId = QueueId::new(1);
 /// Requires a wrap-up. Its agents are Ana and Carl; its wrap-up types `SOLD` and `RETIRED`.
-pub const SALES: QueueId = QueueId(2);
+pub const SALES: QueueId = QueueId::new(2);
 /// Inactive; everyone is its agent.
-pub const OLD_QUEUE: QueueId = QueueId(3);
-pub const NO_QUEUE: QueueId = QueueId(9);
+pub const OLD_QUEUE: QueueId = QueueId::new(3);
+pub const NO_QUEUE: QueueId = QueueId::new(9);
 
 /// Belongs to every queue.
-pub const ANA: UserId = UserId(1);
-pub const BEN: UserId = UserId(2);
-pub const CARL: UserId = UserId(3);
+pub const ANA: UserId = UserId::new(1);
+pub const BEN: UserId = UserId::new(2);
+pub const CARL: UserId = UserId::new(3);
 /// Inactive.
-pub const EVA: UserId = UserId(4);
-pub const NO_USER: UserId = UserId(9);
+pub const EVA: UserId = UserId::new(4);
+pub const NO_USER: UserId = UserId::new(9);
 
-pub const SOLVED: WrapupTypeId = WrapupTypeId(1);
-pub const SOLD: WrapupTypeId = WrapupTypeId(2);
+pub const SOLVED: WrapupTypeId = WrapupTypeId::new(1);
+pub const SOLD: WrapupTypeId = WrapupTypeId::new(2);
 /// Inactive, and linked to every queue.
-pub const RETIRED: WrapupTypeId = WrapupTypeId(3);
+pub const RETIRED: WrapupTypeId = WrapupTypeId::new(3);
 /// Linked to no queue.
-pub const UNLINKED: WrapupTypeId = WrapupTypeId(4);
-pub const NO_TYPE: WrapupTypeId = WrapupTypeId(9);
+pub const UNLINKED: WrapupTypeId = WrapupTypeId::new(4);
+pub const NO_TYPE: WrapupTypeId = WrapupTypeId::new(9);
 
 /// New tickets go to `SUPPORT`.
-pub const PHONE: ChannelId = ChannelId(1);
-pub const WEBCHAT: ChannelId = ChannelId(2);
-pub const SOCIAL: ChannelId = ChannelId(3);
-pub const NO_CHANNEL: ChannelId = ChannelId(9);
+pub const PHONE: ChannelId = ChannelId::new(1);
+pub const WEBCHAT: ChannelId = ChannelId::new(2);
+pub const SOCIAL: ChannelId = ChannelId::new(3);
+pub const NO_CHANNEL: ChannelId = ChannelId::new(9);
 
 /// Another ticket of the same contact.
-pub const OTHER_TICKET: TicketId = TicketId(900);
+pub const OTHER_TICKET: TicketId = TicketId::new(900);
 
 pub fn organization() -> Organization {
     Organization {
@@ -199,7 +199,7 @@ impl Desk {
         let organization = organization();
         let ids = IdBlocks::unbacked();
         let mut cx = Context::new(start(), &organization, &ids);
-        let ticket = open.decide(TicketId(77), &mut cx)?;
+        let ticket = open.decide(TicketId::new(77), &mut cx)?;
         let changes = cx.into_changes(&ticket);
         Ok((
             Self { organization, ids, now: start(), ticket, window: None, open_elsewhere: None },
@@ -235,7 +235,7 @@ impl Desk {
 /// Ana opens a ticket of a contact with a number.
 pub fn open(channel: ChannelId) -> Open {
     let number = Some("5511999990000".to_owned());
-    let contact = ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number, verified: false };
+    let contact = ContactRef { id: ContactId::new(5), name: "Zoe".to_owned(), number, verified: false };
     Open {
         company: COMPANY,
         channel,

@@ -33,7 +33,7 @@ fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
 
 /// A ticket whose contact has no number and is not known to have talked on the channel.
 fn unreached(channel: ChannelId) -> Desk {
-    let contact = Arc::new(ContactRef { id: ContactId(5), name: "Zoe".to_owned(), number: None, verified: false });
+    let contact = Arc::new(ContactRef { id: ContactId::new(5), name: "Zoe".to_owned(), number: None, verified: false });
     let opening = Open { contact, reachable: false, ..open(channel) };
     Desk::opened(opening).expect("the ticket opens").0
 }
@@ -233,7 +233,7 @@ fn what_could_not_follow_a_send_is_refused_at_once_on_every_channel() {
 fn what_a_contact_writes_is_received_and_counts_as_unread() {
     let mut desk = Desk::on(WEBCHAT);
     let session = Some(SessionId("s".to_owned()));
-    let quoted = Some(MessageId(3));
+    let quoted = Some(MessageId::new(3));
     let said = Receive { quoted, session: session.clone(), client_id: Some("c1".to_owned()), ..receive("hi") };
     let done = desk.does(said);
     let message = &done.reply;
@@ -325,7 +325,7 @@ fn what_is_seen_moves_forward_and_no_further_than_what_was_said() {
     let mut desk = Desk::on(WEBCHAT);
     let first = desk.does(send()).reply;
     let second = desk.does(send()).reply;
-    let later = MessageId(second.id.0 + 1000);
+    let later = MessageId::new(second.id.0 + 1000);
     let done = desk.does(MarkSeen { up_to: later });
     assert_eq!(done.changes, [Change::Seen(reached(&desk, second.id))]);
     for up_to in [later, second.id, first.id] {

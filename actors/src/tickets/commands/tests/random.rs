@@ -81,23 +81,23 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     let author = ana();
     match step.call.clone() {
         Call::Transfer { queue, user } => {
-            let user = user.map(|user| user.map(UserId));
-            desk.tries(Transfer { queue: queue.map(QueueId), user, author }).map(|done| done.changes)
+            let user = user.map(|user| user.map(UserId::new));
+            desk.tries(Transfer { queue: queue.map(QueueId::new), user, author }).map(|done| done.changes)
         }
         Call::Close((kind, wrapup_note)) => {
-            let wrapup_type = kind.map(WrapupTypeId);
+            let wrapup_type = kind.map(WrapupTypeId::new);
             desk.tries(Close { wrapup_type, wrapup_note, author }).map(|done| done.changes)
         }
         Call::Reopen => desk.tries(Reopen { author }).map(|done| done.changes),
         Call::SetWrapup { kind, note: wrapup_note } => {
-            let wrapup_type = WrapupTypeId(kind);
+            let wrapup_type = WrapupTypeId::new(kind);
             desk.tries(SetWrapup { wrapup_type, wrapup_note, author }).map(|done| done.changes)
         }
         Call::AddNote(body) => desk.tries(AddNote { body, author }).map(|done| done.changes),
         Call::Send { body, reopen, reachable, queue, close } => {
             let close_ticket = close.is_some();
             let (kind, wrapup_note) = close.unwrap_or_default();
-            let (queue_id, wrapup_type_id) = (queue.map(QueueId), kind.map(WrapupTypeId));
+            let (queue_id, wrapup_type_id) = (queue.map(QueueId::new), kind.map(WrapupTypeId::new));
             let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note };
             desk.tries(Send { reopen, reachable, after, ..Send::text(body, author) }).map(|done| done.changes)
         }
@@ -106,7 +106,9 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
             desk.tries(said).map(|done| done.changes)
         }
         Call::MarkRead => desk.tries(MarkRead { author }).map(|done| done.changes),
-        Call::MarkDelivered(up_to) => desk.tries(MarkDelivered { up_to: MessageId(up_to) }).map(|done| done.changes),
+        Call::MarkDelivered(up_to) => {
+            desk.tries(MarkDelivered { up_to: MessageId::new(up_to) }).map(|done| done.changes)
+        }
         Call::Show => desk.tries(Show).map(|done| done.changes),
     }
 }
@@ -212,7 +214,7 @@ fn any_sequence_of_commands_goes_as_the_contract_says() {
             let outcome = carry_out(&mut desk, step);
             let expected = match step.call {
                 // The model knows no ids.
-                Call::MarkDelivered(up_to) => Ok(delivery(&before, MessageId(up_to))),
+                Call::MarkDelivered(up_to) => Ok(delivery(&before, MessageId::new(up_to))),
                 _ => model.step(step, desk.now),
             };
             match (outcome, expected) {
