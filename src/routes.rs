@@ -1,13 +1,24 @@
 //! Every route on one screen.
 
+use std::borrow::Cow;
+
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
 use actix_web::{FromRequest, Handler, Resource, Responder, Route};
+use hotline_persistence::tables::custom_fields::CustomField;
+use hotline_persistence::tables::global_variables::GlobalVariable;
+use hotline_persistence::tables::queues::Queue;
+use hotline_persistence::tables::quick_messages::QuickMessage;
+use hotline_persistence::tables::tags::Tag;
+use hotline_persistence::tables::users::User;
+use hotline_persistence::tables::wrapup_categories::WrapupCategory;
+use hotline_persistence::tables::wrapup_types::WrapupType;
 use serde_json::Value;
 
+use crate::api::plain::{self, Plain};
 use crate::api::{
-    channels, contacts, custom_fields, global_variables, health, media, messages, profiles, queues, quick_messages,
-    tags, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
+    channels, contacts, custom_fields, health, media, messages, profiles, queues, templates, tickets, users, webchat,
+    wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -103,39 +114,34 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/webchat/sessions/{sessionId}/messages")
             .get("listSessionMessages", webchat::list_messages, "List what a visitor sees").post("sendSessionMessage", webchat::say, "Say something as a visitor")
         .at("/webchat/sessions/{sessionId}/end").post("endSession", webchat::end, "End a visitor session")
-        .at("/tags").get("listTags", tags::list, "List tags").post("createTag", tags::create, "Create a tag")
-        .at("/tags/{tagId}").get("getTag", tags::show, "Read a tag").put("updateTag", tags::update, "Update a tag").delete("deleteTag", tags::remove, "Delete a tag")
-        .at("/queues").get("listQueues", queues::list, "List queues").post("createQueue", queues::create, "Create a queue")
-        .at("/queues/{queueId}").get("getQueue", queues::show, "Read a queue").put("updateQueue", queues::update, "Update a queue").delete("deleteQueue", queues::remove, "Delete a queue")
+        .plain::<Tag>("/tags", "tagId", "tags")
+        .at("/queues").get("listQueues", plain::list::<Queue>, "List queues").post("createQueue", plain::create::<Queue>, "Create a queue")
+        .at("/queues/{queueId}").get("getQueue", plain::show::<Queue>, "Read a queue").put("updateQueue", plain::update::<Queue>, "Update a queue").delete("deleteQueue", queues::remove, "Delete a queue")
         .at("/queues/{queueId}/users").get("listQueueUsers", queues::list_users, "List the agents of a queue")
         .at("/queues/{queueId}/users/{userId}")
             .put("addQueueUser", queues::add_user, "Add an agent to a queue").delete("removeQueueUser", queues::remove_user, "Remove an agent from a queue")
         .at("/queues/{queueId}/wrapup-types").get("listQueueWrapupTypes", queues::list_wrapup_types, "List the wrap-up types of a queue")
-        .at("/wrapup-types").get("listWrapupTypes", wrapup_types::list, "List wrap-up types").post("createWrapupType", wrapup_types::create, "Create a wrap-up type")
+        .at("/wrapup-types").get("listWrapupTypes", plain::list::<WrapupType>, "List wrap-up types").post("createWrapupType", wrapup_types::create, "Create a wrap-up type")
         .at("/wrapup-types/{wrapupTypeId}")
-            .get("getWrapupType", wrapup_types::show, "Read a wrap-up type").put("updateWrapupType", wrapup_types::update, "Update a wrap-up type").delete("deleteWrapupType", wrapup_types::remove, "Delete a wrap-up type")
+            .get("getWrapupType", plain::show::<WrapupType>, "Read a wrap-up type").put("updateWrapupType", wrapup_types::update, "Update a wrap-up type").delete("deleteWrapupType", wrapup_types::remove, "Delete a wrap-up type")
         .at("/wrapup-categories")
-            .get("listWrapupCategories", wrapup_categories::list, "List wrap-up categories").post("createWrapupCategory", wrapup_categories::create, "Create a wrap-up category")
+            .get("listWrapupCategories", plain::list::<WrapupCategory>, "List wrap-up categories").post("createWrapupCategory", plain::create::<WrapupCategory>, "Create a wrap-up category")
         .at("/wrapup-categories/{categoryId}")
-            .put("updateWrapupCategory", wrapup_categories::update, "Update a wrap-up category").delete("deleteWrapupCategory", wrapup_categories::remove, "Delete a wrap-up category")
-        .at("/users").get("listUsers", users::list, "List users").post("createUser", users::create, "Create a user")
+            .put("updateWrapupCategory", plain::update::<WrapupCategory>, "Update a wrap-up category").delete("deleteWrapupCategory", wrapup_categories::remove, "Delete a wrap-up category")
+        .at("/users").get("listUsers", plain::list::<User>, "List users").post("createUser", users::create, "Create a user")
         // Before the path with an id, which would match it.
         .at("/users/metrics").get("listUserMetrics", users::list_metrics, "List the conversation metrics of users")
         .at("/users/{userId}")
-            .get("getUser", users::show, "Read a user").put("updateUser", users::update, "Update a user").delete("removeUser", users::remove, "Remove a user from the company")
+            .get("getUser", plain::show::<User>, "Read a user").put("updateUser", users::update, "Update a user").delete("removeUser", users::remove, "Remove a user from the company")
         .at("/profiles").get("listProfiles", profiles::list, "List permission profiles")
         .at("/profiles/{profileId}").get("getProfile", profiles::show, "Read a permission profile")
-        .at("/quick-messages").get("listQuickMessages", quick_messages::list, "List quick messages").post("createQuickMessage", quick_messages::create, "Create a quick message")
-        .at("/quick-messages/{quickMessageId}")
-            .get("getQuickMessage", quick_messages::show, "Read a quick message").put("updateQuickMessage", quick_messages::update, "Update a quick message").delete("deleteQuickMessage", quick_messages::remove, "Delete a quick message")
-        .at("/custom-fields").get("listCustomFields", custom_fields::list, "List custom fields").post("createCustomField", custom_fields::create, "Create a custom field")
+        .plain::<QuickMessage>("/quick-messages", "quickMessageId", "quick messages")
+        .at("/custom-fields").get("listCustomFields", plain::list::<CustomField>, "List custom fields").post("createCustomField", custom_fields::create, "Create a custom field")
         // Before the path with an id, which would match it.
         .at("/custom-fields/order").put("reorderCustomFields", custom_fields::reorder, "Reorder the custom fields of an application")
         .at("/custom-fields/{customFieldId}")
-            .get("getCustomField", custom_fields::show, "Read a custom field").put("updateCustomField", custom_fields::update, "Update a custom field").delete("deleteCustomField", custom_fields::remove, "Delete a custom field")
-        .at("/global-variables").get("listGlobalVariables", global_variables::list, "List global variables").post("createGlobalVariable", global_variables::create, "Create a global variable")
-        .at("/global-variables/{variableId}")
-            .get("getGlobalVariable", global_variables::show, "Read a global variable").put("updateGlobalVariable", global_variables::update, "Update a global variable").delete("deleteGlobalVariable", global_variables::remove, "Delete a global variable");
+            .get("getCustomField", plain::show::<CustomField>, "Read a custom field").put("updateCustomField", custom_fields::update, "Update a custom field").delete("deleteCustomField", plain::remove::<CustomField>, "Delete a custom field")
+        .plain::<GlobalVariable>("/global-variables", "variableId", "global variables");
 }
 
 /// Every path that is served, as the figures name them.
@@ -172,13 +178,12 @@ fn api(services: &mut ServiceConfig) {
     }
 }
 
-type Group = (&'static str, Vec<At>);
+type Group = (String, Vec<At>);
 
 fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
-    let noun = at.noun();
-    match groups.iter_mut().find(|(known, _)| *known == noun) {
+    match groups.iter_mut().find(|(known, _)| known == at.noun()) {
         Some((_, paths)) => paths.push(at),
-        None => groups.push((noun, vec![at])),
+        None => groups.push((at.noun().to_owned(), vec![at])),
     }
     groups
 }
@@ -195,22 +200,25 @@ struct Table<'a> {
     schemas: &'a mut Schemas,
 }
 
+/// The names of an operation that its handler does not say.
+type Words = Cow<'static, str>;
+
 /// A path and its methods; any other method is told which there are.
 struct At {
-    path: &'static str,
+    path: String,
     resource: Resource,
     operations: Vec<Operation>,
 }
 
 macro_rules! methods {
     ($($name:ident $method:literal),+) => {$(
-        fn $name<F, Args>(&mut self, id: &'static str, handler: F, summary: &'static str) -> &mut Self
+        fn $name<F, Args>(&mut self, id: impl Into<Words>, handler: F, summary: impl Into<Words>) -> &mut Self
         where
             F: Handler<Args>,
             F::Output: Responder + Described + 'static,
             Args: FromRequest + Described + 'static,
         {
-            self.add::<Args, F::Output>($method, web::$name().to(handler), id, summary)
+            self.add::<Args, F::Output>($method, web::$name().to(handler), id.into(), summary.into())
         }
     )+};
 }
@@ -223,9 +231,38 @@ impl<'a> Table<'a> {
     }
 
     /// The next path; the methods that follow are its own.
-    fn at(&mut self, path: &'static str) -> &mut Self {
-        let noun = noun(path);
-        self.paths.push(At { path, resource: web::resource(&path[noun.len()..]), operations: Vec::new() });
+    fn at(&mut self, path: impl Into<String>) -> &mut Self {
+        let path = path.into();
+        let resource = web::resource(&path[noun(&path).len()..]);
+        self.paths.push(At { path, resource, operations: Vec::new() });
+        self
+    }
+
+    /// The five endpoints of a plain noun, whose records together are called `many`.
+    fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
+        let one = T::NOUN;
+        let a = plain::with_article("a", one);
+        let (name, names) = (type_name_of(one), type_name_of(many));
+        let unique = T::UNIQUE.first().map(|unique| format!("; its {} is unique in the company", unique.field()));
+        self.at(path)
+            .get(format!("list{names}"), plain::list::<T>, format!("List {many}"))
+            .says(format!("The company's {many}, by id."))
+            .post(format!("create{name}"), plain::create::<T>, format!("Create {a}"))
+            .says(format!("Creates {a}{}.", unique.unwrap_or_default()))
+            .at(format!("{path}/{{{id_name}}}"))
+            .get(format!("get{name}"), plain::show::<T>, format!("Read {a}"))
+            .says(format!("One {one}."))
+            .put(format!("update{name}"), plain::update::<T>, format!("Update {a}"))
+            .says("Changes the fields that are given.".to_owned())
+            .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a}"))
+            .says(format!("Deletes {a}."))
+    }
+
+    /// What is said of the last operation unless there is more to say.
+    fn says(&mut self, text: String) -> &mut Self {
+        if let Some(operation) = self.paths.last_mut().and_then(|at| at.operations.last_mut()) {
+            operation.text = text;
+        }
         self
     }
 
@@ -233,11 +270,11 @@ impl<'a> Table<'a> {
         &mut self,
         method: &'static str,
         route: Route,
-        id: &'static str,
-        summary: &'static str,
+        id: Words,
+        summary: Words,
     ) -> &mut Self {
         if let Some(mut at) = self.paths.pop() {
-            at.operations.push(Operation::of::<Args, Output>(method, at.path, id, summary, self.schemas));
+            at.operations.push(Operation::of::<Args, Output>(method, &at.path, id, summary, self.schemas));
             at.resource = at.resource.route(route);
             self.paths.push(at);
         }
@@ -250,13 +287,22 @@ impl<'a> Table<'a> {
 }
 
 /// The first part of a path, with its slash.
-fn noun(path: &'static str) -> &'static str {
+fn noun(path: &str) -> &str {
     path.get(1..).and_then(|rest| rest.find('/')).map_or(path, |end| &path[..=end])
 }
 
+/// Words as the name of a type: `wrap-up category` is `WrapupCategory`.
+fn type_name_of(words: &str) -> String {
+    let word = |word: &str| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        format!("{}{}", first.to_uppercase(), rest.replace('-', ""))
+    };
+    words.split(' ').map(word).collect()
+}
+
 impl At {
-    fn noun(&self) -> &'static str {
-        noun(self.path)
+    fn noun(&self) -> &str {
+        noun(&self.path)
     }
 
     fn into_resource(self) -> Resource {

@@ -12,11 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_persistence::sealed::Keyring;
+use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::queues::{self, QueueFields};
-use hotline_persistence::tables::users::{self, UserFields};
-use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
+use hotline_persistence::tables::queues::{self, Queue};
+use hotline_persistence::tables::wrapup_categories::WrapupCategory;
+use hotline_persistence::tables::wrapup_types::{self, WrapupType};
+use hotline_persistence::tables::{companies, users};
 use hotline_persistence::{
     ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Store, StoreOptions, UserId, WrapupTypeId, journal,
     pool,
@@ -137,16 +139,20 @@ impl Company {
         let id = companies::insert(db, "Acme").await.expect("a company").id;
         let mut two = Vec::new();
         for name in ["Support", "Sales"] {
-            let strict = QueueFields { wrapup_required: Some(true), ..QueueFields::default() };
-            two.push(queues::insert(db, id, name, strict).await.expect("a queue").id);
+            let strict = Columns::from([("name", name.into()), ("wrapupRequired", true.into())]);
+            two.push(table::insert::<Queue>(db, id, &strict).await.expect("a queue").id);
         }
         let queues = [two[0], two[1]];
-        let user = users::insert(db, id, "Ana", "ana@example.com", UserFields::default()).await.expect("a user");
+        let ana = Columns::from([("name", "Ana".into()), ("email", "ana@example.com".into())]);
+        let mut connection = db.acquire().await.expect("a connection");
+        let user = users::insert(&mut connection, id, ana).await.expect("a user").id;
         for queue in queues {
             queues::add_user(db, id, queue, user).await.expect("an agent");
         }
-        let outcome = wrapup_categories::insert(db, id, "Outcome").await.expect("a category").id;
-        let wrapup_type = wrapup_types::insert(db, id, outcome, "Solved", true).await.expect("a wrap-up type");
+        let outcome = Columns::from([("name", "Outcome".into())]);
+        let outcome = table::insert::<WrapupCategory>(db, id, &outcome).await.expect("a category").id;
+        let solved = Columns::from([("name", "Solved".into()), ("categoryId", outcome.into())]);
+        let wrapup_type = table::insert::<WrapupType>(db, id, &solved).await.expect("a wrap-up type").id;
         wrapup_types::set_queues(db, id, wrapup_type, &queues).await.expect("links");
         let channel = new_channel(db, id, Some(queues[0])).await.id;
         let contacts = Self::create_contacts(db, id, contacts).await;

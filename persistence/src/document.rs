@@ -59,6 +59,12 @@ impl From<Document> for Value {
     }
 }
 
+impl<T> From<Document<Vec<T>>> for Vec<T> {
+    fn from(document: Document<Vec<T>>) -> Self {
+        document.0.unwrap_or_default()
+    }
+}
+
 impl<T: Default> From<Document<T>> for Json<T> {
     fn from(document: Document<T>) -> Self {
         Self(document.0.unwrap_or_default())

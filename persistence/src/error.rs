@@ -129,7 +129,7 @@ impl From<&'static str> for Taken {
 /// How the record is found that has a value another one asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    pub(crate) statement: &'static str,
+    pub(crate) statement: String,
     pub(crate) company: crate::CompanyId,
     pub(crate) value: String,
 }
@@ -140,7 +140,13 @@ impl Holder {
     /// # Errors
     /// When the database cannot answer.
     pub async fn find(&self, db: impl sqlx::PgExecutor<'_>) -> Result<Option<i64>> {
-        within(sqlx::query_scalar(self.statement).bind(self.company).bind(&self.value).fetch_optional(db)).await
+        within(
+            sqlx::query_scalar(sqlx::AssertSqlSafe(self.statement.as_str()))
+                .bind(self.company)
+                .bind(&self.value)
+                .fetch_optional(db),
+        )
+        .await
     }
 }
 

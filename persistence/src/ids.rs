@@ -10,6 +10,7 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
@@ -19,7 +20,7 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, 
 
 use crate::key::{KEY_CHARACTERS, new_key};
 
-/// The id of a noun `N`: of a row type where one file owns the noun, else of a marker in [`noun`].
+/// The id of a noun `N`: the type of its row, or one of [`noun`] where rows of many tables refer to it.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent, bound = "")]
 pub struct Id<N>(pub i64, #[serde(skip)] PhantomData<fn() -> N>);
@@ -36,18 +37,8 @@ pub type ProfileId = Id<noun::Profile>;
 pub type UserId = Id<noun::User>;
 /// A queue of a company.
 pub type QueueId = Id<noun::Queue>;
-/// A category of wrap-up types.
-pub type WrapupCategoryId = Id<noun::WrapupCategory>;
 /// A wrap-up type.
 pub type WrapupTypeId = Id<noun::WrapupType>;
-/// A tag.
-pub type TagId = Id<noun::Tag>;
-/// A custom field.
-pub type CustomFieldId = Id<noun::CustomField>;
-/// A global variable.
-pub type GlobalVariableId = Id<noun::GlobalVariable>;
-/// A quick message.
-pub type QuickMessageId = Id<noun::QuickMessage>;
 /// A channel.
 pub type ChannelId = Id<noun::Channel>;
 /// A contact.
@@ -68,12 +59,7 @@ pub mod noun {
     pub enum Profile {}
     pub enum User {}
     pub enum Queue {}
-    pub enum WrapupCategory {}
     pub enum WrapupType {}
-    pub enum Tag {}
-    pub enum CustomField {}
-    pub enum GlobalVariable {}
-    pub enum QuickMessage {}
     pub enum Channel {}
     pub enum Contact {}
     pub enum Ticket {}
@@ -91,6 +77,19 @@ impl<N> Id<N> {
     fn type_name() -> String {
         let noun = type_name::<N>();
         format!("{}Id", noun.rsplit("::").next().unwrap_or(noun))
+    }
+
+    /// What the API document says of it: what it is the id of, in words.
+    fn description() -> String {
+        let name = Self::type_name();
+        let mut words = String::from(if name.starts_with(['A', 'E', 'I', 'O']) { "An" } else { "A" });
+        for character in name.trim_end_matches("Id").chars() {
+            if character.is_ascii_uppercase() {
+                words.push(' ');
+            }
+            words.push(character.to_ascii_lowercase());
+        }
+        words + "."
     }
 }
 
@@ -156,6 +155,12 @@ impl<N> From<i64> for Id<N> {
     }
 }
 
+impl<N> From<Id<N>> for Value {
+    fn from(id: Id<N>) -> Self {
+        id.0.into()
+    }
+}
+
 impl<N> Type<Postgres> for Id<N> {
     fn type_info() -> PgTypeInfo {
         <i64 as Type<Postgres>>::type_info()
@@ -185,7 +190,7 @@ impl<N> utoipa::PartialSchema for Id<N> {
     fn schema() -> RefOr<Schema> {
         let format = SchemaFormat::KnownFormat(KnownFormat::Int64);
         let number = ObjectBuilder::new().schema_type(SchemaType::Integer).format(Some(format));
-        number.example(Some(7.into())).into()
+        number.description(Some(Self::description())).example(Some(7.into())).into()
     }
 }
 

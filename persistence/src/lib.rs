@@ -34,6 +34,7 @@ pub mod select;
 pub mod store;
 pub mod table;
 pub mod tables;
+pub mod timestamp;
 
 pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Place};
@@ -41,9 +42,10 @@ pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};
 pub use ids::{
-    AdminId, ChannelId, CompanyId, ContactId, CustomFieldId, EventId, GlobalVariableId, Id, MessageId, ProfileId,
-    QueueId, QuickMessageId, SessionId, TagId, TicketId, TokenId, UserId, WrapupCategoryId, WrapupTypeId,
+    AdminId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProfileId, QueueId, SessionId, TicketId, TokenId,
+    UserId, WrapupTypeId,
 };
 pub use readers::Readers;
 pub use sqlx::{PgConnection, PgPool};
 pub use store::{Store, StoreOptions};
+pub use timestamp::Timestamp;

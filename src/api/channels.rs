@@ -2,14 +2,15 @@
 
 use actix_web::web::Data;
 use hotline_actors::Organization;
+use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{self, ChannelFilter, ChannelRow, ChannelStatus, ChannelType};
-use hotline_persistence::{ChannelId, QueueId};
+use hotline_persistence::{ChannelId, QueueId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::named::{self, Named};
+use super::named;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown, Timestamp};
+use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
 
 /// Where contacts write: a phone number, a social account or a chat on a page.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,137 +1,66 @@
 //! Custom fields: what a company notes of its contacts and cards besides the fields they all have. Plain.
 
+use std::borrow::Cow;
+
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::CompanyId;
 use hotline_persistence::select::{self, Page};
+use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::custom_fields::{
-    self, Application, CustomFieldChange, CustomFieldFilter, CustomFieldRow, CustomFieldType, NewCustomField,
-    is_named_as_built_in,
+    self, Application, CustomField, CustomFieldId, CustomFieldType, is_named_as_built_in,
 };
-use hotline_persistence::{CompanyId, CustomFieldId, table};
-use serde::Serialize;
 use sqlx::PgConnection;
-use utoipa::ToSchema;
 
+use super::plain::{BodyColumns, Change, Filters, Plain};
 use crate::app::App;
 use crate::web::params::PER_PAGE;
-use crate::web::values::{Name, Options, OrderedIds, Position, Search};
-use crate::web::{
-    Answer, ApiError, Body, Caller, Created, Done, Fields, Filter, Input, Listed, Once, Params, PathId, Query, Shown,
-    Timestamp,
-};
+use crate::web::values::{Name, Options, OrderedIds, Position};
+use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Listed, Once, PathId, Shown};
 
-/// A field that a company adds to its contacts or cards.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
-pub struct CustomField {
-    pub id: CustomFieldId,
-    /// Made from the first name; names the field where values are written, and never changes.
-    #[schema(example = "shoe_size")]
-    pub key: String,
-    #[schema(example = "Shoe size")]
-    pub name: String,
-    /// Fixed.
-    pub application: Application,
-    /// Cannot change while there are values.
-    #[serde(rename = "type")]
-    pub kind: CustomFieldType,
-    /// What values of `select` and `multiselect` are chosen from; one that a value holds cannot be taken away.
-    #[schema(example = json!(["Blue", "Red"]))]
-    pub options: Vec<String>,
-    #[schema(example = false)]
-    pub required: bool,
-    #[schema(example = 1)]
-    pub position: i32,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-}
-
-impl From<CustomFieldRow> for CustomField {
-    fn from(row: CustomFieldRow) -> Self {
-        Self {
-            id: row.id,
-            key: row.key,
-            name: row.name,
-            application: row.application,
-            kind: row.kind,
-            options: row.options.0,
-            required: row.required,
-            position: row.position,
-            created_at: row.created_at.into(),
-            updated_at: row.updated_at.into(),
-        }
+impl Plain for CustomField {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("name");
+        body.fixed::<Application>("application");
+        body.required::<CustomFieldType>("type");
+        body.defaulted::<Options>("options");
+        body.defaulted::<bool>("required");
+        body.defaulted::<Position>("position");
     }
-}
 
-/// Filters of the list: `search` looks into name and key.
-pub struct Filters(CustomFieldFilter);
-
-impl Filter for Filters {
-    fn read(query: &mut Params) -> Self {
-        Self(CustomFieldFilter {
-            search: query.filter::<Search>("search").map(|text| text.0),
-            application: query.filter("application"),
-            kind: query.filter("type"),
-            created: query.span("created"),
-            updated: query.span("updated"),
-        })
+    fn filters(list: &mut Filters<'_>) {
+        list.equals::<Application>("application");
+        list.equals::<CustomFieldType>("type");
     }
-}
-
-/// `GET /custom-fields`, by position within their application.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<CustomField>> {
-    let rows = custom_fields::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
-    Ok(Listed::of(query.page, rows, CustomField::from))
-}
-
-/// `GET /custom-fields/{customFieldId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<CustomFieldId>) -> Answer<Shown<CustomField>> {
-    let row: Option<CustomFieldRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
-    Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
 }
 
 /// The body of `POST /custom-fields`.
 pub struct NewField {
-    name: Name,
     application: Application,
-    kind: CustomFieldType,
-    options: Vec<String>,
-    required: bool,
-    position: Option<Position>,
+    columns: Columns,
 }
 
 impl Input for NewField {
-    const NAME: &'static str = "CustomFieldCreate";
+    fn name() -> Cow<'static, str> {
+        "CustomFieldCreate".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name: Option<Name> = fields.required("name");
-        let application = fields.required("application");
-        let kind: Option<CustomFieldType> = fields.required("type");
-        let options: Option<Options> = fields.optional("options");
-        let required = fields.optional("required");
-        let position = fields.optional("position");
+        let columns = BodyColumns::of_new::<CustomField>(fields);
+        let application = columns.text("application").and_then(|word| word.parse().ok());
+        let kind = columns.text("type").and_then(|word| word.parse().ok());
         // A message would never take its value: what every message has comes first.
-        if application == Some(Application::Contact)
-            && name.as_ref().is_some_and(|name: &Name| is_named_as_built_in(&name.0))
-        {
+        if application == Some(Application::Contact) && columns.text("name").is_some_and(is_named_as_built_in) {
             fields.refuse("name", "is a name every message has");
         }
         // Options that are not accepted themselves have been refused already.
-        if options.is_some() || !fields.has("options") {
-            let given = options.as_ref().map(|options| options.0.as_slice());
-            if let Some(reason) = kind.and_then(|kind| wrong_options(kind, given)) {
+        if columns.has("options") || !fields.has("options") {
+            let given = columns.texts("options");
+            if let Some(reason) = kind.and_then(|kind| wrong_options(kind, given.as_deref())) {
                 fields.refuse("options", reason);
             }
         }
-        Some(Self {
-            name: name?,
-            application: application?,
-            kind: kind?,
-            options: options.map(|options| options.0).unwrap_or_default(),
-            required: required.unwrap_or(false),
-            position,
-        })
+        Some(Self { application: application?, columns })
     }
 }
 
@@ -147,36 +76,11 @@ fn wrong_options(kind: CustomFieldType, options: Option<&[String]>) -> Option<&'
 
 /// `POST /custom-fields`.
 pub async fn create(caller: Caller, app: Data<App>, body: Body<NewField>, once: Once) -> Answer<Created<CustomField>> {
-    let NewField { name, application, kind, options, required, position } = body.0;
-    let position = position.map(|position| position.0);
-    let new = NewCustomField { name: &name.0, application, kind, options: &options, required, position };
+    let NewField { application, columns } = body.0;
     once.plain(app.db(caller.company), async |db| {
-        Ok(Created::of(custom_fields::insert(db, caller.company, new).await?))
+        Ok(Created::of(custom_fields::insert(db, caller.company, application, columns).await?))
     })
     .await
-}
-
-/// The body of `PUT /custom-fields/{customFieldId}`.
-pub struct ChangedField {
-    name: Option<Name>,
-    kind: Option<CustomFieldType>,
-    options: Option<Options>,
-    required: Option<bool>,
-    position: Option<Position>,
-}
-
-impl Input for ChangedField {
-    const NAME: &'static str = "CustomFieldUpdate";
-
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self {
-            name: fields.changed("name"),
-            kind: fields.changed("type"),
-            options: fields.changed("options"),
-            required: fields.changed("required"),
-            position: fields.changed("position"),
-        })
-    }
 }
 
 /// `PUT /custom-fields/{customFieldId}`. While there are values the type stays, and so do the options they hold.
@@ -184,34 +88,31 @@ pub async fn update(
     caller: Caller,
     app: Data<App>,
     id: PathId<CustomFieldId>,
-    body: Body<ChangedField>,
+    body: Body<Change<CustomField>>,
     once: Once,
 ) -> Answer<Shown<CustomField>> {
-    let ChangedField { name, kind, options, required, position } = body.0;
+    let mut columns = body.0.columns;
+    let kind = columns.text("type").and_then(|word| word.parse().ok());
     once.plain(app.db(caller.company), async |db| {
         let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-        let options = next_options(&field, kind, options.map(|options| options.0))?;
+        let options = next_options(&field, kind, columns.texts("options"))?;
         check_values(db, caller.company, &field, kind, options.as_deref()).await?;
-        let change = CustomFieldChange {
-            name: name.as_ref().map(|name| name.0.as_str()),
-            kind,
-            options: options.as_deref(),
-            required,
-            position: position.map(|position| position.0),
-        };
-        Ok(Shown::of(custom_fields::update(db, caller.company, id.0, change).await?))
+        if let Some(options) = options {
+            columns.set("options", options);
+        }
+        Ok(Shown::of(table::update::<CustomField>(db, caller.company, id.0, &columns).await?))
     })
     .await
 }
 
 /// The options a field gets; none when it keeps them. With a type that has none it loses them.
 fn next_options(
-    field: &CustomFieldRow,
+    field: &CustomField,
     kind: Option<CustomFieldType>,
     given: Option<Vec<String>>,
 ) -> Answer<Option<Vec<String>>> {
     let kind = kind.unwrap_or(field.kind);
-    let kept = Some(field.options.0.as_slice()).filter(|kept| kind.has_options() && !kept.is_empty());
+    let kept = Some(field.options.as_slice()).filter(|kept| kind.has_options() && !kept.is_empty());
     if let Some(reason) = wrong_options(kind, given.as_deref().or(kept)) {
         return Err(Refusal::invalid("options", reason).into());
     }
@@ -222,7 +123,7 @@ fn next_options(
 async fn check_values(
     db: &mut PgConnection,
     company: CompanyId,
-    field: &CustomFieldRow,
+    field: &CustomField,
     kind: Option<CustomFieldType>,
     options: Option<&[String]>,
 ) -> Answer<()> {
@@ -243,12 +144,6 @@ fn refuse_used(state: &'static str, reason: &'static str, by: Vec<(&'static str,
     if conflict.by.is_empty() { Ok(()) } else { Err(Refusal::Conflict(conflict).into()) }
 }
 
-/// `DELETE /custom-fields/{customFieldId}`: its values go with it.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CustomFieldId>) -> Answer<Done> {
-    table::remove::<CustomFieldRow>(app.db(caller.company), caller.company, id.0).await?;
-    Ok(Done)
-}
-
 /// The body of `PUT /custom-fields/order`.
 pub struct Order {
     application: Application,
@@ -256,7 +151,9 @@ pub struct Order {
 }
 
 impl Input for Order {
-    const NAME: &'static str = "CustomFieldOrder";
+    fn name() -> Cow<'static, str> {
+        "CustomFieldOrder".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let application = fields.required("application");
@@ -269,13 +166,13 @@ impl Input for Order {
 pub async fn reorder(caller: Caller, app: Data<App>, body: Body<Order>, once: Once) -> Answer<Listed<CustomField>> {
     let Order { application, ids } = body.0;
     once.plain(app.db(caller.company), async |db| {
-        let rows = custom_fields::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
+        let rows = table::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
             Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")
         })?;
         // They are one page, however many there are.
         let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
         let page = Page { number: 1, size, descending: false };
-        Ok(Listed::of(page, select::Listed { rows, has_more: false }, CustomField::from))
+        Ok(Listed::of(page, select::Listed { rows, has_more: false }, |row| row))
     })
     .await
 }

@@ -2,8 +2,7 @@
 
 use chrono::{DateTime, NaiveDate};
 use hotline_actors::FieldError;
-use hotline_persistence::CustomFieldId;
-use hotline_persistence::tables::custom_fields::{CustomFieldRow, CustomFieldType};
+use hotline_persistence::tables::custom_fields::{CustomField, CustomFieldId, CustomFieldType};
 use url::Url;
 
 use crate::web::values::{Accepted, Email, Name, Number, Text};
@@ -49,7 +48,7 @@ pub fn read(fields: &mut Fields<'_>) -> Vec<GivenValue> {
 /// # Errors
 /// Everything that is wrong, each with the field's key.
 pub fn check_all(
-    known: &[CustomFieldRow],
+    known: &[CustomField],
     given: &[GivenValue],
     is_new: bool,
 ) -> Result<Vec<(CustomFieldId, Option<String>)>, Vec<FieldError>> {
@@ -77,7 +76,7 @@ pub fn check_all(
         }
     }
     if is_new {
-        let is_given = |field: &CustomFieldRow| given.iter().any(|value| value.key == field.key);
+        let is_given = |field: &CustomField| given.iter().any(|value| value.key == field.key);
         for field in known.iter().filter(|field| field.required && !is_given(field)) {
             let reason = format!("must have a value of `{}`", field.key);
             errors.push(FieldError { field: "customFields".to_owned(), reason });
@@ -161,8 +160,8 @@ fn chosen(options: &[String], text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use chrono::Utc;
+    use hotline_persistence::table::Stamps;
     use hotline_persistence::tables::custom_fields::Application;
-    use sqlx::types::Json;
 
     use super::*;
 
@@ -222,18 +221,17 @@ mod tests {
         }
     }
 
-    fn field(id: i64, key: &str, kind: CustomFieldType, required: bool) -> CustomFieldRow {
-        CustomFieldRow {
+    fn field(id: i64, key: &str, kind: CustomFieldType, required: bool) -> CustomField {
+        CustomField {
             id: CustomFieldId::new(id),
             key: key.to_owned(),
             name: key.to_owned(),
             application: Application::Contact,
             kind,
-            options: Json(Vec::new()),
+            options: Vec::new(),
             required,
             position: 1,
-            created_at: Utc::now(),
-            updated_at: Utc::now(),
+            stamps: Stamps::of(Utc::now().into()),
         }
     }
 

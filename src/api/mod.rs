@@ -11,6 +11,7 @@ pub mod health;
 pub mod media;
 pub mod messages;
 pub mod named;
+pub mod plain;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;

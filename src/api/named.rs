@@ -1,25 +1,11 @@
 //! How records refer to one another: by id and name.
 
 use hotline_actors::Organization;
+use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::{ChannelId, QueueId, TokenId, UserId, WrapupTypeId, table};
+use hotline_persistence::{ChannelId, QueueId, TokenId, UserId, WrapupTypeId};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-/// Another record, by id and name.
-#[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
-pub struct Named<I> {
-    pub id: I,
-    #[schema(example = "Support")]
-    pub name: String,
-}
-
-impl<I> From<table::Named<I>> for Named<I> {
-    fn from(named: table::Named<I>) -> Self {
-        Self { id: named.id, name: named.name }
-    }
-}
 
 /// Ids a body may link a record to at once.
 pub const LINKS_MAX: usize = 1000;

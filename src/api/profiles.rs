@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::web::Data;
-use hotline_persistence::tables::profiles::{self, ProfileFilter, ProfileRow};
-use hotline_persistence::{ProfileId, table};
+use hotline_persistence::tables::profiles::ProfileRow;
+use hotline_persistence::{ProfileId, Timestamp, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::plain::ListFilter;
 use crate::app::App;
-use crate::web::values::Search;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown, Timestamp};
+use crate::web::{Answer, ApiError, Caller, Listed, PathId, Query, Shown};
 
 /// What users may do.
 #[derive(Debug, Serialize, ToSchema)]
@@ -43,23 +43,10 @@ impl From<ProfileRow> for Profile {
     }
 }
 
-/// Filters of the list: `search` looks into the name.
-pub struct Filters(ProfileFilter);
-
-impl Filter for Filters {
-    fn read(query: &mut Params) -> Self {
-        Self(ProfileFilter {
-            search: query.filter::<Search>("search").map(|text| text.0),
-            created: query.span("created"),
-            updated: query.span("updated"),
-        })
-    }
-}
-
 /// `GET /profiles`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Profile>> {
-    let rows = profiles::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
-    Ok(Listed::of(query.page, rows, Profile::from))
+pub async fn list(caller: Caller, app: Data<App>, query: Query<ListFilter>) -> Answer<Listed<Profile>> {
+    let rows = table::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
+    Ok(Listed::of(query.page, rows, |row: ProfileRow| Profile::from(row)))
 }
 
 /// `GET /profiles/{profileId}`.

@@ -6,13 +6,15 @@ use std::time::Duration;
 use actix_web::web::Data;
 use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
 use hotline_persistence::sealed::Keyring;
+use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::{self, Visitor};
-use hotline_persistence::tables::queues::{self, QueueFields};
+use hotline_persistence::tables::queues::{self, Queue};
 use hotline_persistence::tables::tokens::{self, NewToken};
-use hotline_persistence::tables::users::{self, UserFields};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
+use hotline_persistence::tables::wrapup_categories::{WrapupCategory, WrapupCategoryId};
+use hotline_persistence::tables::wrapup_types::{self, WrapupType};
+use hotline_persistence::tables::{companies, users};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
 use serde_json::json;
 
@@ -120,20 +122,17 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
         return again(app, known.id).await;
     }
     let company = companies::insert(db, NAME).await?.id;
-    let strict = QueueFields { wrapup_required: Some(true), ..QueueFields::default() };
-    let support = queues::insert(db, company, "Support", strict).await?.id;
-    let sales = queues::insert(db, company, "Sales", QueueFields::default()).await?.id;
-    let ana = users::insert(db, company, "Ana Souza", "ana@demo.example", UserFields::default()).await?;
-    let ben = users::insert(db, company, "Ben Carter", "ben@demo.example", UserFields::default()).await?;
+    let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
+    let support = table::insert::<Queue>(db, company, &strict).await?.id;
+    let sales = table::insert::<Queue>(db, company, &named("Sales")).await?.id;
+    let ana = user(db, company, "Ana Souza", "ana@demo.example").await?;
+    let ben = user(db, company, "Ben Carter", "ben@demo.example").await?;
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
         queues::add_user(db, company, queue, user).await?;
     }
-    let outcome = wrapup_categories::insert(db, company, "Outcome").await?.id;
-    let solved = wrapup_types::insert(db, company, outcome, SOLVED, true).await?;
-    let sold = wrapup_types::insert(db, company, outcome, "Sold", true).await?;
-    for (wrapup_type, queue) in [(solved, support), (sold, sales)] {
-        wrapup_types::set_queues(db, company, wrapup_type, &[queue]).await?;
-    }
+    let outcome = table::insert::<WrapupCategory>(db, company, &named("Outcome")).await?.id;
+    let solved = wrapup_type(db, company, outcome, SOLVED, support).await?;
+    wrapup_type(db, company, outcome, "Sold", sales).await?;
     let webchat = channel(db, company, "Website", ChannelType::Webchat, None, support).await?;
     sign_visitors(app, webchat).await?;
     channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
@@ -141,6 +140,29 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     wait_until_seen(app, &key).await?;
     converse(app, company, webchat, support, ana, solved).await?;
     Ok(Demo { company, key, webchat, wrapup_type: solved })
+}
+
+fn named(name: &str) -> Columns {
+    Columns::from([("name", name.into())])
+}
+
+async fn user(db: &PgPool, company: CompanyId, name: &str, email: &str) -> Result<UserId, Failure> {
+    let columns = Columns::from([("name", name.into()), ("email", email.into())]);
+    let mut connection = db.acquire().await?;
+    Ok(users::insert(&mut connection, company, columns).await?.id)
+}
+
+async fn wrapup_type(
+    db: &PgPool,
+    company: CompanyId,
+    category: WrapupCategoryId,
+    name: &str,
+    queue: QueueId,
+) -> Result<WrapupTypeId, Failure> {
+    let columns = Columns::from([("name", name.into()), ("categoryId", category.into())]);
+    let made = table::insert::<WrapupType>(db, company, &columns).await?.id;
+    wrapup_types::set_queues(db, company, made, &[queue]).await?;
+    Ok(made)
 }
 
 /// The company of an earlier demo, with its conversations as they were left, and a new token.

@@ -1,5 +1,6 @@
 //! What one operation is, as its handler's signature says it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use actix_web::HttpRequest;
@@ -24,15 +25,17 @@ pub struct Operation {
     /// Below `/api/v1`.
     pub path: String,
     /// Names it for programs: `createContact`.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// One line for people.
-    pub summary: &'static str,
+    pub summary: Cow<'static, str>,
+    /// What is said of it unless there is more to say.
+    pub text: String,
     /// The path's ids, in order.
     pub path_ids: Vec<Value>,
     /// Parameters of the query, with their schemas.
     pub query: Vec<(String, Value)>,
     /// The body's schema, which the document has by its name.
-    pub body: Option<(&'static str, Value)>,
+    pub body: Option<(Cow<'static, str>, Value)>,
     /// Bodies that show what there is, by name.
     pub examples: Vec<(&'static str, Value)>,
     /// The same of bodies with files.
@@ -64,8 +67,8 @@ impl Operation {
     pub fn of<Args: Described, Output: Described>(
         method: &'static str,
         path: &str,
-        id: &'static str,
-        summary: &'static str,
+        id: Cow<'static, str>,
+        summary: Cow<'static, str>,
         schemas: &mut Schemas,
     ) -> Self {
         let mut operation = Self {
@@ -73,6 +76,7 @@ impl Operation {
             path: path.to_owned(),
             id,
             summary,
+            text: String::new(),
             path_ids: Vec::new(),
             query: Vec::new(),
             body: None,
@@ -110,8 +114,11 @@ impl Operation {
     /// As the document has it.
     pub fn into_value(self, texts: &Texts) -> Value {
         let module = self.module().unwrap_or_default();
-        let mut description =
-            format!("{} Needs the permission `{module}` `{}`.", texts.operation(self.id), self.method);
+        let mut description = format!(
+            "{} Needs the permission `{module}` `{}`.",
+            texts.operation(&self.id).unwrap_or(&self.text),
+            self.method
+        );
         if let Some(bytes) = self.body_bytes_max {
             description.push_str(&format!(" The body may have {bytes} bytes, however many rows they make."));
         }
@@ -127,7 +134,7 @@ impl Operation {
         if !parameters.is_empty() {
             value["parameters"] = json!(parameters);
         }
-        if let Some((name, _)) = self.body {
+        if let Some((name, _)) = &self.body {
             let mut content = json!({"application/json": {"schema": reference(name)}});
             show(&mut content["application/json"], self.examples);
             if self.takes_files {
@@ -359,9 +366,12 @@ impl<F: Filter> Described for Query<F> {
 
 impl<T: Input> Described for Body<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
-        let schema = Fields::describe::<T>();
-        schemas.insert(T::NAME.to_owned(), schema.clone());
-        operation.body = Some((T::NAME, schema));
+        let mut schema = Fields::describe::<T>();
+        if let Some(text) = T::text() {
+            schema["description"] = json!(text);
+        }
+        schemas.insert(T::name().into_owned(), schema.clone());
+        operation.body = Some((T::name(), schema));
         operation.may_be_refused = T::MAY_BE_REFUSED;
         operation.examples = T::examples();
         operation.body_is_optional = T::MAY_BE_EMPTY;
@@ -375,7 +385,7 @@ impl<T: Input> Described for BodyWithFiles<T> {
         Body::<T>::describe(operation, schemas);
         operation.form_examples = T::form_examples();
         operation.takes_files = true;
-        schemas.insert(form_name(T::NAME), form_schema(Fields::describe::<T>()));
+        schemas.insert(form_name(&T::name()), form_schema(Fields::describe::<T>()));
     }
 }
 

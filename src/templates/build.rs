@@ -366,7 +366,9 @@ mod tests {
     struct Sent(Asked);
 
     impl crate::web::Input for Sent {
-        const NAME: &'static str = "Sent";
+        fn name() -> std::borrow::Cow<'static, str> {
+            "Sent".into()
+        }
 
         fn read(fields: &mut Fields<'_>) -> Option<Self> {
             fields.object("template", Asked::read).map(Self)

@@ -1,6 +1,8 @@
 //! Typing, for the company's side: told to the visitor's sockets, asked of them, and kept by nobody. With a company's
 //! token.
 
+use std::borrow::Cow;
+
 use actix_web::web::Data;
 use hotline_actors::FieldError;
 use hotline_actors::webchat::Conversation;
@@ -19,7 +21,9 @@ pub struct AgentTyping {
 }
 
 impl Input for AgentTyping {
-    const NAME: &'static str = "AgentTyping";
+    fn name() -> Cow<'static, str> {
+        "AgentTyping".into()
+    }
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

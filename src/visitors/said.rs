@@ -1,5 +1,6 @@
 //! The body of `POST …/messages`: words as JSON, or a form with one file.
 
+use std::borrow::Cow;
 use std::pin::Pin;
 
 use actix_web::dev::Payload;
@@ -49,7 +50,9 @@ struct Caption {
 }
 
 impl Input for Caption {
-    const NAME: &'static str = "VisitorFileCaption";
+    fn name() -> Cow<'static, str> {
+        "VisitorFileCaption".into()
+    }
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -3,14 +3,13 @@
 
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::{MessageId, SessionId};
+use hotline_persistence::{MessageId, SessionId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::api::messages::File;
 use crate::media::Links;
-use crate::web::Timestamp;
 
 /// A session, as its visitor sees it.
 #[derive(Debug, Serialize, ToSchema)]

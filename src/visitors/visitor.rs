@@ -1,5 +1,6 @@
 //! What a visitor's browser asks for: a session, and with its token what is said in it.
 
+use std::borrow::Cow;
 use std::future::{Ready, ready};
 
 use actix_web::body::{EitherBody, MessageBody};
@@ -95,7 +96,9 @@ pub struct Opened {
 }
 
 impl Input for Opened {
-    const NAME: &'static str = "VisitorArrival";
+    fn name() -> Cow<'static, str> {
+        "VisitorArrival".into()
+    }
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -108,7 +111,9 @@ impl Input for Opened {
 pub struct Identity(IdentityText);
 
 impl Input for Identity {
-    const NAME: &'static str = "VisitorIdentity";
+    fn name() -> Cow<'static, str> {
+        "VisitorIdentity".into()
+    }
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         fields.required("identity").map(Self)
     }

@@ -1,6 +1,8 @@
 //! Reads a JSON object field by field, and collects everything that is wrong with it before saying so. The same code,
 //! run without an object, says which fields there are: the API document is made of it.
 
+use std::borrow::Cow;
+
 use hotline_actors::FieldError;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +14,12 @@ use super::{Answer, ApiError};
 /// A body that is read field by field.
 pub trait Input: Sized {
     /// What its schema is called in the API document.
-    const NAME: &'static str;
+    fn name() -> Cow<'static, str>;
+
+    /// What is said of it unless there is more to say.
+    fn text() -> Option<String> {
+        None
+    }
 
     /// Whether no body at all means an empty object.
     const MAY_BE_EMPTY: bool = false;
@@ -354,7 +361,7 @@ fn describe(read: impl FnOnce(&mut Fields<'_>)) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use hotline_persistence::TagId;
+    use hotline_persistence::tables::tags::TagId;
 
     use super::*;
     use crate::web::values::Name;
@@ -364,7 +371,9 @@ mod tests {
     }
 
     impl Input for Order {
-        const NAME: &'static str = "Order";
+        fn name() -> Cow<'static, str> {
+            "Order".into()
+        }
 
         fn read(fields: &mut Fields<'_>) -> Option<Self> {
             let title = fields.required::<Name>("title");
@@ -399,7 +408,9 @@ mod tests {
             lines: Vec<Name>,
         }
         impl Input for Parts {
-            const NAME: &'static str = "Parts";
+            fn name() -> Cow<'static, str> {
+                "Parts".into()
+            }
 
             fn read(fields: &mut Fields<'_>) -> Option<Self> {
                 let (id, flag, title) = (fields.required("id"), fields.required("flag"), fields.required("title"));

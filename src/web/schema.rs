@@ -12,14 +12,47 @@ pub type Schemas = BTreeMap<String, Value>;
 pub fn of<T: ToSchema>(schemas: &mut Schemas) -> Value {
     let mut found = Vec::new();
     T::schemas(&mut found);
-    let mut keep = |name: &str, schema: &utoipa::openapi::RefOr<utoipa::openapi::Schema>| {
-        schemas.entry(public_name(name)).or_insert_with(|| answered(serde_json::to_value(schema).unwrap_or_default()));
-    };
-    for (name, schema) in &found {
-        keep(name, schema);
+    found.push((T::name().into_owned(), <T as PartialSchema>::schema()));
+    let mut found: BTreeMap<String, Value> =
+        found.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap_or_default())).collect();
+    let mut parts = Vec::new();
+    for name in found.keys().cloned().collect::<Vec<_>>() {
+        let whole = found.get(&name).and_then(|schema| spelled_out(schema, &found, &mut parts));
+        found.extend(whole.map(|whole| (name, whole)));
     }
-    keep(&T::name(), &<T as PartialSchema>::schema());
+    found.retain(|name, _| !parts.contains(name));
+    for (name, schema) in found {
+        schemas.entry(public_name(&name)).or_insert_with(|| answered(schema));
+    }
     reference(&public_name(&T::name()))
+}
+
+/// The schema of an object into which others are flattened, with their fields as its own, which they are where it is
+/// written. None: there are no others. `parts` are their names.
+fn spelled_out(schema: &Value, found: &BTreeMap<String, Value>, parts: &mut Vec<String>) -> Option<Value> {
+    let mut whole = schema.as_object()?.clone();
+    let Value::Array(flattened) = whole.remove("allOf")? else { return None };
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    // What is flattened into an object stands before it there.
+    for part in flattened.iter().rev() {
+        let name = part.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+        let part = name.and_then(|name| found.get(name)).unwrap_or(part);
+        parts.extend(name.map(str::to_owned));
+        properties.extend(
+            part.get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+                .map(|(name, field)| (name.clone(), field.clone())),
+        );
+        required.extend(part.get("required").and_then(Value::as_array).into_iter().flatten().cloned());
+    }
+    whole.extend([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), Value::Object(properties)),
+        ("required".to_owned(), Value::Array(required)),
+    ]);
+    Some(Value::Object(whole))
 }
 
 /// The schema of what stands around a resource, by reference: it is called after the resource, with an ending.
@@ -156,6 +189,29 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_flattened_is_spelled_out() {
+        #[derive(ToSchema)]
+        #[allow(dead_code)]
+        struct Inner {
+            when: String,
+        }
+        #[derive(ToSchema)]
+        #[allow(dead_code)]
+        struct Outer {
+            name: String,
+            note: Option<String>,
+            #[serde(flatten)]
+            inner: Inner,
+        }
+        let mut schemas = Schemas::new();
+        assert_eq!(of::<Outer>(&mut schemas), reference("Outer"));
+        assert_eq!(schemas.keys().collect::<Vec<_>>(), ["Outer"]);
+        assert_eq!(schemas["Outer"]["required"], json!(["name", "when", "note"]));
+        assert_eq!(schemas["Outer"]["properties"]["when"], json!({"type": "string"}));
+        assert!(schemas["Outer"].get("allOf").is_none());
+    }
 
     #[test]
     fn what_may_be_null_says_so_in_every_form() {

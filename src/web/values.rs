@@ -92,6 +92,12 @@ macro_rules! text {
             const IS_TEXT: bool = true;
         }
 
+        impl From<$name> for Value {
+            fn from(text: $name) -> Self {
+                text.0.into()
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.fmt(f)
@@ -396,6 +402,12 @@ impl Accepted for Options {
     }
 }
 
+impl From<Options> for Value {
+    fn from(options: Options) -> Self {
+        options.0.into()
+    }
+}
+
 /// Ids in the order their records are to have: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderedIds<T>(pub Vec<T>);
@@ -428,6 +440,12 @@ impl Accepted for Position {
 
     fn schema() -> Value {
         json!({"type": "integer", "format": "int32", "description": "From 0 to 1,000,000; lower ones come first", "example": 1})
+    }
+}
+
+impl From<Position> for Value {
+    fn from(position: Position) -> Self {
+        position.0.into()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use futures_util::future::join_all;
-use hotline_persistence::tables::custom_fields::{self, Application};
-use hotline_persistence::{ContactId, CustomFieldId};
+use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
+use hotline_persistence::{ContactId, table};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -259,7 +259,7 @@ async fn a_type_never_changes_behind_a_value_that_is_being_written() {
     let size = field(&app.api, "Size", "contact").await;
     for writes in [false, true] {
         let mut writer = app.database.db.begin().await.expect("a transaction");
-        let held = custom_fields::held_of_application(&mut writer, app.company.id, Application::Contact).await;
+        let held = table::all_of_held::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
         assert_eq!(held.expect("fields")[0].id, CustomFieldId::new(size));
         let api = app.api.clone();
         let kind = if writes { "date" } else { "number" };
@@ -456,8 +456,7 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
     for (order, reply) in &replies {
         assert_eq!(&ids(reply.data(200).as_array().expect("a list")), *order, "the answer is another's order");
     }
-    let left =
-        custom_fields::of_application(&app.database.db, app.company.id, Application::Card).await.expect("fields");
+    let left = table::all_of::<CustomField>(&app.database.db, app.company.id, Application::Card).await.expect("fields");
     let left: Vec<i64> = left.iter().map(|field| field.id.0).collect();
     assert!(orders.contains(&left), "{left:?} is nobody's order");
 

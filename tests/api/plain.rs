@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use futures_util::future::join_all;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::steps::{NOBODY, id, listed};
+use crate::check_list::check_list;
+use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::{Api, Reply, TestApp};
 
 /// Creates and answers the id.
@@ -56,6 +57,8 @@ pub async fn check_created_once(app: &TestApp, path: &str, body: &Value, other: 
 pub async fn check_foreign(app: &TestApp, path: &str, id: i64, change: &Value) {
     let (_, other) = app.another_company().await;
     let (theirs, nobodys) = (format!("{path}/{id}"), format!("{path}/{NOBODY}"));
+    let own = listed(&other, path).await;
+    assert!(!own.contains(&id), "{path}");
     let kept = app.api.get(&theirs).await;
     let no_ids = [format!("{path}/x"), format!("{path}/1.5"), format!("{path}/99999999999999999999")];
     for path in [&theirs, &nobodys].into_iter().chain(&no_ids) {
@@ -64,7 +67,7 @@ pub async fn check_foreign(app: &TestApp, path: &str, id: i64, change: &Value) {
             assert_eq!(reply.body["error"]["message"], "record not found", "{path}");
         }
     }
-    assert_eq!(listed(&other, path).await, [0; 0], "{path}");
+    assert_eq!(listed(&other, path).await, own, "{path}");
     assert_eq!(app.api.get(&theirs).await.data(200), kept.data(200), "{path}");
 }
 
@@ -90,4 +93,190 @@ pub async fn check_refused(app: &TestApp, method: Method, path: &str, bodies: Ve
         assert_eq!(reply.invalid_fields(), fields, "{method} {path} with {body}");
     }
     assert_eq!(app.api.all(&list).await, before, "{method} {path}");
+}
+
+/// A plain noun as its test describes it, for [`check_plain`].
+pub struct Noun<'a> {
+    /// The path of all its records.
+    pub path: &'a str,
+    /// Whether one record is read by itself; if not, that path has no `GET`.
+    pub is_shown: bool,
+    /// A body with every field, as somebody may write it, and what is shown of it beside id and times.
+    pub new: (Value, Value),
+    /// Other good bodies, and some of what is shown of them.
+    pub good: Vec<(Value, Value)>,
+    /// Good changes, one after the other, and what each makes different.
+    pub changes: Vec<(Value, Value)>,
+    /// Bodies that cannot be created, and the fields that are named.
+    pub bad: Vec<(Value, &'a [&'a str])>,
+    /// Changes that cannot be made.
+    pub bad_changes: Vec<(Value, &'a [&'a str])>,
+    /// The field that no two records of a company share.
+    pub unique: &'a str,
+    /// Whether that field never changes.
+    pub is_fixed: bool,
+    /// A good body with this text in that field.
+    pub named: fn(&str) -> Value,
+    /// At least three records to be listed, by the text they are called by in `searches`.
+    pub listed: Vec<(&'a str, Value)>,
+    /// What a search finds of them.
+    pub searches: &'a [(&'a str, &'a [&'a str])],
+}
+
+/// Checks what every plain noun does: create, read, list, change and delete, by everybody's rules.
+pub async fn check_plain(noun: Noun<'_>) {
+    let app = TestApp::start().await;
+    check_life(&app, &noun).await;
+    check_refusals(&app, &noun).await;
+    check_names(&app, &noun).await;
+    check_heads(&app, &noun).await;
+    check_created_once(&app, noun.path, &(noun.named)("once"), &(noun.named)("twice")).await;
+    check_changed_once(&app, &noun).await;
+    if noun.is_shown {
+        let one = created(&app.api, noun.path, (noun.named)("ours")).await;
+        check_foreign(&app, noun.path, one, &(noun.named)("stolen")).await;
+    }
+    app.stop().await;
+
+    let app = TestApp::start().await;
+    let mut all = listed(&app.api, noun.path).await;
+    let mut ids = HashMap::new();
+    for (name, body) in &noun.listed {
+        ids.insert(*name, created(&app.api, noun.path, body.clone()).await);
+    }
+    all.extend(ids.values());
+    all.sort_unstable();
+    check_list(&app, noun.path, &all, &["created", "updated"]).await;
+    check_searches(&app, noun.path, &ids, noun.searches).await;
+    assert_eq!(listed(&app.api, &format!("{}?search=", noun.path)).await, all, "an empty search finds everything");
+    app.stop().await;
+}
+
+/// One record, as it is read or, if it is not, as the list has it.
+async fn read(app: &TestApp, noun: &Noun<'_>, record: i64) -> Value {
+    if noun.is_shown {
+        return app.api.get(&format!("{}/{record}", noun.path)).await.data(200).clone();
+    }
+    let all = app.api.all(noun.path).await;
+    all.into_iter().find(|row| id(row) == record).expect("the list has it")
+}
+
+/// A record with these fields, and others as they were.
+fn with(record: &Value, fields: &Value) -> Value {
+    let mut record = record.clone();
+    for (field, value) in fields.as_object().expect("an object") {
+        record[field] = value.clone();
+    }
+    record
+}
+
+async fn check_life(app: &TestApp, noun: &Noun<'_>) {
+    let path = noun.path;
+    let before = listed(&app.api, path).await;
+    let (body, shown) = &noun.new;
+    // Neither is a body's to say.
+    let body = with(body, &json!({"id": 1, "companyId": 2, "unknown": true}));
+    let reply = app.api.post(path, body).await;
+    let made = reply.data(201);
+    assert_timestamp(&made["createdAt"]);
+    assert_timestamp(&made["updatedAt"]);
+    let stamps = json!({"id": made["id"], "createdAt": made["createdAt"], "updatedAt": made["updatedAt"]});
+    assert_eq!(reply.body, json!({"data": with(shown, &stamps)}), "{path}");
+    assert_eq!(&read(app, noun, id(made)).await, made, "{path}");
+    assert_eq!(app.api.all(path).await.last(), Some(made), "{path}");
+
+    let one = format!("{path}/{}", id(made));
+    let mut expected = made.clone();
+    let unchanged = [json!({}), json!({"unknown": 1})].map(|body| (body, json!({})));
+    for (body, different) in noun.changes.iter().cloned().chain(unchanged) {
+        let reply = app.api.put(&one, body.clone()).await;
+        let after = reply.data(200);
+        assert!(after["updatedAt"].as_str() >= expected["updatedAt"].as_str(), "{path} after {body}");
+        expected = with(&expected, &different);
+        expected["updatedAt"] = after["updatedAt"].clone();
+        assert_eq!(after, &expected, "{path} after {body}");
+        assert_eq!(read(app, noun, id(made)).await, expected, "{path} after {body}");
+    }
+
+    let mut others = Vec::new();
+    for (body, shown) in &noun.good {
+        let reply = app.api.post(path, body.clone()).await;
+        assert_eq!(reply.data(201), &with(reply.data(201), shown), "{path} with {body}");
+        others.push(id(reply.data(201)));
+    }
+    deleted(&app.api, &one).await;
+    let gone =
+        [app.api.put(&one, json!({})).await, app.api.put(&one, (noun.named)("x")).await, app.api.delete(&one).await];
+    gone.iter().for_each(|reply| assert!(reply.error(404, "ERR_API_NOT_FOUND").is_null(), "{one}"));
+    if noun.is_shown {
+        app.api.get(&one).await.error(404, "ERR_API_NOT_FOUND");
+    } else {
+        app.api.get(&one).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
+    }
+    assert_eq!(listed(&app.api, path).await, [before, others.clone()].concat(), "{path}");
+    for other in others {
+        deleted(&app.api, &format!("{path}/{other}")).await;
+    }
+}
+
+async fn check_refusals(app: &TestApp, noun: &Noun<'_>) {
+    let one = created(&app.api, noun.path, (noun.named)("kept")).await;
+    let no_objects = [json!([]), json!("x"), json!(7), Value::Null].map(|body| (body, &["body"][..]));
+    check_refused(app, Method::POST, noun.path, noun.bad.iter().cloned().chain(no_objects.clone()).collect()).await;
+    let path = format!("{}/{one}", noun.path);
+    check_refused(app, Method::PUT, &path, noun.bad_changes.iter().cloned().chain(no_objects).collect()).await;
+}
+
+async fn check_names(app: &TestApp, noun: &Noun<'_>) {
+    let (path, field) = (noun.path, noun.unique);
+    let (_, other) = app.another_company().await;
+    let first = created(&app.api, path, (noun.named)("first")).await;
+    let second = created(&app.api, path, (noun.named)("second")).await;
+    created(&app.api, path, (noun.named)("FIRST")).await;
+    created(&other, path, (noun.named)("first")).await;
+    let taken = json!({"field": field, "id": first});
+    for again in ["first", " first "] {
+        let refused = app.api.post(path, (noun.named)(again)).await;
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken, "{path}");
+    }
+    if !noun.is_fixed {
+        let before = read(app, noun, second).await;
+        let one = format!("{path}/{second}");
+        let refused = app.api.put(&one, (noun.named)("first")).await;
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken, "{path}");
+        assert_eq!(read(app, noun, second).await, before, "{path}");
+        // What is its own already, and what nobody has any more, is there to be had.
+        app.api.put(&one, (noun.named)("second")).await.data(200);
+        deleted(&app.api, &format!("{path}/{first}")).await;
+        assert_eq!(app.api.put(&one, (noun.named)("first")).await.data(200)[field], "first");
+    } else {
+        deleted(&app.api, &format!("{path}/{first}")).await;
+        created(&app.api, path, (noun.named)("first")).await;
+    }
+    check_unique(app, path, &(noun.named)("race"), field).await;
+}
+
+/// Whoever only looks is told the same, and brought nothing.
+async fn check_heads(app: &TestApp, noun: &Noun<'_>) {
+    let one = created(&app.api, noun.path, (noun.named)("head")).await;
+    for path in [noun.path.to_owned(), format!("{}/{one}", noun.path), format!("{}/{NOBODY}", noun.path)] {
+        let (head, get) = (Reply::of(app.api.request(Method::HEAD, &path)).await, app.api.get(&path).await);
+        assert_eq!((head.status, head.bytes.len()), (get.status, 0), "{path}");
+        assert_eq!(head.headers["content-length"], get.headers["content-length"], "{path}");
+    }
+}
+
+/// A change with a key happens once: its twin is answered the same and leaves what came in between.
+async fn check_changed_once(app: &TestApp, noun: &Noun<'_>) {
+    let Some((body, _)) = noun.changes.first() else { return };
+    let one = created(&app.api, noun.path, (noun.named)("changed")).await;
+    let path = format!("{}/{one}", noun.path);
+    let change = || Reply::of(app.api.keyed(Method::PUT, &path, "change-once", body.to_string()));
+    let first = change().await;
+    first.data(200);
+    app.api.put(&path, (noun.named)("between")).await.data(200);
+    let between = read(app, noun, one).await;
+    let twin = change().await;
+    assert_eq!((twin.status, &twin.bytes, twin.is_replay()), (first.status, &first.bytes, true), "{path}");
+    assert_eq!(read(app, noun, one).await, between, "{path}");
 }

@@ -1,15 +1,13 @@
 //! Queues, and who works in them.
 
-use std::collections::HashMap;
-
 use hotline_persistence::tables::channels::ChannelType;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::check_list::check_list;
-use crate::organization::{check_absent, ids_by, opened};
-use crate::plain::{check_created_once, check_refused, check_searches, check_unique, created, deleted};
-use crate::steps::{NOBODY, assert_timestamp, close, id, listed, ticket};
+use crate::organization::{check_absent, opened};
+use crate::plain::{Noun, check_plain, created, deleted};
+use crate::steps::{NOBODY, close, listed, ticket};
 use crate::support::{Api, Reply, TestApp, seed};
 
 const PATH: &str = "/queues";
@@ -19,97 +17,69 @@ async fn queue(api: &Api, name: &str) -> i64 {
 }
 
 #[actix_web::test]
-async fn a_queue_is_created_read_changed_and_deleted() {
-    let app = TestApp::start().await;
-    let reply = app.api.post(PATH, json!({"name": " Billing ", "id": 1, "companyId": 2})).await;
-    let made = reply.data(201);
-    assert_timestamp(&made["createdAt"]);
-    assert_timestamp(&made["updatedAt"]);
-    let mut expected = json!({
-        "id": made["id"], "name": "Billing", "color": "#64748b", "greeting": null, "distribution": "manual",
-        "wrapupRequired": false, "active": true, "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
-    });
-    assert_eq!(reply.body, json!({"data": expected}));
-    let path = format!("{PATH}/{}", id(made));
-    assert_eq!(app.api.get(&path).await.data(200), made);
-
-    for (field, value, shown) in [
-        ("name", json!(" Invoices"), json!("Invoices")),
-        ("color", json!("#FF00aa"), json!("#ff00aa")),
-        ("greeting", json!("Hello,\nwe are with you."), json!("Hello,\nwe are with you.")),
-        ("distribution", json!("round_robin"), json!("round_robin")),
-        ("distribution", json!("least_busy"), json!("least_busy")),
-        ("wrapupRequired", json!(true), json!(true)),
-        ("active", json!(false), json!(false)),
-        ("greeting", Value::Null, Value::Null),
-        ("unknown", json!(1), Value::Null),
-    ] {
-        let reply = app.api.put(&path, json!({field: value})).await;
-        if field != "unknown" {
-            expected[field] = shown;
-        }
-        expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
-        assert_eq!(reply.data(200), &expected, "more than {field} has changed");
-        assert_eq!(app.api.get(&path).await.data(200), &expected);
-    }
-    let whole = json!({
-        "name": "All", "color": "#000000", "greeting": "Hi", "distribution": "manual", "wrapupRequired": true,
-        "active": false,
-    });
-    let made = app.api.post(PATH, whole.clone()).await.data(201).clone();
-    for (field, value) in whole.as_object().expect("an object") {
-        assert_eq!(&made[field], value);
-    }
-
-    deleted(&app.api, &path).await;
-    for reply in [app.api.get(&path).await, app.api.put(&path, json!({})).await, app.api.delete(&path).await] {
-        reply.error(404, "ERR_API_NOT_FOUND");
-    }
-    app.stop().await;
-}
-
-#[actix_web::test]
-async fn what_a_queue_cannot_be_is_refused_field_by_field() {
-    let app = TestApp::start().await;
+async fn a_queue_is_what_every_plain_noun_is() {
     let every = &["name", "color", "greeting", "distribution", "wrapupRequired", "active"][..];
     let wrong = json!({
         "name": " ", "color": "red", "greeting": 7, "distribution": "random", "wrapupRequired": "yes", "active": 1,
     });
-    let bodies = vec![
-        (json!({}), &["name"][..]),
-        (wrong.clone(), every),
-        (json!({"name": "x".repeat(256), "greeting": "x".repeat(10_001)}), &["name", "greeting"]),
-        (json!({"name": "a\nb", "greeting": "\u{0}"}), &["name", "greeting"]),
-    ];
-    check_refused(&app, Method::POST, PATH, bodies).await;
-    let path = format!("{PATH}/{}", app.company.sales);
     let null = json!({
         "name": null, "color": null, "greeting": null, "distribution": null, "wrapupRequired": null, "active": null,
     });
-    let bodies = vec![(wrong, every), (null, &["name", "color", "distribution", "wrapupRequired", "active"][..])];
-    check_refused(&app, Method::PUT, &path, bodies).await;
-    // Where a new queue takes the default, null does as well.
-    app.api.post(PATH, json!({"name": "a", "color": null, "active": null, "greeting": null})).await.data(201);
-    app.stop().await;
-}
-
-#[actix_web::test]
-async fn a_queues_name_is_unique_within_its_company() {
-    let app = TestApp::start().await;
-    let (_, other) = app.another_company().await;
-    let billing = queue(&app.api, "Billing").await;
-    queue(&app.api, "billing").await;
-    queue(&other, "Billing").await;
-    let taken = json!({"field": "name", "id": app.company.support});
-    assert_eq!(app.api.post(PATH, json!({"name": "Support"})).await.error(409, "ERR_API_CONFLICT"), &taken);
-    let path = format!("{PATH}/{billing}");
-    let refused = app.api.put(&path, json!({"name": "Support", "active": false})).await;
-    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
-    assert_eq!(app.api.get(&path).await.data(200)["active"], true);
-    app.api.put(&path, json!({"name": "Billing"})).await.data(200);
-    check_unique(&app, PATH, &json!({"name": "Race"}), "name").await;
-    check_created_once(&app, PATH, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
-    app.stop().await;
+    let whole = json!({
+        "name": "All", "color": "#000000", "greeting": "Hi", "distribution": "manual", "wrapupRequired": true,
+        "active": false,
+    });
+    let greeting = json!({"greeting": "Hello,\nwe are with you."});
+    check_plain(Noun {
+        path: PATH,
+        is_shown: true,
+        new: (
+            json!({"name": " Billing "}),
+            json!({
+                "name": "Billing", "color": "#64748b", "greeting": null, "distribution": "manual",
+                "wrapupRequired": false, "active": true,
+            }),
+        ),
+        good: vec![
+            (whole.clone(), whole),
+            // Where a new queue takes the default, null does as well.
+            (
+                json!({"name": "a", "color": null, "active": null, "greeting": null}),
+                json!({"color": "#64748b", "active": true, "greeting": null}),
+            ),
+        ],
+        changes: vec![
+            (json!({"name": " Invoices"}), json!({"name": "Invoices"})),
+            (json!({"color": "#FF00aa"}), json!({"color": "#ff00aa"})),
+            (greeting.clone(), greeting),
+            (json!({"distribution": "round_robin"}), json!({"distribution": "round_robin"})),
+            (json!({"distribution": "least_busy"}), json!({"distribution": "least_busy"})),
+            (json!({"wrapupRequired": true}), json!({"wrapupRequired": true})),
+            (json!({"active": false}), json!({"active": false})),
+            (json!({"greeting": null}), json!({"greeting": null})),
+        ],
+        bad: vec![
+            (json!({}), &["name"]),
+            (wrong.clone(), every),
+            (json!({"name": "x".repeat(256), "greeting": "x".repeat(10_001)}), &["name", "greeting"]),
+            (json!({"name": "a\nb", "greeting": "\u{0}"}), &["name", "greeting"]),
+        ],
+        bad_changes: vec![(wrong, every), (null, &["name", "color", "distribution", "wrapupRequired", "active"])],
+        unique: "name",
+        is_fixed: false,
+        named: |name| json!({"name": name}),
+        listed: ["Cobrança", "100% paid", "a_b", "axb"].map(|name| (name, json!({"name": name}))).into(),
+        searches: &[
+            ("COBRANCA", &["Cobrança"]),
+            ("brança", &["Cobrança"]),
+            ("PAI", &["100% paid"]),
+            ("%", &["100% paid"]),
+            ("_", &["a_b"]),
+            ("a_b", &["a_b"]),
+            (r"\", &[]),
+        ],
+    })
+    .await;
 }
 
 #[actix_web::test]
@@ -143,33 +113,15 @@ async fn another_companys_queue_is_one_that_nobody_has() {
 }
 
 #[actix_web::test]
-async fn queues_are_listed_and_found() {
+async fn queues_are_found_by_name_and_by_whether_they_are_active() {
     let app = TestApp::start().await;
-    let mut ids = HashMap::from([("Support", app.company.support.0), ("Sales", app.company.sales.0)]);
-    for name in ["Cobrança", "100% paid", "a_b", "axb"] {
-        ids.insert(name, queue(&app.api, name).await);
-    }
-    check_list(
-        &app,
-        PATH,
-        &ids_by(&ids, &["Support", "Sales", "Cobrança", "100% paid", "a_b", "axb"]),
-        &["created", "updated"],
-    )
-    .await;
-    let searches: &[(&str, &[&str])] = &[
-        ("COBRANCA", &["Cobrança"]),
-        ("brança", &["Cobrança"]),
-        ("S", &["Support", "Sales"]),
-        ("%", &["100% paid"]),
-        ("_", &["a_b"]),
-        ("a_b", &["a_b"]),
-        (r"\", &[]),
-        ("", &["Support", "Sales", "Cobrança", "100% paid", "a_b", "axb"]),
-    ];
-    check_searches(&app, PATH, &ids, searches).await;
-    app.api.put(&format!("{PATH}/{}", ids["axb"]), json!({"active": false})).await.data(200);
-    assert_eq!(listed(&app.api, "/queues?active=false").await, [ids["axb"]]);
-    assert_eq!(listed(&app.api, "/queues?active=true&search=a_b").await, [ids["a_b"]]);
+    let (first, second) = (queue(&app.api, "a_b").await, queue(&app.api, "axb").await);
+    let both = [app.company.support.0, app.company.sales.0];
+    assert_eq!(listed(&app.api, "/queues?search=S").await, both);
+    app.api.put(&format!("{PATH}/{second}"), json!({"active": false})).await.data(200);
+    assert_eq!(listed(&app.api, "/queues?active=false").await, [second]);
+    assert_eq!(listed(&app.api, "/queues?active=true").await, [both[0], both[1], first]);
+    assert_eq!(listed(&app.api, "/queues?active=true&search=a_b").await, [first]);
     assert_eq!(app.api.get("/queues?active=1").await.invalid_fields(), ["active"]);
     app.stop().await;
 }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::check_list::check_list;
 use crate::organization::{check_absent, ids_by, opened};
-use crate::plain::{check_created_once, check_refused, check_searches, check_unique, created, deleted};
+use crate::plain::{
+    Noun, check_created_once, check_plain, check_refused, check_searches, check_unique, created, deleted,
+};
 use crate::steps::{NOBODY, assert_timestamp, close, id, listed, ticket};
 use crate::support::{Api, TestApp};
 
@@ -116,14 +118,6 @@ async fn names_are_unique_and_records_nobody_elses() {
     let once = json!({"name": "Once", "categoryId": more});
     check_created_once(&app, PATH, &once, &json!({"name": "Twice", "categoryId": more})).await;
 
-    let taken = json!({"field": "name", "id": more});
-    assert_eq!(app.api.post(CATEGORIES, json!({"name": "More"})).await.error(409, "ERR_API_CONFLICT"), &taken);
-    let less = category(&app.api, "Less").await;
-    let refused = app.api.put(&format!("{CATEGORIES}/{less}"), json!({"name": "More"})).await;
-    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
-    category(&other, "More").await;
-    check_unique(&app, CATEGORIES, &json!({"name": "Race"}), "name").await;
-
     let outcome = id(&other.all(CATEGORIES).await[0]);
     let mut calls = Vec::new();
     for absent in [theirs.solved.to_string(), NOBODY.to_string(), "x".to_owned()] {
@@ -146,53 +140,46 @@ async fn names_are_unique_and_records_nobody_elses() {
 }
 
 #[actix_web::test]
-async fn a_category_is_created_changed_and_deleted_when_it_is_empty() {
-    let app = TestApp::start().await;
-    let reply = app.api.post(CATEGORIES, json!({"name": " More "})).await;
-    let made = reply.data(201);
-    assert_timestamp(&made["createdAt"]);
-    let mut expected = json!({
-        "id": made["id"], "name": "More", "createdAt": made["createdAt"], "updatedAt": made["createdAt"],
-    });
-    assert_eq!(reply.body, json!({"data": expected}));
-    assert_eq!(app.api.all(CATEGORIES).await.last(), Some(made));
-    let path = format!("{CATEGORIES}/{}", id(made));
-    app.api.get(&path).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
-    for (body, name) in [(json!({"name": "Much more"}), "Much more"), (json!({}), "Much more")] {
-        let reply = app.api.put(&path, body).await;
-        expected["name"] = json!(name);
-        expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
-        assert_eq!(reply.data(200), &expected);
-    }
-    let wrong = || vec![(json!({"name": " "}), &["name"][..]), (json!({"name": null}), &["name"])];
-    check_refused(&app, Method::POST, CATEGORIES, [wrong(), vec![(json!({}), &["name"][..])]].concat()).await;
-    check_refused(&app, Method::PUT, &path, wrong()).await;
+async fn a_category_is_what_every_plain_noun_is() {
+    check_plain(Noun {
+        path: CATEGORIES,
+        is_shown: false,
+        new: (json!({"name": " More "}), json!({"name": "More"})),
+        good: vec![],
+        changes: vec![(json!({"name": "Much more"}), json!({"name": "Much more"}))],
+        bad: vec![(json!({"name": " "}), &["name"]), (json!({"name": null}), &["name"]), (json!({}), &["name"])],
+        bad_changes: vec![(json!({"name": " "}), &["name"]), (json!({"name": null}), &["name"])],
+        unique: "name",
+        is_fixed: false,
+        named: |name| json!({"name": name}),
+        listed: ["Reclamação", "100%", "a_b", "axb"].map(|name| (name, json!({"name": name}))).into(),
+        searches: &[("RECLAMACAO", &["Reclamação"]), ("%", &["100%"]), ("_", &["a_b"]), (r"\", &[])],
+    })
+    .await;
+}
 
-    let filled = created(&app.api, PATH, json!({"name": "New", "categoryId": made["id"]})).await;
+#[actix_web::test]
+async fn a_category_goes_when_it_is_empty() {
+    let app = TestApp::start().await;
+    let made = category(&app.api, "More").await;
+    let path = format!("{CATEGORIES}/{made}");
+    let filled = created(&app.api, PATH, json!({"name": "New", "categoryId": made})).await;
     let refused = app.api.delete(&path).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"][0]["type"], "wrapupType");
     deleted(&app.api, &format!("{PATH}/{filled}")).await;
     deleted(&app.api, &path).await;
-    app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
-    check_created_once(&app, CATEGORIES, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn types_and_categories_are_listed_and_found() {
+async fn types_are_listed_and_found() {
     let app = TestApp::start().await;
     let company = &app.company;
     let outcome = id(&app.api.all(CATEGORIES).await[0]);
-    let mut categories = HashMap::from([("Outcome", outcome)]);
-    for name in ["Reclamação", "100%", "a_b", "axb"] {
+    let mut categories = HashMap::new();
+    for name in ["a_b", "axb"] {
         categories.insert(name, category(&app.api, name).await);
     }
-    let names = ["Outcome", "Reclamação", "100%", "a_b", "axb"];
-    check_list(&app, CATEGORIES, &ids_by(&categories, &names), &["created", "updated"]).await;
-    let searches: &[(&str, &[&str])] =
-        &[("RECLAMACAO", &["Reclamação"]), ("%", &["100%"]), ("_", &["a_b"]), (r"\", &[])];
-    check_searches(&app, CATEGORIES, &categories, searches).await;
-
     let mut types = HashMap::from([("Solved", company.solved.0), ("Sold", company.sold.0)]);
     for (name, queues) in
         [("Devolução", json!([company.support, company.sales])), ("50%", json!([])), ("c_d", json!([company.sales]))]

@@ -2,11 +2,13 @@
 
 use hotline::cli::everything;
 use hotline_persistence::sealed::Keyring;
+use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
-use hotline_persistence::tables::queues::{self, QueueFields};
+use hotline_persistence::tables::queues::{self, Queue};
 use hotline_persistence::tables::tokens::{self, NewToken};
-use hotline_persistence::tables::users::{self, UserFields};
-use hotline_persistence::tables::{companies, wrapup_categories, wrapup_types};
+use hotline_persistence::tables::wrapup_categories::WrapupCategory;
+use hotline_persistence::tables::wrapup_types::{self, WrapupType};
+use hotline_persistence::tables::{companies, users};
 use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, UserId, WrapupTypeId};
 
 /// A company, and the ids of what it has.
@@ -30,20 +32,33 @@ pub struct Company {
     pub sold: WrapupTypeId,
 }
 
+fn named(name: &str) -> Columns {
+    Columns::from([("name", name.into())])
+}
+
+async fn user(db: &PgPool, company: CompanyId, name: &str, email: &str) -> UserId {
+    let columns = Columns::from([("name", name.into()), ("email", email.into())]);
+    let mut connection = db.acquire().await.expect("connection");
+    users::insert(&mut connection, company, columns).await.expect("user").id
+}
+
 impl Company {
     pub async fn create(db: &PgPool, name: &str) -> Self {
         let id = companies::insert(db, name).await.expect("company").id;
-        let strict = QueueFields { wrapup_required: Some(true), ..QueueFields::default() };
-        let support = queues::insert(db, id, "Support", strict).await.expect("queue").id;
-        let sales = queues::insert(db, id, "Sales", QueueFields::default()).await.expect("queue").id;
-        let ana = users::insert(db, id, "Ana", "ana@example.com", UserFields::default()).await.expect("user");
-        let ben = users::insert(db, id, "Ben", "ben@example.com", UserFields::default()).await.expect("user");
+        let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
+        let support = table::insert::<Queue>(db, id, &strict).await.expect("queue").id;
+        let sales = table::insert::<Queue>(db, id, &named("Sales")).await.expect("queue").id;
+        let ana = user(db, id, "Ana", "ana@example.com").await;
+        let ben = user(db, id, "Ben", "ben@example.com").await;
         for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
             queues::add_user(db, id, queue, user).await.expect("member");
         }
-        let outcome = wrapup_categories::insert(db, id, "Outcome").await.expect("category").id;
-        let solved = wrapup_types::insert(db, id, outcome, "Solved", true).await.expect("type");
-        let sold = wrapup_types::insert(db, id, outcome, "Sold", true).await.expect("type");
+        let outcome = table::insert::<WrapupCategory>(db, id, &named("Outcome")).await.expect("category").id;
+        let wrapup_type = async |name: &str| {
+            let columns = Columns::from([("name", name.into()), ("categoryId", outcome.into())]);
+            table::insert::<WrapupType>(db, id, &columns).await.expect("type").id
+        };
+        let (solved, sold) = (wrapup_type("Solved").await, wrapup_type("Sold").await);
         for (wrapup_type, queue) in [(solved, support), (sold, sales)] {
             wrapup_types::set_queues(db, id, wrapup_type, &[queue]).await.expect("link");
         }

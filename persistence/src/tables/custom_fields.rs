@@ -2,17 +2,16 @@
 
 use std::collections::HashSet;
 
-use chrono::{DateTime, Utc};
-use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
+use serde::Serialize;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
+use utoipa::ToSchema;
 
 use super::tickets::COUNTED_MAX;
 use super::words;
-use crate::document::{self, Document};
+use crate::document::Document;
 use crate::error::within;
-use crate::select::{Listed, Page, Select};
-use crate::table::Table;
-use crate::{CompanyId, CustomFieldId, Database, Error, Result};
+use crate::table::{self, Columns, Ordered, Stamps, Table};
+use crate::{CompanyId, Id, Result};
 
 words! {
     /// What a custom field belongs to.
@@ -43,28 +42,50 @@ impl CustomFieldType {
     }
 }
 
-/// One custom field as stored.
-#[derive(Clone, Debug, FromRow)]
+/// The id of a custom field.
+pub type CustomFieldId = Id<CustomField>;
+
+/// A field that a company adds to its contacts or cards.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
-pub struct CustomFieldRow {
+pub struct CustomField {
     pub id: CustomFieldId,
+    /// Made from the first name; names the field where values are written, and never changes.
+    #[schema(example = "shoe_size")]
     pub key: String,
+    #[schema(example = "Shoe size")]
     pub name: String,
+    /// Fixed.
     pub application: Application,
+    /// Cannot change while there are values.
     #[sqlx(rename = "type")]
+    #[serde(rename = "type")]
     pub kind: CustomFieldType,
+    /// What values of `select` and `multiselect` are chosen from; one that a value holds cannot be taken away.
     #[sqlx(try_from = "Document<Vec<String>>")]
-    pub options: Json<Vec<String>>,
+    #[schema(example = json!(["Blue", "Red"]))]
+    pub options: Vec<String>,
+    #[schema(example = false)]
     pub required: bool,
+    #[schema(example = 1)]
     pub position: i32,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
 }
 
-impl Table for CustomFieldRow {
+impl Table for CustomField {
     const NAME: &'static str = "custom_fields";
-    const SELECT: &'static str = "select * from custom_fields";
+    const NOUN: &'static str = "custom field";
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name || E'\\n' || key)"];
+    const ORDER: &'static [&'static str] = &["application", "position", "id"];
     type Id = CustomFieldId;
+}
+
+impl Ordered for CustomField {
+    const PARENT: &'static str = "application";
+    type Parent = Application;
 }
 
 /// Tables that hold values of custom fields, and what they are values of.
@@ -76,132 +97,29 @@ pub const POSITION_MAX: i32 = 1_000_000;
 /// Characters of a key.
 const KEY_CHARACTERS_MAX: usize = 60;
 
-/// What the list may ask for.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct CustomFieldFilter {
-    pub search: Option<String>,
-    pub application: Option<Application>,
-    pub kind: Option<CustomFieldType>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-}
-
-/// A page of custom fields.
+/// Creates a custom field, with a key of its own made from the name, and at the end unless it has a position.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn list(
-    db: impl Database<'_>,
-    company: CompanyId,
-    filter: &CustomFieldFilter,
-    page: Page,
-) -> Result<Listed<CustomFieldRow>> {
-    Select::new(CustomFieldRow::SELECT, "company_id", company)
-        .contains("hotline_fold(name || E'\\n' || key)", filter.search.as_deref())
-        .equals("application", filter.application)
-        .equals("type", filter.kind)
-        .between("created_at", filter.created)
-        .between("updated_at", filter.updated)
-        .page_by(db, &["application", "position", "id"], page)
-        .await
-}
-
-/// Every custom field of contacts, or of cards, in the order they are shown in.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn of_application(
-    db: impl PgExecutor<'_>,
-    company: CompanyId,
-    application: Application,
-) -> Result<Vec<CustomFieldRow>> {
-    ordered(db, company, application, "").await
-}
-
-/// The same, for who is about to write values: until the transaction ends none of the fields goes, or changes what
-/// it accepts.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn held_of_application(
+pub async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
     application: Application,
-) -> Result<Vec<CustomFieldRow>> {
-    // The lock a new value takes on its field anyway; `lock` below waits for it.
-    ordered(db, company, application, " for key share").await
-}
-
-async fn ordered(
-    db: impl PgExecutor<'_>,
-    company: CompanyId,
-    application: Application,
-    held: &'static str,
-) -> Result<Vec<CustomFieldRow>> {
-    let statement =
-        format!("select * from custom_fields where company_id = $1 and application = $2 order by position, id{held}");
-    let rows = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(application).fetch_all(db)).await?;
-    Ok(document::read_all(&rows))
-}
-
-/// What a new custom field is made of.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub struct NewCustomField<'a> {
-    pub name: &'a str,
-    pub application: Application,
-    pub kind: CustomFieldType,
-    pub options: &'a [String],
-    pub required: bool,
-    /// The end when none is given.
-    pub position: Option<i32>,
-}
-
-/// Creates a custom field, with a key of its own made from the name.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn insert(db: &mut PgConnection, company: CompanyId, new: NewCustomField<'_>) -> Result<CustomFieldRow> {
-    take_turn(db, company, new.application).await?;
+    mut columns: Columns,
+) -> Result<CustomField> {
+    table::take_turn::<CustomField>(db, company, application).await?;
     let taken = within(
         sqlx::query_scalar("select key from custom_fields where company_id = $1 and application = $2")
             .bind(company)
-            .bind(new.application)
+            .bind(application)
             .fetch_all(&mut *db),
     )
     .await?;
-    within(
-        sqlx::query_as(
-            "insert into custom_fields (company_id, application, key, name, type, options, required, position)
-             values ($1, $2, $3, $4, $5, $6, $7, coalesce($8, (select coalesce(max(position), 0) + 1
-                 from custom_fields where company_id = $1 and application = $2)))
-             returning *",
-        )
-        .bind(company)
-        .bind(new.application)
-        .bind(free_key(new.name, &taken.into_iter().collect()))
-        .bind(new.name)
-        .bind(new.kind)
-        .bind(Json(new.options))
-        .bind(new.required)
-        .bind(new.position)
-        .fetch_one(db),
-    )
-    .await
-}
-
-/// Waits until nobody else adds to the fields of an application or puts them in order: the key that is free and the
-/// fields there are stay so until the transaction ends.
-async fn take_turn(db: &mut PgConnection, company: CompanyId, application: Application) -> Result<()> {
-    within(
-        sqlx::query("select pg_advisory_xact_lock(hashtextextended('custom_fields:' || $1 || ':' || $2, 0))")
-            .bind(company.to_string())
-            .bind(application)
-            .execute(db),
-    )
-    .await?;
-    Ok(())
+    columns.set("key", free_key(columns.text("name").unwrap_or_default(), &taken.into_iter().collect()));
+    if !columns.has("position") {
+        columns.set("position", table::next_position::<CustomField>(db, company, application).await?);
+    }
+    table::insert(db, company, &columns).await
 }
 
 /// Whether a field of this name would be called as a variable that every message has.
@@ -238,7 +156,7 @@ fn key_of(name: &str, characters_max: usize) -> String {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Option<CustomFieldRow>> {
+pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Option<CustomField>> {
     within(
         sqlx::query_as("select * from custom_fields where company_id = $1 and id = $2 for update")
             .bind(company)
@@ -272,7 +190,7 @@ pub async fn values(db: &mut PgConnection, company: CompanyId, id: CustomFieldId
 pub async fn values_beside(
     db: &mut PgConnection,
     company: CompanyId,
-    field: &CustomFieldRow,
+    field: &CustomField,
     options: &[String],
 ) -> Result<Vec<(&'static str, i64)>> {
     let chosen = match field.kind {
@@ -291,80 +209,6 @@ pub async fn values_beside(
         counted.push((*noun, within(count.fetch_one(&mut *db)).await?));
     }
     Ok(counted)
-}
-
-/// What changes of a custom field; what is none stays.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)]
-pub struct CustomFieldChange<'a> {
-    pub name: Option<&'a str>,
-    pub kind: Option<CustomFieldType>,
-    pub options: Option<&'a [String]>,
-    pub required: Option<bool>,
-    pub position: Option<i32>,
-}
-
-/// Changes what is given. Whether the values there are allow it is for the caller to see, under [`lock`].
-///
-/// # Errors
-/// [`Error::NotFound`] when there is no such custom field.
-pub async fn update(
-    db: &mut PgConnection,
-    company: CompanyId,
-    id: CustomFieldId,
-    change: CustomFieldChange<'_>,
-) -> Result<CustomFieldRow> {
-    within(
-        sqlx::query_as(
-            "update custom_fields set name = coalesce($3, name), type = coalesce($4, type),
-                 options = coalesce($5, options), required = coalesce($6, required),
-                 position = coalesce($7, position), updated_at = now()
-             where company_id = $1 and id = $2 returning *",
-        )
-        .bind(company)
-        .bind(id)
-        .bind(change.name)
-        .bind(change.kind)
-        .bind(change.options.map(Json))
-        .bind(change.required)
-        .bind(change.position)
-        .fetch_optional(db),
-    )
-    .await?
-    .ok_or(Error::NotFound("custom field"))
-}
-
-/// Puts the custom fields of an application in order, from position 1. None when `ids` are not all of them, each
-/// once.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn reorder(
-    db: &mut PgConnection,
-    company: CompanyId,
-    application: Application,
-    ids: &[CustomFieldId],
-) -> Result<Option<Vec<CustomFieldRow>>> {
-    take_turn(db, company, application).await?;
-    let mut known: Vec<_> = of_application(&mut *db, company, application).await?.iter().map(|row| row.id).collect();
-    let mut named = ids.to_vec();
-    known.sort_unstable();
-    named.sort_unstable();
-    if known != named {
-        return Ok(None);
-    }
-    within(
-        sqlx::query(
-            "update custom_fields f set position = x.position, updated_at = now()
-             from unnest($2::bigint[]) with ordinality as x (id, position)
-             where f.company_id = $1 and f.id = x.id and f.position <> x.position",
-        )
-        .bind(company)
-        .bind(ids)
-        .execute(&mut *db),
-    )
-    .await?;
-    of_application(db, company, application).await.map(Some)
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use serde::Serialize;
+use sqlx::{FromRow, PgExecutor};
+use utoipa::ToSchema;
 
 use crate::error::within;
-use crate::select::{Listed, Page, Select};
-use crate::table::{Table, Unique, explain_taken};
-use crate::{CompanyId, Database, Error, GlobalVariableId, Result};
+use crate::table::{Stamps, Table, Unique};
+use crate::{CompanyId, Id, Result};
 
 /// Variables every message has; no company's own may be called so.
 pub const BUILT_IN: &[&str] = &[
@@ -27,55 +27,33 @@ pub const BUILT_IN: &[&str] = &[
     "greeting",
 ];
 
-/// One global variable as stored.
-#[derive(Clone, Debug, FromRow)]
+/// The id of a global variable.
+pub type GlobalVariableId = Id<GlobalVariable>;
+
+/// A text that stands in a message wherever its key does.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
-pub struct GlobalVariableRow {
+pub struct GlobalVariable {
     pub id: GlobalVariableId,
+    /// Fixed.
+    #[schema(example = "openingHours")]
     pub key: String,
+    #[schema(example = "from 9 to 18")]
     pub value: String,
+    #[schema(example = "When somebody answers the phone.")]
     pub description: Option<String>,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
 }
 
-impl Table for GlobalVariableRow {
+impl Table for GlobalVariable {
     const NAME: &'static str = "global_variables";
-    const SELECT: &'static str = "select * from global_variables";
+    const NOUN: &'static str = "global variable";
+    const UNIQUE: &'static [Unique] = &[Unique::new("global_variables_company_id_key_key", "key")];
+    const SEARCH: &'static [&'static str] = &["hotline_fold(key)", "hotline_fold(description)"];
     type Id = GlobalVariableId;
-}
-
-const UNIQUE: Unique = Unique {
-    constraint: "global_variables_company_id_key_key",
-    field: "key",
-    holder: "select id from global_variables where company_id = $1 and key = $2",
-};
-
-/// What the list may ask for.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct GlobalVariableFilter {
-    pub search: Option<String>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-}
-
-/// A page of global variables.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list(
-    db: impl Database<'_>,
-    company: CompanyId,
-    filter: &GlobalVariableFilter,
-    page: Page,
-) -> Result<Listed<GlobalVariableRow>> {
-    Select::new(GlobalVariableRow::SELECT, "company_id", company)
-        .any_contains(&["hotline_fold(key)", "hotline_fold(description)"], filter.search.as_deref())
-        .between("created_at", filter.created)
-        .between("updated_at", filter.updated)
-        .page(db, "id", page)
-        .await
 }
 
 /// The value of every key.
@@ -88,57 +66,4 @@ pub async fn all(db: impl PgExecutor<'_>, company: CompanyId) -> Result<HashMap<
     )
     .await?;
     Ok(pairs.into_iter().collect())
-}
-
-/// Creates a global variable.
-///
-/// # Errors
-/// [`Error::Taken`] when the key is.
-pub async fn insert(
-    db: &mut PgConnection,
-    company: CompanyId,
-    key: &str,
-    value: &str,
-    description: Option<&str>,
-) -> Result<GlobalVariableRow> {
-    within(
-        sqlx::query_as(
-            "insert into global_variables (company_id, key, value, description) values ($1, $2, $3, $4) returning *",
-        )
-        .bind(company)
-        .bind(key)
-        .bind(value)
-        .bind(description)
-        .fetch_one(db),
-    )
-    .await
-    .map_err(explain_taken(&UNIQUE, company, Some(key)))
-}
-
-/// Changes what is given; a description of `Some(None)` is taken away.
-///
-/// # Errors
-/// [`Error::NotFound`] when there is no such variable.
-pub async fn update(
-    db: &mut PgConnection,
-    company: CompanyId,
-    id: GlobalVariableId,
-    value: Option<&str>,
-    description: Option<Option<&str>>,
-) -> Result<GlobalVariableRow> {
-    within(
-        sqlx::query_as(
-            "update global_variables set value = coalesce($3, value),
-                 description = case when $4 then $5 else description end, updated_at = now()
-             where company_id = $1 and id = $2 returning *",
-        )
-        .bind(company)
-        .bind(id)
-        .bind(value)
-        .bind(description.is_some())
-        .bind(description.flatten())
-        .fetch_optional(db),
-    )
-    .await?
-    .ok_or(Error::NotFound("global variable"))
 }

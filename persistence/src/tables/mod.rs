@@ -48,6 +48,12 @@ macro_rules! words {
             }
         }
 
+        impl From<$name> for serde_json::Value {
+            fn from(word: $name) -> Self {
+                word.as_str().into()
+            }
+        }
+
         impl std::str::FromStr for $name {
             type Err = ();
             fn from_str(word: &str) -> std::result::Result<Self, ()> {

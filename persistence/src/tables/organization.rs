@@ -7,7 +7,7 @@ use sqlx::Row;
 use super::channels::{self, ChannelRow};
 use super::companies::{self, CompanyRow};
 use super::global_variables;
-use super::queues::QueueRow;
+use super::queues;
 use super::tokens::{self, TokenRow};
 use crate::document;
 use crate::error::within;
@@ -44,7 +44,7 @@ impl Organization {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Queue {
-    pub row: QueueRow,
+    pub row: queues::Queue,
     pub users: HashSet<UserId>,
 }
 
@@ -75,7 +75,7 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
     let mut channels = channels::all(db, Some(id)).await?;
     channels.iter_mut().for_each(|channel| channel.open(keys));
     let queues = within(sqlx::query("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
-    let queues: Vec<QueueRow> = document::read_all(&queues);
+    let queues: Vec<queues::Queue> = document::read_all(&queues);
     let members: Vec<(QueueId, UserId)> = within(
         sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db),
     )

@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::tokens::Permissions;
 use crate::document::{self, Document};
-use crate::select::{Listed, Page, Select};
+use crate::error::within;
 use crate::table::Table;
 use crate::{CompanyId, Database, Error, ProfileId, Result};
 
@@ -30,35 +30,9 @@ pub struct ProfileRow {
 
 impl Table for ProfileRow {
     const NAME: &'static str = "profiles";
-    const SELECT: &'static str = "select * from profiles";
+    const NOUN: &'static str = "profile";
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = ProfileId;
-}
-
-/// What the list may ask for.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct ProfileFilter {
-    pub search: Option<String>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-}
-
-/// A page of profiles.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list(
-    db: impl Database<'_>,
-    company: CompanyId,
-    filter: &ProfileFilter,
-    page: Page,
-) -> Result<Listed<ProfileRow>> {
-    Select::new(ProfileRow::SELECT, "company_id", company)
-        .contains("hotline_fold(name)", filter.search.as_deref())
-        .between("created_at", filter.created)
-        .between("updated_at", filter.updated)
-        .page(db, "id", page)
-        .await
 }
 
 /// What a new profile permits.
@@ -101,6 +75,15 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
 pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     sqlx::query("select hotline_default_profiles($1)").bind(company).execute(db).await?;
     Ok(())
+}
+
+/// The profile of those who have none of their own.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn agent(db: &mut PgConnection, company: CompanyId) -> Result<Option<ProfileId>> {
+    let agent = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
+    within(agent.bind(company).fetch_optional(db)).await
 }
 
 /// Profiles in the order they were made: of one company, or all.

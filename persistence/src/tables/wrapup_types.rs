@@ -1,134 +1,48 @@
 //! Wrap-up types: what a conversation came to, recorded when it closes. Plain.
 
-use chrono::{DateTime, Utc};
-use sqlx::types::Json;
+use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};
+use utoipa::ToSchema;
 
+use super::wrapup_categories::WrapupCategoryId;
 use crate::error::within;
-use crate::select::{Listed, Page, Select};
-use crate::table::{Named, Table, Unique, explain, explain_taken};
-use crate::{CompanyId, Database, Error, QueueId, Result, WrapupCategoryId, WrapupTypeId};
+use crate::table::{Named, Stamps, Table, Unique, explain};
+use crate::{CompanyId, Database, QueueId, Result, WrapupTypeId};
 
-/// One wrap-up type with the queues it is linked to.
-#[derive(Clone, Debug, FromRow)]
+/// What a conversation came to.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
-pub struct WrapupTypeRow {
+pub struct WrapupType {
     pub id: WrapupTypeId,
+    #[schema(example = "Solved")]
     pub name: String,
+    #[schema(example = true)]
     pub active: bool,
     pub category_id: WrapupCategoryId,
-    pub queues: Json<Vec<Named<QueueId>>>,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
+    /// Where tickets may be closed with it.
+    #[sqlx(json)]
+    pub queues: Vec<Named<QueueId>>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
 }
 
-impl Table for WrapupTypeRow {
+impl Table for WrapupType {
     const NAME: &'static str = "wrapup_types";
-    const SELECT: &'static str = "select wrapup_types.*,
-            coalesce((select jsonb_agg(jsonb_build_object('id', q.id, 'name', q.name) order by q.id)
-                from wrapup_type_queues l join queues q on q.company_id = l.company_id and q.id = l.queue_id
-                where l.company_id = wrapup_types.company_id and l.wrapup_type_id = wrapup_types.id), '[]') as queues
-        from wrapup_types";
+    const NOUN: &'static str = "wrap-up type";
+    const COLUMNS: &'static str = "wrapup_types.*,
+        coalesce((select jsonb_agg(jsonb_build_object('id', q.id, 'name', q.name) order by q.id)
+            from wrapup_type_queues l join queues q on q.company_id = l.company_id and q.id = l.queue_id
+            where l.company_id = wrapup_types.company_id and l.wrapup_type_id = wrapup_types.id), '[]') as queues";
+    const UNIQUE: &'static [Unique] = &[Unique::new("wrapup_types_company_id_name_key", "name")];
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = WrapupTypeId;
 }
 
-const UNIQUE: Unique = Unique {
-    constraint: "wrapup_types_company_id_name_key",
-    field: "name",
-    holder: "select id from wrapup_types where company_id = $1 and name = $2",
-};
-
-/// What the list may ask for.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct WrapupTypeFilter {
-    pub search: Option<String>,
-    pub active: Option<bool>,
-    pub category_id: Option<WrapupCategoryId>,
-    pub queue_id: Option<QueueId>,
-    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-}
-
-/// A page of wrap-up types.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list(
-    db: impl Database<'_>,
-    company: CompanyId,
-    filter: &WrapupTypeFilter,
-    page: Page,
-) -> Result<Listed<WrapupTypeRow>> {
-    Select::new(WrapupTypeRow::SELECT, "wrapup_types.company_id", company)
-        .contains("hotline_fold(wrapup_types.name)", filter.search.as_deref())
-        .equals("wrapup_types.active", filter.active)
-        .equals("wrapup_types.category_id", filter.category_id)
-        .related(
-            "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
-             and l.wrapup_type_id = wrapup_types.id and l.queue_id",
-            filter.queue_id,
-        )
-        .between("wrapup_types.created_at", filter.created)
-        .between("wrapup_types.updated_at", filter.updated)
-        .page(db, "wrapup_types.id", page)
-        .await
-}
-
-/// Creates a wrap-up type, linked to no queue yet.
-///
-/// # Errors
-/// [`Error::Taken`] when the name is; [`Error::NotFound`] when the company has no such category.
-pub async fn insert(
-    db: impl PgExecutor<'_>,
-    company: CompanyId,
-    category: WrapupCategoryId,
-    name: &str,
-    active: bool,
-) -> Result<WrapupTypeId> {
-    within(
-        sqlx::query_scalar(
-            "insert into wrapup_types (company_id, category_id, name, active) values ($1, $2, $3, $4) returning id",
-        )
-        .bind(company)
-        .bind(category)
-        .bind(name)
-        .bind(active)
-        .fetch_one(db),
-    )
-    .await
-    .map_err(explain_taken(&UNIQUE, company, Some(name)))
-}
-
-/// Changes what is given.
-///
-/// # Errors
-/// [`Error::NotFound`] when there is no such wrap-up type or category; [`Error::Taken`] when the name is.
-pub async fn update(
-    db: impl PgExecutor<'_>,
-    company: CompanyId,
-    id: WrapupTypeId,
-    category: Option<WrapupCategoryId>,
-    name: Option<&str>,
-    active: Option<bool>,
-) -> Result<()> {
-    let updated = within(
-        sqlx::query(
-            "update wrapup_types set category_id = coalesce($3, category_id), name = coalesce($4, name),
-                 active = coalesce($5, active), updated_at = now()
-             where company_id = $1 and id = $2",
-        )
-        .bind(company)
-        .bind(id)
-        .bind(category)
-        .bind(name)
-        .bind(active)
-        .execute(db),
-    )
-    .await
-    .map_err(explain_taken(&UNIQUE, company, name))?;
-    if updated.rows_affected() == 0 { Err(Error::NotFound("wrap-up type")) } else { Ok(()) }
-}
+/// The types that are linked to a queue, whose id follows.
+pub const LINKED_TO: &str = "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
+    and l.wrapup_type_id = wrapup_types.id and l.queue_id";
 
 /// Makes these the queues a wrap-up type is linked to.
 ///

@@ -1,14 +1,17 @@
 //! `POST /contacts/import`: many contacts in one transaction, as if each row came alone, one after the other.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use actix_web::web::Data;
 use hotline_actors::FieldError;
-use hotline_persistence::tables::contacts::import::{self as table, Candidate};
-use hotline_persistence::tables::contacts::{self, ContactColumns};
-use hotline_persistence::tables::custom_fields::{self, Application, CustomFieldRow};
-use hotline_persistence::{CompanyId, ContactId, CustomFieldId, Database, Error, TagId};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::contacts;
+use hotline_persistence::tables::contacts::import::{self as rows, Candidate};
+use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
+use hotline_persistence::tables::tags::TagId;
+use hotline_persistence::{CompanyId, ContactId, Database, Error};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -65,7 +68,9 @@ pub struct Import {
 }
 
 impl Input for Import {
-    const NAME: &'static str = "ContactImport";
+    fn name() -> Cow<'static, str> {
+        "ContactImport".into()
+    }
     const BYTES_MAX: usize = BYTES_MAX;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -110,7 +115,7 @@ pub async fn import(caller: Caller, app: Data<App>, body: Body<Import>, once: On
     let changes = app.engine.contact_changes(company);
     let report = once
         .plain(app.db(company).heavy(), async |db| {
-            table::take_turn(db, company).await?;
+            rows::take_turn(db, company).await?;
             for _ in 0..ATTEMPTS_MAX {
                 let mut attempt = hotline_persistence::error::within(db.begin()).await?;
                 let plan = plan(&mut attempt, company, &import).await?;
@@ -145,7 +150,7 @@ struct Planned {
     id: Option<ContactId>,
     /// As it is stored.
     number: Option<String>,
-    columns: ContactColumns,
+    columns: Columns,
     tags: Option<Vec<TagId>>,
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
@@ -155,10 +160,10 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
     let (numbers, codes): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("code").collect());
-    let candidates = table::candidates(db, company, &numbers, &emails, &codes).await?;
+    let candidates = rows::candidates(db, company, &numbers, &emails, &codes).await?;
     let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
-    let tags = table::known_tags(db, company, &tags).await?.into_iter().collect();
-    let fields = custom_fields::held_of_application(db, company, Application::Contact).await?;
+    let tags = rows::known_tags(db, company, &tags).await?.into_iter().collect();
+    let fields = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
     let mut planner = Planner { known: Known::of(candidates), tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are looked at, each by its field's rules: not on a thread that serves. How many do so at a time
     // the turns at the tables bound.
@@ -189,7 +194,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn after(&self, columns: &ContactColumns) -> Self {
+    fn after(&self, columns: &Columns) -> Self {
         let text = |column, now: &Option<String>| {
             if columns.has(column) { columns.text(column).map(str::to_owned) } else { now.clone() }
         };
@@ -240,7 +245,7 @@ impl Known {
         }
     }
 
-    fn find(&self, columns: &ContactColumns) -> Option<usize> {
+    fn find(&self, columns: &Columns) -> Option<usize> {
         let oldest =
             |found_by: &HashMap<String, BTreeSet<usize>>, text: Option<String>| found_by.get(&text?)?.first().copied();
         let by_number = columns.text("number").and_then(|number| self.by_number.get(number).copied());
@@ -253,7 +258,7 @@ impl Known {
 struct Planner {
     known: Known,
     tags: BTreeSet<TagId>,
-    fields: Vec<CustomFieldRow>,
+    fields: Vec<CustomField>,
     on_conflict: OnConflict,
 }
 
@@ -317,7 +322,7 @@ impl Planner {
 /// Writes what was planned, in a handful of statements.
 async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) -> Result<(), Error> {
     let new = contacts.iter().filter(|contact| contact.id.is_none()).count();
-    let mut new_ids = table::take_ids(db, new).await?.into_iter();
+    let mut new_ids = rows::take_ids(db, new).await?.into_iter();
     let (mut inserted, mut updated) = (Vec::with_capacity(new), Vec::new());
     let (mut with_tags, mut tagged, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for contact in contacts {
@@ -345,9 +350,9 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) 
             && contact.columns.text("number") != contact.number.as_deref()
     };
     let given_up: Vec<ContactId> = contacts.iter().filter(gives_up).filter_map(|contact| contact.id).collect();
-    table::clear_numbers(db, company, &given_up).await?;
-    table::update_all(db, company, &updated).await?;
-    table::insert_all(db, company, &inserted).await?;
+    rows::clear_numbers(db, company, &given_up).await?;
+    rows::update_all(db, company, &updated).await?;
+    rows::insert_all(db, company, &inserted).await?;
     if !with_tags.is_empty() {
         contacts::set_tags(db, company, &with_tags, &tagged).await?;
     }

@@ -9,7 +9,9 @@ mod write;
 
 use actix_web::web::Data;
 use hotline_persistence::ContactId;
+use hotline_persistence::table;
 use hotline_persistence::tables::contacts::{self, ContactFilter};
+use hotline_persistence::tables::tags::Tag;
 
 pub(super) use check::{check_channel, check_contact};
 pub use import::{Import, import};
@@ -48,7 +50,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
     }
     let db = app.engine.reads().shown(caller.company).await?;
     if let Some(tag) = filter.tag_id
-        && !contacts::tag_exists(db, caller.company, tag).await?
+        && !table::exists::<Tag>(db, caller.company, tag).await?
     {
         return Err(ApiError::not_found());
     }

@@ -1,8 +1,9 @@
 //! Tags are put on contacts and taken off. A tag belongs to the contact, and stays on it whatever its tickets do.
 
 use actix_web::web::Data;
+use hotline_persistence::ContactId;
 use hotline_persistence::tables::contacts;
-use hotline_persistence::{ContactId, TagId};
+use hotline_persistence::tables::tags::TagId;
 
 use crate::app::App;
 use crate::web::{Answer, Caller, Done, Once, PathId};

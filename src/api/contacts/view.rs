@@ -1,11 +1,9 @@
 //! How a contact is shown.
 
-use hotline_persistence::ContactId;
 use hotline_persistence::tables::contacts::{ContactRow, ContactTag, CustomFieldValue, LastChannel};
+use hotline_persistence::{ContactId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::web::Timestamp;
 
 /// A person or a group the company talks to.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,10 +1,14 @@
 //! Contacts are created and changed.
 
+use std::borrow::Cow;
+
 use actix_web::web::Data;
 use hotline_actors::Refusal;
-use hotline_persistence::tables::contacts::{self, ContactColumns};
-use hotline_persistence::tables::custom_fields::{self, Application};
-use hotline_persistence::{CompanyId, ContactId, TagId};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::contacts::{self, ContactRef};
+use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
+use hotline_persistence::tables::tags::TagId;
+use hotline_persistence::{CompanyId, ContactId};
 use sqlx::PgConnection;
 
 use super::Contact;
@@ -20,7 +24,7 @@ const TAGS_MAX: usize = 100;
 /// What is written of a contact: only what was given.
 #[derive(Clone, Debug, Default)]
 pub struct WrittenContact {
-    pub(super) columns: ContactColumns,
+    pub(super) columns: Columns,
     /// All tags the contact is to have.
     pub(super) tags: Option<Vec<TagId>>,
     pub(super) values: Vec<GivenValue>,
@@ -37,12 +41,12 @@ macro_rules! texts {
 impl WrittenContact {
     /// Reads every field but those that cannot be cleared, which creations and changes read differently.
     fn read(fields: &mut Fields<'_>, name: Option<Name>, is_group: Option<bool>) -> Self {
-        let mut columns = ContactColumns::default();
+        let mut columns = Columns::default();
         if let Some(name) = name {
-            columns.set("name", Some(name.0));
+            columns.set("name", name.0);
         }
         if let Some(is_group) = is_group {
-            columns.set_is_group(is_group);
+            columns.set("is_group", is_group);
         }
         if let Some(number) = fields.patch::<Number>("number").into_option() {
             columns.set("number_country", number.as_ref().and_then(Number::country));
@@ -77,7 +81,7 @@ impl WrittenContact {
     pub(super) fn name_by_number(&mut self) -> bool {
         if self.columns.text("name").is_none() {
             let Some(number) = self.columns.text("number").map(str::to_owned) else { return false };
-            self.columns.set("name", Some(number));
+            self.columns.set("name", number);
         }
         true
     }
@@ -95,7 +99,9 @@ impl WrittenContact {
 pub struct NewContact(WrittenContact);
 
 impl Input for NewContact {
-    const NAME: &'static str = "ContactCreate";
+    fn name() -> Cow<'static, str> {
+        "ContactCreate".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut written = WrittenContact::read_row(fields);
@@ -112,7 +118,7 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewContact>, once
     let (company, NewContact(new)) = (caller.company, body.0);
     once.plain(app.db(company), async |db| {
         let values = check_values(db, company, &new.values, true).await?;
-        let id = contacts::insert(db, company, &new.columns).await?;
+        let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
         Ok(Created::of(find(db, company, id).await?))
     })
@@ -123,7 +129,9 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewContact>, once
 pub struct ChangedContact(WrittenContact);
 
 impl Input for ChangedContact {
-    const NAME: &'static str = "ContactUpdate";
+    fn name() -> Cow<'static, str> {
+        "ContactUpdate".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.changed("name");
@@ -148,7 +156,7 @@ pub async fn update(
     let shown = once
         .plain(db, async |db| {
             changes.note([id]);
-            contacts::update(db, company, id, &change.columns).await?;
+            table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = check_values(db, company, &change.values, false).await?;
             set_links(db, company, id, change.tags.as_deref(), values).await?;
             Ok(Shown::of(find(db, company, id).await?))
@@ -158,14 +166,14 @@ pub async fn update(
     Ok(shown)
 }
 
-type Values = Vec<(hotline_persistence::CustomFieldId, Option<String>)>;
+type Values = Vec<(CustomFieldId, Option<String>)>;
 
 /// Values as they are stored, once they are found good by the fields there are.
 async fn check_values(db: &mut PgConnection, company: CompanyId, given: &[GivenValue], is_new: bool) -> Answer<Values> {
     if given.is_empty() && !is_new {
         return Ok(Vec::new());
     }
-    let known = custom_fields::held_of_application(db, company, Application::Contact).await?;
+    let known = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
     custom_values::check_all(&known, given, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 

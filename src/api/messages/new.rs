@@ -1,5 +1,7 @@
 //! The body of `POST /messages`.
 
+use std::borrow::Cow;
+
 use hotline_actors::tickets::AfterSend;
 use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
 use serde_json::{Map, Value, json};
@@ -95,7 +97,9 @@ impl Accepted for Interactive {
 }
 
 impl Input for NewMessage {
-    const NAME: &'static str = "MessageSend";
+    fn name() -> Cow<'static, str> {
+        "MessageSend".into()
+    }
     const MAY_BE_REFUSED: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

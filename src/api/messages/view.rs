@@ -5,20 +5,21 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use chrono::{DateTime, Utc};
 use hotline_actors::{Organization, clock};
+use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::source::Source;
-use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, TokenId, UserId};
+use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::JobId;
-use crate::api::named::{self, Named};
+use crate::api::named;
 use crate::app::App;
 use crate::media::Links;
-use crate::web::{Caller, Timestamp, origin};
+use crate::web::{Caller, origin};
 
 /// Something said in a ticket: by its contact, by the company, or among agents.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,28 +2,58 @@
 
 use actix_web::web::Data;
 use hotline_actors::Leaving;
-use hotline_persistence::tables::queues;
-use hotline_persistence::tables::users::{self, UserFilter, UserRow};
-use hotline_persistence::tables::wrapup_types::{self, WrapupTypeFilter};
-use hotline_persistence::{Db, QueueId, UserId, table};
+use hotline_persistence::table::{self, Filter as Narrowed, Table};
+use hotline_persistence::tables::queues::{self, Queue};
+use hotline_persistence::tables::users::{User, WORK_IN};
+use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
+use hotline_persistence::{Db, QueueId, UserId};
 
 use super::{changed, check};
-use crate::api::users::{MemberFilters, User};
-use crate::api::wrapup_types::{LinkedFilters, WrapupType};
+use crate::api::plain::Filters;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Done, Listed, Once, PathId, Query};
+use crate::web::{Answer, ApiError, Caller, Done, Filter, Listed, Once, Params, PathId, Query};
+
+/// What the lists of a queue are narrowed by.
+pub struct OfQueue(Narrowed);
+
+impl Filter for OfQueue {
+    fn read(query: &mut Params) -> Self {
+        Self(Filters::read(query, |list| list.equals::<bool>("active")))
+    }
+}
 
 /// `GET /queues/{queueId}/users`.
 pub async fn list_users(
     caller: Caller,
     app: Data<App>,
     id: PathId<QueueId>,
-    query: Query<MemberFilters>,
+    query: Query<OfQueue>,
 ) -> Answer<Listed<User>> {
-    check(&app, caller.company, id.0).await?;
-    let filter = UserFilter { queue_id: Some(id.0), ..query.filter.0 };
-    let rows = users::list(app.db(caller.company), caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, User::from))
+    related(&caller, &app, id.0, query, WORK_IN).await
+}
+
+/// `GET /queues/{queueId}/wrapup-types`.
+pub async fn list_wrapup_types(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<QueueId>,
+    query: Query<OfQueue>,
+) -> Answer<Listed<WrapupType>> {
+    related(&caller, &app, id.0, query, LINKED_TO).await
+}
+
+/// The rows that are related to a queue.
+async fn related<T: Table>(
+    caller: &Caller,
+    app: &App,
+    id: QueueId,
+    query: Query<OfQueue>,
+    relation: &'static str,
+) -> Answer<Listed<T>> {
+    let mut filter = query.filter.0;
+    filter.related::<Queue>(relation, id.0);
+    let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
+    Ok(Listed::of(query.page, rows, |row| row))
 }
 
 /// `PUT /queues/{queueId}/users/{userId}`: being an agent of the queue already is no error.
@@ -42,7 +72,7 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     let (queue, user) = ids.0;
     let (engine, author) = (&app.engine, caller.author());
     check(&app, caller.company, queue).await?;
-    if !table::exists::<UserRow>(app.db(caller.company), caller.company, user).await? {
+    if !table::exists::<User>(app.db(caller.company), caller.company, user).await? {
         return Err(ApiError::not_found());
     }
     // The row goes last: whatever stops this before leaves an agent who can be taken out again.
@@ -53,17 +83,4 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     };
     engine.leave(caller.company, Leaving::Member(queue, user), remove).await?;
     Ok(Done)
-}
-
-/// `GET /queues/{queueId}/wrapup-types`.
-pub async fn list_wrapup_types(
-    caller: Caller,
-    app: Data<App>,
-    id: PathId<QueueId>,
-    query: Query<LinkedFilters>,
-) -> Answer<Listed<WrapupType>> {
-    check(&app, caller.company, id.0).await?;
-    let filter = WrapupTypeFilter { queue_id: Some(id.0), ..query.filter.0 };
-    let rows = wrapup_types::list(app.db(caller.company), caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, WrapupType::from))
 }

@@ -1,5 +1,7 @@
 //! The verbs of a ticket: one command to one actor each.
 
+use std::borrow::Cow;
+
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
@@ -30,7 +32,9 @@ pub struct TransferBody {
 }
 
 impl Input for TransferBody {
-    const NAME: &'static str = "TicketTransfer";
+    fn name() -> Cow<'static, str> {
+        "TicketTransfer".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let queue = fields.optional("queueId");
@@ -61,7 +65,9 @@ pub struct CloseBody {
 }
 
 impl Input for CloseBody {
-    const NAME: &'static str = "TicketClose";
+    fn name() -> Cow<'static, str> {
+        "TicketClose".into()
+    }
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -101,7 +107,9 @@ pub struct WrapupBody {
 }
 
 impl Input for WrapupBody {
-    const NAME: &'static str = "TicketWrapup";
+    fn name() -> Cow<'static, str> {
+        "TicketWrapup".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let wrapup_type = fields.required("wrapupTypeId");
@@ -131,7 +139,9 @@ pub struct NoteBody {
 }
 
 impl Input for NoteBody {
-    const NAME: &'static str = "NoteCreate";
+    fn name() -> Cow<'static, str> {
+        "NoteCreate".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let body = fields.required("body");

@@ -1,5 +1,7 @@
 //! Tickets: conversations and their state. Live: changed only by their actors.
 
+use std::borrow::Cow;
+
 mod changes;
 mod lists;
 mod view;
@@ -26,7 +28,9 @@ pub struct NewTicket {
 }
 
 impl Input for NewTicket {
-    const NAME: &'static str = "TicketOpen";
+    fn name() -> Cow<'static, str> {
+        "TicketOpen".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let channel_id = fields.required("channelId");

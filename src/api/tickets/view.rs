@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use hotline_actors::Organization;
 use hotline_actors::tickets;
+use hotline_persistence::table::Named;
 use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::TicketStatus;
-use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, TokenId, UserId, WrapupTypeId};
+use hotline_persistence::{ContactId, EventId, MessageId, QueueId, TicketId, Timestamp, TokenId, UserId, WrapupTypeId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::api::named::{self, Named, NamedChannel, NamedRef};
-use crate::web::Timestamp;
+use crate::api::named::{self, NamedChannel, NamedRef};
 
 /// A conversation with one contact on one channel. It is written from what is in memory, without a copy: most answers
 /// are one of these, or a hundred.

@@ -1,19 +1,62 @@
 //! Users are made and changed.
 
+use std::borrow::Cow;
+
 use actix_web::web::Data;
 use hotline_actors::Leaving;
 use hotline_persistence::password::Password;
-use hotline_persistence::tables::users::{self, UserFields, UserRow};
-use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId, table};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::profiles::ProfileRow;
+use hotline_persistence::tables::queues::Queue;
+use hotline_persistence::tables::users::{self, User, WORK_IN};
+use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 use tokio::sync::Semaphore;
 
-use super::User;
 use crate::api::directory::changed;
 use crate::api::named::LINKS_MAX;
+use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::app::App;
 use crate::web::values::{Email, Name};
 use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, Patch, PathId, Shown};
+
+impl Plain for User {
+    const IS_IN_DIRECTORY: bool = true;
+
+    fn filters(list: &mut Filters<'_>) {
+        list.equals::<bool>("active");
+        list.related::<Queue>("queueId", WORK_IN);
+        list.refers::<ProfileRow>("profileId");
+    }
+}
+
+/// What is written of a user: columns, and what becomes of a password and of queues.
+struct Written {
+    columns: Columns,
+    password: Patch<Password>,
+    queues: Option<Vec<QueueId>>,
+}
+
+impl Written {
+    fn read<'a>(mut body: BodyColumns<'_, 'a>, queues: impl FnOnce(&mut Fields<'a>) -> Option<Vec<QueueId>>) -> Self {
+        body.required::<Name>("name");
+        body.required::<Email>("email");
+        let password = body.fields().patch("password");
+        body.nullable::<ProfileId>("profileId");
+        let queues = queues(body.fields());
+        body.defaulted::<bool>("active");
+        Self { columns: body.finish(), password, queues }
+    }
+
+    /// The columns, with what is stored of the password.
+    async fn with_hash(self) -> Answer<(Columns, Option<Vec<QueueId>>)> {
+        let Self { mut columns, password, queues } = self;
+        if let Some(hash) = hashed(password).await? {
+            columns.set("passwordHash", hash);
+        }
+        Ok((columns, queues))
+    }
+}
 
 /// Passwords that are hashed at once: each takes 19 MiB and a core for tens of milliseconds, and conversations need
 /// the cores more.
@@ -32,66 +75,42 @@ async fn hashed(password: Patch<Password>) -> Answer<Option<Option<String>>> {
 }
 
 /// The body of `POST /users`.
-pub struct NewUser {
-    name: Name,
-    email: Email,
-    password: Patch<Password>,
-    profile: Option<ProfileId>,
-    queues: Vec<QueueId>,
-    active: Option<bool>,
-}
+pub struct NewUser(Written);
 
 impl Input for NewUser {
-    const NAME: &'static str = "UserCreate";
+    fn name() -> Cow<'static, str> {
+        "UserCreate".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name");
-        let email = fields.required("email");
-        let password = fields.patch("password");
-        let profile = fields.optional("profileId");
-        let queues = fields.list("queueIds", LINKS_MAX).unwrap_or_default();
-        let active = fields.optional("active");
-        Some(Self { name: name?, email: email?, password, profile, queues, active })
+        let body = BodyColumns::new(fields);
+        Some(Self(Written::read(body, |fields| fields.list("queueIds", LINKS_MAX))))
     }
 }
 
 /// `POST /users`. E-mails are unique within a company, whatever their case.
 pub async fn create(caller: Caller, app: Data<App>, body: Body<NewUser>, once: Once) -> Answer<Created<User>> {
-    let NewUser { name, email, password, profile, queues, active } = body.0;
     let company = caller.company;
-    let hash = hashed(password).await?;
+    let (columns, queues) = body.0.0.with_hash().await?;
     let insert = once.plain(app.db(company), async |db| {
-        let fields =
-            UserFields { password_hash: hash.as_ref().map(Option::as_deref), profile_id: Some(profile), active };
-        let id = users::insert(&mut *db, company, &name.0, &email.0, fields).await?;
-        users::set_queues(&mut *db, company, id, &queues).await?;
-        Ok(Created::of(find(db, company, id).await?))
+        let made = users::insert(&mut *db, company, columns).await?;
+        users::set_queues(&mut *db, company, made.id, &queues.unwrap_or_default()).await?;
+        Ok(Created::of(find(db, company, made.id).await?))
     });
     changed(&app, company, insert).await
 }
 
 /// The body of `PUT /users/{userId}`.
-pub struct ChangedUser {
-    name: Option<Name>,
-    email: Option<Email>,
-    password: Patch<Password>,
-    profile: Patch<ProfileId>,
-    queues: Option<Vec<QueueId>>,
-    active: Option<bool>,
-}
+pub struct ChangedUser(Written);
 
 impl Input for ChangedUser {
-    const NAME: &'static str = "UserUpdate";
+    fn name() -> Cow<'static, str> {
+        "UserUpdate".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self {
-            name: fields.changed("name"),
-            email: fields.changed("email"),
-            password: fields.patch("password"),
-            profile: fields.patch("profileId"),
-            queues: fields.changed_list("queueIds", LINKS_MAX),
-            active: fields.changed("active"),
-        })
+        let body = BodyColumns::change(fields);
+        Some(Self(Written::read(body, |fields| fields.changed_list("queueIds", LINKS_MAX))))
     }
 }
 
@@ -104,23 +123,15 @@ pub async fn update(
     body: Body<ChangedUser>,
     once: Once,
 ) -> Answer<Shown<User>> {
-    let ChangedUser { name, email, password, profile, queues, active } = body.0;
     let company = caller.company;
-    let hash = hashed(password).await?;
+    let (columns, queues) = body.0.0.with_hash().await?;
     let author = caller.author();
     let left = match &queues {
         Some(kept) => left(&app, company, id.0, kept).await?,
         None => Vec::new(),
     };
     let update = once.plain(app.db(company), async |db| {
-        let fields = UserFields {
-            password_hash: hash.as_ref().map(Option::as_deref),
-            profile_id: profile.into_option(),
-            active,
-        };
-        let name = name.as_ref().map(|name| name.0.as_str());
-        let email = email.as_ref().map(|email| email.0.as_str());
-        users::update(&mut *db, company, id.0, name, email, fields).await?;
+        users::update(&mut *db, company, id.0, columns).await?;
         if let Some(queues) = &queues {
             users::set_queues(&mut *db, company, id.0, queues).await?;
         }
@@ -139,11 +150,11 @@ pub async fn update(
 
 /// The queues a user works in and is to leave.
 async fn left(app: &App, company: CompanyId, id: UserId, kept: &[QueueId]) -> Answer<Vec<QueueId>> {
-    let row: Option<UserRow> = table::find(app.db(company), company, id).await?;
+    let row: Option<User> = table::find(app.db(company), company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;
-    Ok(row.queues.0.into_iter().map(|queue| queue.id).filter(|queue| !kept.contains(queue)).collect())
+    Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !kept.contains(queue)).collect())
 }
 
-async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> Answer<UserRow> {
+async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> Answer<User> {
     table::find(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

@@ -1,5 +1,7 @@
 //! What is said in a visitor session.
 
+use std::borrow::Cow;
+
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets::MarkDelivered;
@@ -29,7 +31,9 @@ enum Said {
 }
 
 impl Input for VisitorMessage {
-    const NAME: &'static str = "SessionMessageSend";
+    fn name() -> Cow<'static, str> {
+        "SessionMessageSend".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let client_id = fields.optional("clientId");

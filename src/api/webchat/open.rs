@@ -1,5 +1,7 @@
 //! A session begins: with the contact of whom somebody vouches for, or with one of its own.
 
+use std::borrow::Cow;
+
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::engine::{Identified, VisitorTurn};
@@ -32,7 +34,9 @@ pub struct OpenSession {
 }
 
 impl Input for OpenSession {
-    const NAME: &'static str = "SessionOpen";
+    fn name() -> Cow<'static, str> {
+        "SessionOpen".into()
+    }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let channel_id = fields.required("channelId");
@@ -50,7 +54,9 @@ pub struct Arrival {
 }
 
 impl Input for Arrival {
-    const NAME: &'static str = "VisitorSessionOpen";
+    fn name() -> Cow<'static, str> {
+        "VisitorSessionOpen".into()
+    }
     const MAY_BE_EMPTY: bool = true;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {

@@ -2,12 +2,11 @@
 
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::{ChannelId, SessionId, TicketId};
+use hotline_persistence::{ChannelId, SessionId, TicketId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
-use crate::web::Timestamp;
 
 /// A visitor's stay in a webchat.
 #[derive(Debug, Serialize, ToSchema)]

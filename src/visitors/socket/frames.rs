@@ -2,12 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::webchat::{Moved, Stage};
-use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{Direction, MessageStatus};
+use hotline_persistence::{MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::visitors::view::{AgentView, MessageView, SessionView};
-use crate::web::Timestamp;
 
 /// What the server says.
 #[derive(Serialize)]

@@ -6,11 +6,11 @@
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
-use super::ContactColumns;
 use super::write::{COLUMNS, UNIQUE};
 use crate::error::within;
-use crate::table::explain;
-use crate::{CompanyId, ContactId, Result, TagId};
+use crate::table::{Columns, explain};
+use crate::tables::tags::TagId;
+use crate::{CompanyId, ContactId, Result};
 
 /// A contact that a row of an import may mean.
 #[derive(Clone, Debug, FromRow)]
@@ -115,11 +115,7 @@ pub async fn take_ids(db: &mut PgConnection, count: usize) -> Result<Vec<Contact
 ///
 /// # Errors
 /// [`crate::Error::Taken`] when a number is.
-pub async fn insert_all(
-    db: &mut PgConnection,
-    company: CompanyId,
-    contacts: &[(ContactId, ContactColumns)],
-) -> Result<()> {
+pub async fn insert_all(db: &mut PgConnection, company: CompanyId, contacts: &[(ContactId, Columns)]) -> Result<()> {
     let sql = format!(
         "insert into contacts (company_id, id, {COLUMNS}) overriding system value select $1, new_id, {COLUMNS}
          from unnest($2::bigint[], $3::jsonb[]) as x (new_id, columns),
@@ -151,11 +147,7 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
 ///
 /// # Errors
 /// [`crate::Error::Taken`] when a number is.
-pub async fn update_all(
-    db: &mut PgConnection,
-    company: CompanyId,
-    contacts: &[(ContactId, ContactColumns)],
-) -> Result<()> {
+pub async fn update_all(db: &mut PgConnection, company: CompanyId, contacts: &[(ContactId, Columns)]) -> Result<()> {
     let sql = format!(
         "update contacts c set updated_at = now(),
              ({COLUMNS}) = (select {COLUMNS} from jsonb_populate_record(c, x.columns))
@@ -171,7 +163,7 @@ async fn write(
     db: &mut PgConnection,
     company: CompanyId,
     sql: String,
-    contacts: &[(ContactId, ContactColumns)],
+    contacts: &[(ContactId, Columns)],
 ) -> Result<()> {
     for contacts in contacts.chunks(WRITTEN_AT_ONCE) {
         let (ids, columns): (Vec<ContactId>, Vec<Value>) =

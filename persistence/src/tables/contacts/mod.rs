@@ -24,12 +24,14 @@ pub use remove::{Tie, remove, sessions, tie};
 pub use visitors::{
     Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
 };
-pub use write::{ContactColumns, insert, link_tag, set_custom_values, set_tags, unlink_tag, update};
+pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
 use super::channels::ChannelType;
+use super::tags::TagId;
 use crate::error::within;
 use crate::select::{Listed, Page, Select};
-use crate::{ChannelId, CompanyId, ContactId, Database, Result, TagId};
+use crate::table::{self, Table, Unique};
+use crate::{ChannelId, CompanyId, ContactId, Database, Result};
 
 /// One contact with what is shown beside it.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -121,6 +123,15 @@ pub struct ContactRef {
     pub verified: bool,
 }
 
+/// The part of a contact that is written: what is shown beside it is in other tables.
+impl Table for ContactRef {
+    const NAME: &'static str = "contacts";
+    const NOUN: &'static str = "contact";
+    const COLUMNS: &'static str = "id, name, number, verified";
+    const UNIQUE: &'static [Unique] = &[Unique::new("contacts_number", "number")];
+    type Id = ContactId;
+}
+
 /// What the API's list may ask for.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -183,13 +194,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_ref(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
-    within(
-        sqlx::query_as("select id, name, number, verified from contacts where company_id = $1 and id = $2")
-            .bind(company)
-            .bind(id)
-            .fetch_optional(db),
-    )
-    .await
+    table::find(db, company, id).await
 }
 
 /// The same of the contact with a number, or none.
@@ -220,18 +225,4 @@ pub async fn find_refs(
     let held = if settled { " for share" } else { "" };
     let sql = format!("select id, name, number, verified from contacts where company_id = $1 and id = any ($2){held}");
     within(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
-}
-
-/// Whether the company has this tag.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn tag_exists(db: impl Database<'_>, company: CompanyId, tag: TagId) -> Result<bool> {
-    within(
-        sqlx::query_scalar("select exists (select from tags where company_id = $1 and id = $2)")
-            .bind(company)
-            .bind(tag)
-            .fetch_one(db),
-    )
-    .await
 }

@@ -1,96 +1,20 @@
-//! Contacts are created and changed.
+//! What is linked to contacts is changed.
 
-use serde_json::{Map, Value};
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::PgConnection;
 
 use crate::error::within;
-use crate::table::{Unique, explain, explain_taken};
-use crate::{CompanyId, ContactId, CustomFieldId, Error, Result, TagId};
+use crate::table::explain;
+use crate::tables::custom_fields::CustomFieldId;
+use crate::tables::tags::TagId;
+use crate::{CompanyId, ContactId, Error, Result};
 
-/// The columns a caller writes, in any order they are the same everywhere.
+/// The columns that an import writes, in any order they are the same everywhere.
 pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf_cnpj, origin, profile_pic_url, \
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
     utm_campaign, utm_id, fbclid, gclid, ctwa_clid";
 
 /// What a violated constraint means.
 pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
-
-const NUMBER: Unique = Unique {
-    constraint: "contacts_number",
-    field: "number",
-    holder: "select id from contacts where company_id = $1 and number = $2",
-};
-
-/// What is written of a contact: columns that are not named stay as they are.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ContactColumns(Map<String, Value>);
-
-impl ContactColumns {
-    /// Writes a text, or clears it.
-    pub fn set(&mut self, column: &'static str, text: Option<String>) {
-        debug_assert!(COLUMNS.split(", ").any(|known| known == column), "{column} is no column");
-        self.0.insert(column.to_owned(), text.map_or(Value::Null, Value::String));
-    }
-
-    /// Writes whether the contact is a group.
-    pub fn set_is_group(&mut self, is_group: bool) {
-        self.0.insert("is_group".to_owned(), Value::Bool(is_group));
-    }
-
-    /// The text that is written into a column; none as well when it is left alone or cleared.
-    pub fn text(&self, column: &str) -> Option<&str> {
-        self.0.get(column)?.as_str()
-    }
-
-    /// Whether the column is written, be it with nothing.
-    pub fn has(&self, column: &str) -> bool {
-        self.0.contains_key(column)
-    }
-
-    /// Writes what `later` writes, as if it came after.
-    pub fn merge(&mut self, later: Self) {
-        self.0.extend(later.0);
-    }
-
-    /// Whether nothing is written.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// As the statements take it.
-    pub(super) fn to_value(&self) -> Value {
-        Value::Object(self.0.clone())
-    }
-}
-
-/// Creates a contact.
-///
-/// # Errors
-/// [`Error::Taken`] when the number is.
-pub async fn insert(db: &mut PgConnection, company: CompanyId, columns: &ContactColumns) -> Result<ContactId> {
-    let sql = format!(
-        "insert into contacts (company_id, {COLUMNS}) select $1, {COLUMNS}
-         from jsonb_populate_record(null::contacts, '{{\"is_group\": false}}' || $2) returning id"
-    );
-    within(sqlx::query_scalar(AssertSqlSafe(sql)).bind(company).bind(columns.to_value()).fetch_one(db))
-        .await
-        .map_err(explain_taken(&NUMBER, company, columns.text("number")))
-}
-
-/// Changes what is given.
-///
-/// # Errors
-/// [`Error::NotFound`] when there is no such contact; [`Error::Taken`] when the number is.
-pub async fn update(db: &mut PgConnection, company: CompanyId, id: ContactId, columns: &ContactColumns) -> Result<()> {
-    let sql = format!(
-        "update contacts c set updated_at = now(), ({COLUMNS}) = (select {COLUMNS} from jsonb_populate_record(c, $3))
-         where c.company_id = $1 and c.id = $2"
-    );
-    let updated = within(sqlx::query(AssertSqlSafe(sql)).bind(company).bind(id).bind(columns.to_value()).execute(db))
-        .await
-        .map_err(explain_taken(&NUMBER, company, columns.text("number")))?;
-    if updated.rows_affected() == 0 { Err(Error::NotFound("contact")) } else { Ok(()) }
-}
 
 /// Gives contacts these tags and no others: `tagged` is each contact, with each of its tags.
 ///

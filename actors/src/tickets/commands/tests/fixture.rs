@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
+use hotline_persistence::table::Stamps;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus, ChannelType};
 use hotline_persistence::tables::companies::CompanyRow;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::{Organization, Queue, User, WrapupType};
-use hotline_persistence::tables::queues::{Distribution, QueueRow};
+use hotline_persistence::tables::queues::{self, Distribution};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventRow;
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
@@ -111,17 +112,15 @@ fn channel(id: ChannelId, kind: ChannelType, queue_id: Option<QueueId>) -> Chann
 }
 
 fn queue(id: QueueId, name: &str, users: &[UserId]) -> Queue {
-    let row = QueueRow {
+    let row = queues::Queue {
         id,
-        company_id: COMPANY,
         name: name.to_owned(),
         color: "#64748b".to_owned(),
         greeting: None,
         distribution: Distribution::Manual,
         wrapup_required: id == SALES,
         active: id != OLD_QUEUE,
-        created_at: start(),
-        updated_at: start(),
+        stamps: Stamps::of(start().into()),
     };
     Queue { row, users: users.iter().copied().collect() }
 }

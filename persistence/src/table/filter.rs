@@ -1,0 +1,78 @@
+//! What a list is narrowed by.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::columns::column_of;
+use super::{Table, exists_in};
+use crate::select::Select;
+use crate::{CompanyId, Database, Error, Result};
+
+/// From one time to another, both included, as far as they are given.
+pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
+
+/// What a list may ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Words to look for.
+    pub search: Option<String>,
+    /// When the rows were created.
+    pub created: Span,
+    /// When they were changed last.
+    pub updated: Span,
+    conditions: Vec<Condition>,
+    /// Records that rows are to refer to: table, noun and id.
+    named: Vec<(&'static str, &'static str, i64)>,
+}
+
+#[derive(Clone, Debug)]
+enum Condition {
+    /// The column has this value.
+    Equals(String, Value),
+    /// There is such a row of another table: a `select from … where …` that ends with the column that is this id.
+    Related(&'static str, i64),
+}
+
+impl Filter {
+    /// Asks for rows that have a value in the column of a field: a text, a number or a truth.
+    ///
+    /// The name becomes part of a statement: it is one of the code's own.
+    pub fn equals(&mut self, field: &'static str, value: impl Into<Value>) {
+        self.conditions.push(Condition::Equals(column_of(field), value.into()));
+    }
+
+    /// Asks for rows that refer to a record of another table by the column of a field.
+    pub fn refers<T: Table>(&mut self, field: &'static str, id: i64) {
+        self.named.push((T::NAME, T::NOUN, id));
+        self.equals(field, id);
+    }
+
+    /// Asks for rows that are related to a record of another table: `query` is a `select from … where …` that ends with
+    /// the column that holds its id.
+    pub fn related<T: Table>(&mut self, query: &'static str, id: i64) {
+        self.named.push((T::NAME, T::NOUN, id));
+        self.conditions.push(Condition::Related(query, id));
+    }
+
+    /// Sees that the company has every record that is named.
+    pub(super) async fn check(&self, db: impl Database<'_>, company: CompanyId) -> Result<()> {
+        for (table, noun, id) in &self.named {
+            if !exists_in(db, table, company, *id).await? {
+                return Err(Error::NotFound(noun));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn narrow(&self, mut list: Select) -> Select {
+        for condition in &self.conditions {
+            list = match condition {
+                Condition::Equals(column, Value::Bool(truth)) => list.equals(column, Some(*truth)),
+                Condition::Equals(column, Value::Number(number)) => list.equals(column, number.as_i64()),
+                Condition::Equals(column, value) => list.equals(column, value.as_str().map(str::to_owned)),
+                Condition::Related(query, id) => list.related(query, Some(*id)),
+            };
+        }
+        list.between("created_at", self.created).between("updated_at", self.updated)
+    }
+}

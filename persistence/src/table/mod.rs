@@ -1,0 +1,163 @@
+//! What is the same for every plain table: finding, listing, writing and removing a row.
+//!
+//! A noun says what is its own in its [`Table`]: its columns, what is unique and what is searched. What it needs beside
+//! these verbs is a statement in its own file.
+
+mod columns;
+mod filter;
+mod ordered;
+mod unique;
+
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Encode, FromRow, PgExecutor, Postgres, Type};
+use utoipa::ToSchema;
+
+pub use columns::Columns;
+pub use filter::{Filter, Span};
+pub use ordered::{Ordered, all_of, all_of_held, next_position, reorder, take_turn};
+pub use unique::{Unique, explain};
+
+use crate::document;
+use crate::error::within;
+use crate::select::{Listed, Page, Select};
+use crate::timestamp::Timestamp;
+use crate::{CompanyId, Database, Error, Result};
+
+/// A table whose rows belong to one company and are addressed by one typed id.
+pub trait Table: for<'r> FromRow<'r, PgRow> + Send + Unpin {
+    /// Its name.
+    const NAME: &'static str;
+    /// What one of its records is called.
+    const NOUN: &'static str;
+    /// What a row is read from: columns, and expressions that may name the table.
+    const COLUMNS: &'static str = "*";
+    /// Values that no two records of a company share.
+    const UNIQUE: &'static [Unique] = &[];
+    /// Folded texts a search looks into, as their indexes hold them: each word must be in one of them.
+    const SEARCH: &'static [&'static str] = &[];
+    /// Columns a list is in the order of, which are unique together within a company.
+    const ORDER: &'static [&'static str] = &["id"];
+    /// The type of its id.
+    type Id: Copy + Send + for<'q> Encode<'q, Postgres> + Type<Postgres> + 'static;
+}
+
+/// When a record was created and changed last: columns of every plain table, fields of every noun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)] // What is said of the fields is said of those of every noun.
+pub struct Stamps {
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl Stamps {
+    /// Of what was created then, and not changed since.
+    pub fn of(created_at: Timestamp) -> Self {
+        Self { created_at, updated_at: created_at }
+    }
+}
+
+/// Another record, by id and name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct Named<I> {
+    pub id: I,
+    #[schema(example = "Support")]
+    pub name: String,
+}
+
+/// The beginning of a statement that reads rows.
+fn select<T: Table>() -> String {
+    format!("select {} from {}", T::COLUMNS, T::NAME)
+}
+
+/// One row, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<Option<T>> {
+    let statement = format!("{} where company_id = $1 and id = $2", select::<T>());
+    let found = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(found.as_ref().map(document::read).transpose()?)
+}
+
+/// Whether there is such a row.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn exists<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<bool> {
+    exists_in(db, T::NAME, company, id).await
+}
+
+async fn exists_in<'q>(
+    db: impl PgExecutor<'_>,
+    table: &str,
+    company: CompanyId,
+    id: impl Encode<'q, Postgres> + Type<Postgres> + 'q,
+) -> Result<bool> {
+    let statement = format!("select exists (select from {table} where company_id = $1 and id = $2)");
+    within(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id).fetch_one(db)).await
+}
+
+/// A page of rows.
+///
+/// # Errors
+/// [`Error::NotFound`] when the company has not a record the filter names.
+pub async fn list<T: Table>(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &Filter,
+    page: Page,
+) -> Result<Listed<T>> {
+    filter.check(db, company).await?;
+    let list = Select::new(&select::<T>(), "company_id", company).any_contains(T::SEARCH, filter.search.as_deref());
+    filter.narrow(list).page_by(db, T::ORDER, page).await
+}
+
+/// Creates a row. Columns that are not given have the table's defaults.
+///
+/// # Errors
+/// [`Error::Taken`] when a value that must be unique is; [`Error::NotFound`] when the company has no record of those the
+/// row refers to.
+pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, columns: &Columns) -> Result<T> {
+    let (table, given) = (T::NAME, columns.names());
+    let statement = format!(
+        "insert into {table} (company_id{given})
+         select $1{given} from jsonb_populate_record(null::{table}, $2) returning {}",
+        T::COLUMNS
+    );
+    let insert = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(columns.to_value());
+    let inserted = within(insert.fetch_one(db)).await.map_err(unique::explain_taken::<T>(company, columns))?;
+    Ok(document::read(&inserted)?)
+}
+
+/// Changes the columns that are given.
+///
+/// # Errors
+/// As of [`insert`]; [`Error::NotFound`] as well when there is no such row.
+pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id, columns: &Columns) -> Result<T> {
+    let (table, given) = (T::NAME, columns.names());
+    let statement = format!(
+        "update {table} set (updated_at{given}) = (select now(){given} from jsonb_populate_record(null::{table}, $3))
+         where company_id = $1 and id = $2 returning {}",
+        T::COLUMNS
+    );
+    let update = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).bind(columns.to_value());
+    let updated = within(update.fetch_optional(db)).await.map_err(unique::explain_taken::<T>(company, columns))?;
+    Ok(document::read(&updated.ok_or(Error::NotFound(T::NOUN))?)?)
+}
+
+/// Removes one row.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such row; [`Error::InUse`] when others refer to it.
+pub async fn remove<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<()> {
+    let statement = format!("delete from {} where company_id = $1 and id = $2", T::NAME);
+    match within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).execute(db)).await {
+        Ok(removed) if removed.rows_affected() == 0 => Err(Error::NotFound(T::NOUN)),
+        Ok(_) => Ok(()),
+        Err(Error::Database(error)) if unique::is_foreign_key(&error) => Err(Error::InUse),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,98 @@
+//! Records that have a place among others: lower positions come first.
+
+use sqlx::{AssertSqlSafe, Encode, PgConnection, PgExecutor, Postgres, Type};
+
+use super::{Table, select};
+use crate::document;
+use crate::error::within;
+use crate::{CompanyId, Id, Result};
+
+/// A table whose rows have a `position` within a parent.
+pub trait Ordered: Table<Id = Id<Self>> {
+    /// The column that says which parent.
+    const PARENT: &'static str;
+    /// What it holds.
+    type Parent: Copy + Send + for<'q> Encode<'q, Postgres> + Type<Postgres> + 'static;
+}
+
+/// Every row of a parent, in the order of their positions.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
+    ordered(db, company, parent, "").await
+}
+
+/// The same, for who is about to refer to the rows: until the transaction ends none of them goes, or changes what others
+/// hold to.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn all_of_held<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
+    // The lock a new reference takes anyway; whoever changes the row waits for it.
+    ordered(db, company, parent, " for key share").await
+}
+
+async fn ordered<T: Ordered>(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    parent: T::Parent,
+    held: &'static str,
+) -> Result<Vec<T>> {
+    let statement =
+        format!("{} where company_id = $1 and {} = $2 order by position, id{held}", select::<T>(), T::PARENT);
+    let rows = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(parent).fetch_all(db)).await?;
+    Ok(document::read_all(&rows))
+}
+
+/// Waits until nobody else adds to the rows of a parent or puts them in order: they stay as they are until the
+/// transaction ends.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
+    let turn =
+        sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2::text || ':' || $3::text, 0))");
+    within(turn.bind(T::NAME).bind(company).bind(parent).execute(db)).await?;
+    Ok(())
+}
+
+/// The position behind every row of a parent; others stay away from it as long as the turn lasts.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<i32> {
+    let (table, column) = (T::NAME, T::PARENT);
+    let next = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");
+    within(sqlx::query_scalar(AssertSqlSafe(next)).bind(company).bind(parent).fetch_one(db)).await
+}
+
+/// Puts the rows of a parent in order, from position 1, and answers all of them. None when `ids` are not all of them,
+/// each once.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn reorder<T: Ordered>(
+    db: &mut PgConnection,
+    company: CompanyId,
+    parent: T::Parent,
+    ids: &[T::Id],
+) -> Result<Option<Vec<T>>> {
+    take_turn::<T>(db, company, parent).await?;
+    let (table, column) = (T::NAME, T::PARENT);
+    let known = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
+    let known: Vec<T::Id> =
+        within(sqlx::query_scalar(AssertSqlSafe(known)).bind(company).bind(parent).fetch_all(&mut *db)).await?;
+    let mut named = ids.to_vec();
+    named.sort_unstable();
+    if known != named {
+        return Ok(None);
+    }
+    let update = format!(
+        "update {table} set position = x.position, updated_at = now()
+         from unnest($2::bigint[]) with ordinality as x (id, position)
+         where {table}.company_id = $1 and {table}.id = x.id and {table}.position <> x.position"
+    );
+    within(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(&mut *db)).await?;
+    all_of(db, company, parent).await.map(Some)
+}

@@ -1,0 +1,74 @@
+//! What a violated constraint means to the caller.
+
+use super::columns::column_of;
+use super::{Columns, Table};
+use crate::error::{Holder, Taken};
+use crate::{CompanyId, Error};
+
+/// A value that no two records of a company have.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unique {
+    constraint: &'static str,
+    field: &'static str,
+    ignores_case: bool,
+}
+
+impl Unique {
+    /// What PostgreSQL calls the rule, and the field the value is given in.
+    pub const fn new(constraint: &'static str, field: &'static str) -> Self {
+        Self { constraint, field, ignores_case: false }
+    }
+
+    /// The same where upper and lower case are one.
+    pub const fn ignoring_case(constraint: &'static str, field: &'static str) -> Self {
+        Self { constraint, field, ignores_case: true }
+    }
+
+    /// The field the value is given in.
+    pub const fn field(&self) -> &'static str {
+        self.field
+    }
+
+    /// How the record is found that has the value.
+    fn holder(&self, table: &str, company: CompanyId, value: &str) -> Holder {
+        let column = column_of(self.field);
+        let (column, given) = if self.ignores_case {
+            (format!("lower(\"{column}\")"), "lower($2)")
+        } else {
+            (format!("\"{column}\""), "$2")
+        };
+        let statement = format!("select id from {table} where company_id = $1 and {column} = {given}");
+        Holder { statement, company, value: value.to_owned() }
+    }
+}
+
+pub(super) fn is_foreign_key(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
+}
+
+/// What a violated constraint means: `fields` names the field behind each unique one.
+pub fn explain(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        // What was named is gone since it was looked at.
+        Error::Database(refused) if is_foreign_key(&refused) => Error::NotFound("record"),
+        Error::Database(refused) => {
+            let taken = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
+            Error::of_constraint(refused, taken)
+        }
+        error => error,
+    }
+}
+
+/// The same for what was written of a row: the record that has a value which must be unique can be found.
+pub(super) fn explain_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
+    move |error| match explain(&[])(error) {
+        Error::Database(refused) => {
+            let taken = T::UNIQUE.iter().map(|unique| {
+                let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));
+                (unique.constraint, Error::Taken(Taken { field: unique.field, holder }))
+            });
+            Error::of_constraint(refused, taken)
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,131 @@
+//! The bodies of a plain noun: one description of its fields makes both.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use hotline_persistence::table::Columns;
+use serde_json::Value;
+
+use super::{Plain, with_article};
+use crate::web::values::Accepted;
+use crate::web::{Fields, Input, Patch};
+
+/// The fields of a body while they are read into the columns of their names.
+pub struct BodyColumns<'f, 'a> {
+    fields: &'f mut Fields<'a>,
+    is_new: bool,
+    columns: Columns,
+}
+
+impl<'f, 'a> BodyColumns<'f, 'a> {
+    /// Reads a `POST` field by field.
+    pub fn new(fields: &'f mut Fields<'a>) -> Self {
+        Self { fields, is_new: true, columns: Columns::default() }
+    }
+
+    /// Reads a `PUT` field by field.
+    pub fn change(fields: &'f mut Fields<'a>) -> Self {
+        Self { fields, is_new: false, columns: Columns::default() }
+    }
+
+    /// The fields of a noun in a `POST`.
+    pub fn of_new<T: Plain>(fields: &'f mut Fields<'a>) -> Columns {
+        let mut body = Self::new(fields);
+        T::fields(&mut body);
+        body.columns
+    }
+
+    /// The fields of a noun in a `PUT`.
+    pub fn of_change<T: Plain>(fields: &'f mut Fields<'a>) -> Columns {
+        let mut body = Self::change(fields);
+        T::fields(&mut body);
+        body.columns
+    }
+
+    /// A field that every record has: `POST` needs it, and `PUT` cannot clear it.
+    pub fn required<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+        let given = if self.is_new { self.fields.required::<V>(field) } else { self.fields.changed(field) };
+        self.set(field, given);
+    }
+
+    /// A field with a default, which the table has: `POST` may leave it out, and `PUT` cannot clear it.
+    pub fn defaulted<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+        let given = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.changed(field) };
+        self.set(field, given);
+    }
+
+    /// A field that may be none: `null` and blank text clear it.
+    pub fn nullable<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+        match self.fields.patch::<V>(field) {
+            Patch::Absent => {}
+            Patch::Null => self.columns.set(field, Value::Null),
+            Patch::Value(value) => self.columns.set(field, value),
+        }
+    }
+
+    /// A field that is given once: `POST` needs it, and `PUT` does not look at it.
+    pub fn fixed<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+        if self.is_new {
+            let given = self.fields.required::<V>(field);
+            self.set(field, given);
+        }
+    }
+
+    /// The fields themselves, for one that is no column.
+    pub fn fields(&mut self) -> &mut Fields<'a> {
+        self.fields
+    }
+
+    /// What was read.
+    pub fn finish(self) -> Columns {
+        self.columns
+    }
+
+    fn set(&mut self, field: &'static str, given: Option<impl Into<Value>>) {
+        if let Some(value) = given {
+            self.columns.set(field, value);
+        }
+    }
+}
+
+/// The body of `POST`.
+pub struct New<T> {
+    /// What is written.
+    pub columns: Columns,
+    noun: PhantomData<fn() -> T>,
+}
+
+impl<T: Plain> Input for New<T> {
+    fn name() -> Cow<'static, str> {
+        format!("{}Create", T::name()).into()
+    }
+
+    fn text() -> Option<String> {
+        Some(format!("{} to be created.", with_article("A", T::NOUN)))
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { columns: BodyColumns::of_new::<T>(fields), noun: PhantomData })
+    }
+}
+
+/// The body of `PUT`.
+pub struct Change<T> {
+    /// What is written.
+    pub columns: Columns,
+    noun: PhantomData<fn() -> T>,
+}
+
+impl<T: Plain> Input for Change<T> {
+    fn name() -> Cow<'static, str> {
+        format!("{}Update", T::name()).into()
+    }
+
+    fn text() -> Option<String> {
+        Some(format!("What changes of {}.", with_article("a", T::NOUN)))
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { columns: BodyColumns::of_change::<T>(fields), noun: PhantomData })
+    }
+}

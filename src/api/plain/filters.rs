@@ -1,0 +1,74 @@
+//! What the list of a plain noun is narrowed by.
+
+use std::marker::PhantomData;
+
+use hotline_persistence::Id;
+use hotline_persistence::table::{self, Table};
+use serde_json::Value;
+
+use super::Plain;
+use crate::web::values::{Accepted, Search};
+use crate::web::{Filter, Params};
+
+/// The filters of a list while they are read.
+pub struct Filters<'q> {
+    params: &'q mut Params,
+    filter: table::Filter,
+}
+
+impl Filters<'_> {
+    /// Reads a search, what `more` asks for, and spans of time.
+    pub fn read(params: &mut Params, more: impl FnOnce(&mut Filters<'_>)) -> table::Filter {
+        let mut filter = table::Filter::default();
+        filter.search = params.filter::<Search>("search").map(|text| text.0);
+        let mut filters = Filters { params, filter };
+        more(&mut filters);
+        let Filters { params, mut filter } = filters;
+        filter.created = params.span("created");
+        filter.updated = params.span("updated");
+        filter
+    }
+
+    /// Rows with a value in the column of this name.
+    pub fn equals<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+        if let Some(value) = self.params.filter::<V>(field) {
+            self.filter.equals(field, value);
+        }
+    }
+
+    /// Rows that refer to a record of another noun by the column of this name; `404` when the company has no such one.
+    pub fn refers<T: Table>(&mut self, field: &'static str) {
+        if let Some(id) = self.params.filter::<Id<T>>(field) {
+            self.filter.refers::<T>(field, id.0);
+        }
+    }
+
+    /// Rows that another table relates to a record: `query` is a `select from … where …` that ends with the column of its
+    /// id; `404` when the company has no such one.
+    pub fn related<T: Table>(&mut self, field: &'static str, query: &'static str) {
+        if let Some(id) = self.params.filter::<Id<T>>(field) {
+            self.filter.related::<T>(query, id.0);
+        }
+    }
+}
+
+/// The filters of the list of a plain noun.
+pub struct PlainFilter<T> {
+    pub(super) filter: table::Filter,
+    noun: PhantomData<fn() -> T>,
+}
+
+impl<T: Plain> Filter for PlainFilter<T> {
+    fn read(query: &mut Params) -> Self {
+        Self { filter: Filters::read(query, T::filters), noun: PhantomData }
+    }
+}
+
+/// A search and spans of time, and no more.
+pub struct ListFilter(pub table::Filter);
+
+impl Filter for ListFilter {
+    fn read(query: &mut Params) -> Self {
+        Self(Filters::read(query, |_| ()))
+    }
+}
