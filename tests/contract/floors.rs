@@ -66,6 +66,8 @@ fn what_runs_up_is_found() {
         let found = above(&files);
         assert_eq!(found.len(), 1, "{wrong}: {found:?}");
         assert!(found[0].starts_with("low.rs knows "), "{found:?}");
+        let inline = format!("mod inline {{ {} }}", wrong.replace("super::", "super::super::"));
+        assert_eq!(above(&[files[0], files[1], files[2], deep, ("low.rs", &inline)]).len(), 1, "{inline}");
         let tested = format!("#[cfg(test)]\nmod tests {{ {wrong} }}");
         assert!(above(&[files[0], files[1], files[2], deep, ("low.rs", &tested)]).is_empty(), "{wrong}");
     }
@@ -299,12 +301,21 @@ impl File {
         flatten(stream, &mut tokens);
         let mut file = Self::default();
         let tokens = file.without_tests(&tokens);
-        let is_inline = |at: &[Token]| at[0] == "mod" && at[2] == "{";
-        assert!(!tokens.windows(3).any(is_inline), "{name}: a module belongs into a file of its own");
-        let mut at = 0;
+        let (mut at, mut depth) = (0, 0);
+        // How deep the modules begin that have no file of their own: what is in them is their file's.
+        let mut inline: Vec<usize> = Vec::new();
         while at < tokens.len() {
+            match tokens[at].as_str() {
+                "{" => depth += 1,
+                "}" => {
+                    depth -= 1;
+                    inline.pop_if(|begun| *begun == depth);
+                }
+                "mod" if tokens.get(at + 2).is_some_and(|token| token == "{") => inline.push(depth),
+                _ => {}
+            }
             if tokens[at] == "use" {
-                let mut tree = Tree { tokens: &tokens, at: at + 1, file: &mut file };
+                let mut tree = Tree { tokens: &tokens, at: at + 1, file: &mut file, inline: inline.len() };
                 if tree.tokens[tree.at] == "::" {
                     tree.at += 1;
                 }
@@ -314,7 +325,7 @@ impl File {
                 let path = path_at(&tokens, at);
                 at += (path.len() * 2).saturating_sub(1).max(1);
                 if path.len() > 1 {
-                    file.paths.push(path);
+                    file.paths.push(outward(path, inline.len()));
                 }
             }
         }
@@ -397,11 +408,19 @@ fn path_at(tokens: &[Token], at: usize) -> Vec<String> {
     path
 }
 
+/// A path in modules that have no file of their own, as their file would write it.
+fn outward(mut path: Vec<String>, inline: usize) -> Vec<String> {
+    let ups = path.iter().take(inline).take_while(|word| *word == "super").count();
+    path[..ups].fill("self".to_owned());
+    path
+}
+
 /// What a `use` names.
 struct Tree<'a> {
     tokens: &'a [Token],
     at: usize,
     file: &'a mut File,
+    inline: usize,
 }
 
 impl Tree<'_> {
@@ -435,6 +454,7 @@ impl Tree<'_> {
             name = self.tokens[self.at + 1].clone();
             self.at += 2;
         }
+        let path = outward(path, self.inline);
         // Of a `*` nobody can say what it brings.
         if name != "*" {
             self.file.imports.insert(name, path.clone());
