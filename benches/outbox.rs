@@ -115,7 +115,7 @@ async fn take(counters: Data<(Arc<AtomicUsize>, AtomicU64)>, body: Bytes) -> Htt
 
 /// The time of as many calls as there are messages.
 async fn bare_loop(address: SocketAddr, channels: usize, messages: usize) -> Duration {
-    let client = reqwest::Client::builder().build().expect("a client");
+    let client = hotline::tls::client().build().expect("a client");
     let begin = Instant::now();
     let loops = (0..channels).map(|channel| {
         let (client, url) = (client.clone(), format!("http://{address}/v23.0/{channel}/messages"));

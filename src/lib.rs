@@ -17,5 +17,6 @@ pub mod routes;
 pub mod service;
 pub mod telemetry;
 pub mod templates;
+pub mod tls;
 pub mod visitors;
 pub mod web;

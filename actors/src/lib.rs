@@ -16,13 +16,15 @@ pub mod conversations;
 pub mod directory;
 mod distribution;
 pub mod engine;
-mod lately;
+pub mod keyed_locks;
 mod map;
 pub mod reads;
 pub mod refusal;
 pub mod registry;
+pub mod seen;
 pub mod sweep;
 pub mod tickets;
+pub mod ttl_cache;
 pub mod variables;
 pub mod webchat;
 

@@ -133,7 +133,7 @@ async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {
 /// Memory of a fresh process in which these are hot, after so many requests.
 async fn heated(folder: &Path, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<u64> {
     let service = Service::start(folder, NEVER_S)?;
-    heat(&Api::new(&service, &company.key), company, kind, range.clone(), requests).await?;
+    heat(&Api::new(&service, &company.key)?, company, kind, range.clone(), requests).await?;
     let hot = figure(&service, kind).await?;
     if hot != range.len() as f64 {
         return Err(format!("{hot} are hot, not {}", range.len()).into());
@@ -161,7 +161,7 @@ async fn heat(api: &Api, company: &Company, kind: Kind, range: Range<usize>, req
 /// Many are hot, and nobody asks for them any more.
 async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome<Retired> {
     let service = Service::start(folder, IDLE_AFTER_S)?;
-    let api = Api::new(&service, &company.key);
+    let api = Api::new(&service, &company.key)?;
     heat(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
     let began = Instant::now();
     let hot_before = figure(&service, Kind::Tickets).await?;
@@ -178,7 +178,7 @@ async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome
 }
 
 async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
-    service.figures(&reqwest::Client::new()).await?.value(kind.figure())
+    service.figures(&hotline::tls::client().build()?).await?.value(kind.figure())
 }
 
 /// Resident bytes, once they stand still.

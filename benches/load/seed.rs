@@ -27,9 +27,9 @@ pub struct Api {
 }
 
 impl Api {
-    pub fn new(service: &Service, key: &str) -> Self {
+    pub fn new(service: &Service, key: &str) -> Outcome<Self> {
         let base = format!("http://{}{}", service.address, hotline::web::modules::API);
-        Self { http: reqwest::Client::new(), base, key: key.to_owned() }
+        Ok(Self { http: hotline::tls::client().build()?, base, key: key.to_owned() })
     }
 
     /// The request as it is sent; the answer may be anything.
@@ -94,7 +94,7 @@ impl Company {
         let company = id.to_string();
         let token = tell(folder, &["token", "create", "--company", &company, "--name", "load", "--all"])?;
         let key = text(&token, "key")?;
-        let api = Api::new(service, &key);
+        let api = Api::new(service, &key)?;
         wait_until_seen(&api, "/queues").await?;
 
         let queue = number(&api.post("/queues", json!({"name": "Support", "wrapupRequired": true})).await?, "id")?;

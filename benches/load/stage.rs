@@ -90,7 +90,7 @@ impl Stage {
         sqlx::query("vacuum analyze").execute(&db).await?;
         let postgres = cluster.pid().ok_or("PostgreSQL has no process")?;
         let watched = Watched { hotline: service.pid(), postgres, yardstick: Some(yardstick.pid()) };
-        let http = reqwest::Client::new();
+        let http = hotline::tls::client().build()?;
         let stage = Self { yardstick, service, company, api, db, plain, pool, watched, http, folder };
         stage.settle().await?;
         eprintln!("{tickets} tickets, {pool_size} contacts beside them: made in {:.1?}", began.elapsed());

@@ -8,6 +8,8 @@
 //!
 //! This crate knows neither actors nor HTTP.
 
+#[macro_use]
+mod fail_point;
 pub mod change;
 pub mod change_log;
 mod copy;
@@ -41,6 +43,8 @@ pub use change_log::{ChangeLog, Durability, Place};
 pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};
+#[cfg(feature = "failpoints")]
+pub use fail;
 pub use ids::{
     AdminId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProfileId, QueueId, SessionId, TicketId, TokenId,
     UserId, WrapupTypeId,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use moka::sync::Cache;
+use hotline_actors::ttl_cache::TtlCache;
 
 use super::seats::Channel;
 use crate::web::origin::Address;
@@ -19,7 +19,7 @@ const REFUSED_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Addresses with refused calls that are remembered, some 100 bytes each.
-const ADDRESSES_MAX: u64 = 10_000;
+const ADDRESSES_MAX: usize = 10_000;
 
 /// What is guessed at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,12 +34,12 @@ pub(super) enum Guess {
 
 /// What callers have guessed lately.
 pub(super) struct Guard {
-    refused: Cache<(Option<Address>, Guess), Arc<AtomicU32>>,
+    refused: TtlCache<(Option<Address>, Guess), Arc<AtomicU32>>,
 }
 
 impl Default for Guard {
     fn default() -> Self {
-        Self { refused: Cache::builder().max_capacity(ADDRESSES_MAX).time_to_live(MINUTE).build() }
+        Self { refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 }
 
@@ -58,7 +58,7 @@ impl Guard {
         if let Err(limited) = self.check(address, guess) {
             return limited;
         }
-        self.refused.get_with((address, guess), Arc::default).fetch_add(1, Ordering::Relaxed);
+        self.refused.get_or_insert_with(&(address, guess), Arc::default).fetch_add(1, Ordering::Relaxed);
         refused
     }
 }

@@ -9,6 +9,8 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 
+use crate::tls;
+
 /// Bytes of an answer that is no file: a list of a thousand names has some hundred KiB.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -26,6 +28,7 @@ struct TooLong;
 
 impl HttpConnector for Bounding {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        tls::install();
         Ok(HttpClient::new(Bounded(self.0.connect(options)?)))
     }
 }

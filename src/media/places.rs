@@ -124,7 +124,7 @@ impl Place {
                 send(store.as_ref(), &to, &mut arrived).await?;
             }
         }
-        fail::fail_point!("media_published", |_| std::process::abort());
+        hotline_persistence::fail_point!("media_published", |_| std::process::abort());
         Ok(())
     }
 

@@ -99,7 +99,7 @@ impl Outbound {
         let reach = Arc::new(Reach::new(options.allowed_networks.clone()));
         let client = |is_secure: bool| {
             let guarded = Guarded::new(lookup.clone(), reach.clone(), is_secure);
-            Client::builder()
+            crate::tls::client()
                 .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIME_MAX)
                 .timeout(options.call_time_max)

@@ -86,7 +86,7 @@ impl Graph {
     /// # Errors
     /// When the client cannot be made.
     pub fn new(options: &ProviderOptions) -> Result<Self, reqwest::Error> {
-        let client = Client::builder()
+        let client = crate::tls::client()
             .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME_MAX)
             .timeout(options.call_time_max)

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use hotline_actors::channels::SendFailure;
+use hotline_actors::ttl_cache::TtlCache;
 use hotline_persistence::tables::messages::{MessageError, MessageRow};
 use hotline_persistence::{CompanyId, MessageId};
-use moka::sync::Cache;
 use reqwest::Body;
 use reqwest::multipart::Part;
 
@@ -42,14 +42,14 @@ pub enum MediaUnavailable {
 
 /// Uploads that are remembered, and for how long: a message that is tried again is not uploaded again. Providers keep
 /// an upload for days.
-const UPLOADS_MAX: u64 = 10_000;
+const UPLOADS_MAX: usize = 10_000;
 const UPLOAD_TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// What was uploaded for which message. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Uploads {
     files: Arc<dyn MediaFiles>,
-    known: Cache<(CompanyId, MessageId), Uploaded>,
+    known: Arc<TtlCache<(CompanyId, MessageId), Uploaded>>,
 }
 
 /// A file the provider has.
@@ -63,7 +63,7 @@ pub(super) struct Uploaded {
 
 impl Uploads {
     pub(super) fn of(files: Arc<dyn MediaFiles>) -> Self {
-        Self { files, known: Cache::builder().max_capacity(UPLOADS_MAX).time_to_live(UPLOAD_TIME_MAX).build() }
+        Self { files, known: Arc::new(TtlCache::new(UPLOADS_MAX, UPLOAD_TIME_MAX)) }
     }
 
     /// The message's file at the provider: uploaded before, or now by `upload`, which answers its id.
@@ -99,6 +99,6 @@ impl Uploads {
 
     /// The message was taken: its upload has served.
     pub(super) fn forget(&self, message: &MessageRow) {
-        self.known.invalidate(&(message.company_id, message.id));
+        self.known.remove(&(message.company_id, message.id));
     }
 }

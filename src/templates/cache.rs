@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dashmap::DashMap;
 use hotline_actors::channels::Account;
+use hotline_actors::keyed_locks::KeyedLocks;
+use hotline_actors::ttl_cache::{TtlCache, Weigh};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
-use moka::sync::Cache;
 use serde::Deserialize;
-use tokio::sync::Mutex;
 
 use super::Template;
 use crate::providers::Graph;
@@ -38,11 +37,16 @@ const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Pause after a fetch that failed: those who wait behind it are told so, and do not wait one after the other.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
+/// Channels whose fetch failed within it, some 100 bytes each.
+const FAILED_MAX: usize = 1000;
+
 /// Longest a fetch may take, all its pages together: somebody waits for it.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Templates kept of all channels together, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const KEPT_BYTES_MAX: u64 = 64 << 20;
+/// Accounts they are of, if each has some hundred: an account may have 32 times as many.
+const ACCOUNTS_USUAL: usize = 256;
 
 type Key = (CompanyId, ChannelId);
 
@@ -50,9 +54,11 @@ type Key = (CompanyId, ChannelId);
 pub struct Templates {
     graph: Graph,
     options: Options,
-    kept: Cache<Key, Arc<Kept>>,
-    /// One fetch at a time for each channel, with when the last one failed.
-    turns: DashMap<Key, Arc<Mutex<Option<Instant>>>>,
+    kept: TtlCache<Key, Arc<Kept>, Weigh<fn(&Key, &Arc<Kept>) -> u64>>,
+    /// One fetch at a time for each channel.
+    turns: KeyedLocks<Key>,
+    /// When the last one failed.
+    failed: TtlCache<Key, Instant>,
 }
 
 /// What a provider told.
@@ -61,15 +67,16 @@ struct Kept {
     account: (Account, Option<String>),
     at: Instant,
     templates: Arc<[Template]>,
-    bytes: u32,
+    bytes: u64,
 }
 
 impl Templates {
     /// None yet; they are asked for over this.
     pub fn new(graph: Graph, options: Options) -> Self {
-        let weigher = |_: &Key, kept: &Arc<Kept>| kept.bytes;
-        let kept = Cache::builder().weigher(weigher).max_capacity(KEPT_BYTES_MAX).time_to_live(STALE_FOR).build();
-        Self { graph, options, kept, turns: DashMap::new() }
+        let weigh: fn(&Key, &Arc<Kept>) -> u64 = |_, kept| kept.bytes;
+        let kept = TtlCache::weighted(ACCOUNTS_USUAL, KEPT_BYTES_MAX, STALE_FOR, weigh);
+        let failed = TtlCache::new(FAILED_MAX, FAILED_FOR);
+        Self { graph, options, kept, turns: KeyedLocks::default(), failed }
     }
 
     /// The templates of a channel, approved or not; other than phone channels have none.
@@ -96,22 +103,21 @@ impl Templates {
         if let Some(templates) = fresh() {
             return Ok(templates);
         }
-        let turn = self.turns.entry(key).or_default().clone();
-        let mut failed_at = turn.lock().await;
+        let _turn = self.turns.lock(key).await;
         // Fetched by whoever had the turn before.
         if let Some(templates) = fresh() {
             return Ok(templates);
         }
-        let has_just_failed = failed_at.is_some_and(|at| at.elapsed() < FAILED_FOR);
+        let has_just_failed = self.failed.get(&key).is_some_and(|at| at.elapsed() < FAILED_FOR);
         if !has_just_failed {
             if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
-                *failed_at = None;
+                self.failed.remove(&key);
                 let fetched =
                     Kept { account: account.clone(), at: Instant::now(), templates: templates.clone(), bytes };
                 self.kept.insert(key, Arc::new(fetched));
                 return Ok(templates);
             }
-            *failed_at = Some(Instant::now());
+            self.failed.insert(key, Instant::now());
         }
         kept().map(|kept| kept.templates.clone()).ok_or_else(ApiError::unavailable)
     }
@@ -129,7 +135,7 @@ fn account_of(channel: &ChannelRow) -> Option<(Account, Option<String>)> {
 async fn fetch(
     graph: &Graph,
     (account, business_account): &(Account, Option<String>),
-) -> Option<(Arc<[Template]>, u32)> {
+) -> Option<(Arc<[Template]>, u64)> {
     let fetched = graph.templates(account, business_account.as_deref());
     let rows = match tokio::time::timeout(FETCH_TIME_MAX, fetched).await {
         Ok(Ok(rows)) => rows,
@@ -145,5 +151,5 @@ async fn fetch(
     let bytes: usize = rows.iter().map(|row| row.to_string().len()).sum();
     // What has no name or language cannot be sent anyway.
     let templates = rows.iter().filter_map(|row| Template::deserialize(row).ok()).collect();
-    Some((templates, u32::try_from(bytes).unwrap_or(u32::MAX)))
+    Some((templates, bytes as u64))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use moka::sync::Cache;
+use hotline_actors::ttl_cache::TtlCache;
 
 use super::ApiError;
 use super::origin::Address;
@@ -16,24 +16,24 @@ pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Addresses that are remembered, some 100 bytes each; of more the least busy are forgotten.
-const ADDRESSES_MAX: u64 = 100_000;
+const ADDRESSES_MAX: usize = 100_000;
 
 /// Refusals of every address in the minute since its first.
 pub struct WrongTokens {
     per_minute: u32,
-    refused: Cache<Address, Arc<AtomicU32>>,
+    refused: TtlCache<Address, Arc<AtomicU32>>,
 }
 
 impl WrongTokens {
     /// None yet; 0: no limit.
     pub fn new(per_minute: u32) -> Self {
-        Self { per_minute, refused: Cache::builder().max_capacity(ADDRESSES_MAX).time_to_live(MINUTE).build() }
+        Self { per_minute, refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 
     /// Counts a wrong token. What is answered to it: `401`, or `429` when there were too many.
     pub fn refuse(&self, address: Option<Address>) -> ApiError {
         let Some(address) = address.filter(|_| self.per_minute > 0) else { return ApiError::unauthorized() };
-        let before = self.refused.get_with(address, Arc::default).fetch_add(1, Ordering::Relaxed);
+        let before = self.refused.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);
         if before < self.per_minute { ApiError::unauthorized() } else { ApiError::rate_limited(MINUTE.as_secs()) }
     }
 }

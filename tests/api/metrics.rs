@@ -171,7 +171,7 @@ async fn figures_have_a_listener_of_their_own_and_nothing_else_is_there() {
     let app = watched().await;
     assert_eq!(Reply::of(app.api.anonymous(Method::GET, "/metrics")).await.status, 404);
     let there = address(&app);
-    let client = reqwest::Client::new();
+    let client = hotline::tls::client().build().expect("client");
     for (method, path) in [
         (Method::GET, "/"),
         (Method::GET, "/metrics/"),

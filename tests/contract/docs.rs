@@ -15,7 +15,7 @@ struct Browser {
 
 impl Browser {
     fn of(app: &TestApp) -> Self {
-        let client = Client::builder().redirect(Policy::none()).build().expect("client");
+        let client = hotline::tls::client().redirect(Policy::none()).build().expect("client");
         Self { client, base: format!("http://{}", app.service.address) }
     }
 

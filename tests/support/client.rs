@@ -26,7 +26,7 @@ pub struct Reply {
 
 impl Api {
     pub fn new(address: std::net::SocketAddr, key: &str) -> Self {
-        let client = Client::builder().timeout(Duration::from_secs(60)).pool_max_idle_per_host(128).build();
+        let client = hotline::tls::client().timeout(Duration::from_secs(60)).pool_max_idle_per_host(128).build();
         Self { client: client.expect("client"), base: format!("http://{address}"), key: key.to_owned() }
     }
 

@@ -25,7 +25,7 @@ impl Person {
 async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_them() {
     let folder = data_folder();
     let (mut process, printed) = Process::demo(folder.path());
-    let client = Client::builder().redirect(Policy::none()).build().expect("client");
+    let client = hotline::tls::client().redirect(Policy::none()).build().expect("client");
     let person = Person { client, base: format!("http://{}", process.address) };
     assert!(printed.contains(&format!("Open {}/ in a browser", person.base)), "{printed}");
     for path in ["/", "/demo"] {

@@ -93,7 +93,7 @@ impl Browser {
 
     /// On a page that embeds the webchat with this key.
     pub fn at(address: SocketAddr, key: &str) -> Self {
-        let client = Client::builder().timeout(Duration::from_secs(60)).pool_max_idle_per_host(64).build();
+        let client = hotline::tls::client().timeout(Duration::from_secs(60)).pool_max_idle_per_host(64).build();
         Self { client: client.expect("client"), address, key: key.to_owned(), origin: PAGE.to_owned() }
     }
 

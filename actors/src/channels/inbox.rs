@@ -5,19 +5,22 @@
 //! received lately, and knows since when none is missing. What may be older is looked up in the tables, whose unique
 //! index (`messages_provider_id`) would show the day this went wrong.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use dashmap::DashMap;
 use hotline_persistence::key;
-use tokio::sync::OwnedMutexGuard;
 
 use super::Early;
+use crate::keyed_locks::{KeyedGuard, KeyedLocks};
+use crate::seen::{Membership, SeenSet};
 
 /// Messages a channel can tell from new ones, some 60 bytes each: a day of a busy channel. Of older ones the database
 /// is asked.
 pub(crate) const SEEN_MAX: usize = 100_000;
+
+/// Messages whose taking failed: while the database is away, each of them does. Of what else may have failed before, the
+/// database is asked.
+const DOUBTFUL_MAX: usize = 10_000;
 
 /// By how much a provider's clock may be behind ours.
 const CLOCK_SKEW_MAX: TimeDelta = TimeDelta::minutes(10);
@@ -25,68 +28,41 @@ const CLOCK_SKEW_MAX: TimeDelta = TimeDelta::minutes(10);
 /// One channel's.
 pub(crate) struct Inbox {
     /// Held by the call that takes a message; its twins wait.
-    turns: DashMap<String, Arc<tokio::sync::Mutex<()>>>,
-    seen: Mutex<Seen>,
+    turns: KeyedLocks<String>,
+    received: Mutex<Received>,
     /// Messages statuses are kept of that came before the message was known to be sent.
     pub(crate) early: Early,
 }
 
-/// Whether a message was received before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    New,
-    Before,
-    /// The tables know.
-    Perhaps,
-}
-
-/// Ids as the first half of their hash: among so few no two are alike.
-struct Seen {
-    ids: HashMap<u128, Certainty>,
-    /// The certain ones, in the order in which they came.
-    order: VecDeque<(DateTime<Utc>, u128)>,
-    /// From here on none is missing; none at all if there is no such time.
-    complete_since: Option<DateTime<Utc>>,
-    room: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Certainty {
-    Received,
-    /// Its taking failed, perhaps after it was kept.
-    Doubtful,
+/// Messages, by the first half of their ids' hash: among so few no two are alike.
+struct Received {
+    /// Those that are durable.
+    certain: SeenSet<u128, DateTime<Utc>>,
+    /// Those whose taking failed, perhaps after they were kept.
+    doubtful: SeenSet<u128, DateTime<Utc>>,
 }
 
 /// The turn of one call to take a message.
 pub(crate) struct Turn {
     inbox: Arc<Inbox>,
-    id: String,
-    lock: Option<OwnedMutexGuard<()>>,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        drop(self.lock.take());
-        // The map holds one reference; whoever waits holds another, and the entry then stays.
-        self.inbox.turns.remove_if(&self.id, |_, turn| Arc::strong_count(turn) == 1);
-    }
+    guard: KeyedGuard<String>,
 }
 
 impl Turn {
     /// Whether the message was received before. `written_at` is when the provider says it was written: it cannot have
     /// been received earlier.
-    pub(crate) fn known(&self, written_at: Option<DateTime<Utc>>) -> Known {
-        self.inbox.seen().known(digest(&self.id), written_at)
+    pub(crate) fn known(&self, written_at: Option<DateTime<Utc>>) -> Membership {
+        self.inbox.received().known(digest(self.guard.key()), written_at)
     }
 
     /// The message is durable.
     pub(crate) fn received(&self, at: DateTime<Utc>) {
-        self.inbox.seen().received(digest(&self.id), at);
+        self.inbox.received().certain.insert(digest(self.guard.key()), at);
     }
 
     /// The message may be durable.
-    pub(crate) fn doubtful(&self) {
-        self.inbox.seen().ids.entry(digest(&self.id)).or_insert(Certainty::Doubtful);
+    pub(crate) fn doubtful(&self, at: DateTime<Utc>) {
+        self.inbox.received().doubtful.insert(digest(self.guard.key()), at);
     }
 }
 
@@ -94,53 +70,35 @@ impl Inbox {
     /// From the newest messages of a channel, the newest first, and what is known of early statuses. Asking for
     /// [`SEEN_MAX`] and getting less means there are no more.
     pub(crate) fn of(received: &[(String, DateTime<Utc>)], early: Early) -> Self {
-        let mut seen = Seen::with_room(SEEN_MAX);
-        if received.len() >= SEEN_MAX {
-            seen.complete_since = received.last().map(|(_, at)| *at);
+        let mut certain = SeenSet::with_room(SEEN_MAX);
+        if received.len() >= SEEN_MAX
+            && let Some((_, oldest)) = received.last()
+        {
+            certain.miss_up_to(*oldest);
         }
         for (id, at) in received.iter().rev() {
-            seen.received(digest(id), *at);
+            certain.insert(digest(id), *at);
         }
-        Self { turns: DashMap::new(), seen: Mutex::new(seen), early }
+        let received = Received { certain, doubtful: SeenSet::with_room(DOUBTFUL_MAX) };
+        Self { turns: KeyedLocks::default(), received: Mutex::new(received), early }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> MutexGuard<'_, Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other call takes the message.
     pub(crate) async fn turn(self: &Arc<Self>, id: &str) -> Turn {
-        let turn = self.turns.entry(id.to_owned()).or_default().clone();
-        let lock = turn.lock_owned().await;
-        Turn { inbox: self.clone(), id: id.to_owned(), lock: Some(lock) }
+        Turn { inbox: self.clone(), guard: self.turns.lock(id.to_owned()).await }
     }
 }
 
-impl Seen {
-    fn with_room(room: usize) -> Self {
-        Self { ids: HashMap::new(), order: VecDeque::new(), complete_since: None, room }
-    }
-
-    fn known(&self, id: u128, written_at: Option<DateTime<Utc>>) -> Known {
-        match self.ids.get(&id) {
-            Some(Certainty::Received) => Known::Before,
-            Some(Certainty::Doubtful) => Known::Perhaps,
-            None => {
-                let is_covered = |since| written_at.is_some_and(|at| at > since + CLOCK_SKEW_MAX);
-                if self.complete_since.is_none_or(is_covered) { Known::New } else { Known::Perhaps }
-            }
-        }
-    }
-
-    fn received(&mut self, id: u128, at: DateTime<Utc>) {
-        if self.ids.insert(id, Certainty::Received) != Some(Certainty::Received) {
-            self.order.push_back((at, id));
-        }
-        while self.order.len() > self.room
-            && let Some((at, oldest)) = self.order.pop_front()
-        {
-            self.ids.remove(&oldest);
-            self.complete_since = self.complete_since.max(Some(at));
+impl Received {
+    fn known(&self, id: u128, written_at: Option<DateTime<Utc>>) -> Membership {
+        let missable = |up_to| written_at.is_none_or(|at| at <= up_to + CLOCK_SKEW_MAX);
+        match self.certain.look_up(&id, missable) {
+            Membership::Absent if self.doubtful.look_up(&id, missable) != Membership::Absent => Membership::Unknown,
+            known => known,
         }
     }
 }
@@ -161,32 +119,36 @@ mod tests {
 
     #[test]
     fn what_is_not_remembered_is_new_unless_it_may_be_older_than_memory() {
-        let mut seen = Seen::with_room(2);
-        assert_eq!(seen.known(1, None), Known::New, "nothing was ever received");
-        seen.received(1, at(100));
-        seen.received(1, at(101));
-        seen.received(2, at(200));
-        assert_eq!((seen.known(1, None), seen.known(3, None)), (Known::Before, Known::New));
-        seen.received(3, at(300));
+        let mut received = Received { certain: SeenSet::with_room(2), doubtful: SeenSet::with_room(2) };
+        assert_eq!(received.known(1, None), Membership::Absent, "nothing was ever received");
+        received.certain.insert(1, at(100));
+        received.certain.insert(2, at(200));
+        assert_eq!((received.known(1, None), received.known(3, None)), (Membership::Present, Membership::Absent));
+        received.certain.insert(3, at(300));
         // The first is forgotten: what was written before or around then may be it.
-        assert_eq!(seen.known(1, Some(at(99))), Known::Perhaps);
-        assert_eq!(seen.known(4, Some(at(105))), Known::Perhaps, "the provider's clock may be behind");
-        assert_eq!(seen.known(4, None), Known::Perhaps, "nobody knows when it was written");
-        assert_eq!(seen.known(4, Some(at(111))), Known::New);
-        assert_eq!(seen.known(3, Some(at(111))), Known::Before);
+        assert_eq!(received.known(1, Some(at(99))), Membership::Unknown);
+        assert_eq!(received.known(4, Some(at(105))), Membership::Unknown, "the provider's clock may be behind");
+        assert_eq!(received.known(4, None), Membership::Unknown, "nobody knows when it was written");
+        assert_eq!(received.known(4, Some(at(111))), Membership::Absent);
+        assert_eq!(received.known(3, Some(at(111))), Membership::Present);
+        for id in 10..13 {
+            received.doubtful.insert(id, at(400));
+        }
+        assert_eq!(received.known(10, Some(at(401))), Membership::Unknown, "more failed than memory holds");
+        assert_eq!(received.known(14, Some(at(411))), Membership::Absent);
     }
 
     #[test]
     fn one_whose_taking_failed_is_looked_up_and_then_certain() {
         let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], Early::default()));
         let turn = futures_util::FutureExt::now_or_never(inbox.turn("b")).expect("nobody has it");
-        assert_eq!(turn.known(None), Known::New);
-        turn.doubtful();
-        assert_eq!(turn.known(None), Known::Perhaps);
+        assert_eq!(turn.known(None), Membership::Absent);
+        turn.doubtful(at(2));
+        assert_eq!(turn.known(None), Membership::Unknown);
         turn.received(at(2));
-        assert_eq!(turn.known(None), Known::Before);
-        turn.doubtful();
-        assert_eq!(turn.known(None), Known::Before, "what is known to be kept is not in doubt");
+        assert_eq!(turn.known(None), Membership::Present);
+        turn.doubtful(at(2));
+        assert_eq!(turn.known(None), Membership::Present, "what is known to be kept is not in doubt");
     }
 
     #[tokio::test]
@@ -198,7 +160,7 @@ mod tests {
         first.received(at(1));
         drop(first);
         let second = second.await;
-        assert_eq!(second.known(None), Known::Before);
+        assert_eq!(second.known(None), Membership::Present);
         drop(second);
         assert!(inbox.turns.is_empty());
     }

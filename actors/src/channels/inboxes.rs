@@ -11,7 +11,7 @@ use hotline_persistence::{Change, ChannelId, CompanyId};
 use tokio::sync::OnceCell;
 
 use super::inbox::Inbox;
-use crate::lately::Lately;
+use crate::ttl_cache::TtlCache;
 
 /// Messages found by their provider's id without the database: those statuses and replies come for soon. Some 150
 /// bytes each.
@@ -22,12 +22,12 @@ type Channel = (CompanyId, ChannelId);
 /// Every channel's.
 pub(crate) struct Inboxes {
     loaded: DashMap<Channel, Arc<OnceCell<Arc<Inbox>>>>,
-    passed: Lately<(Channel, String), Passed>,
+    passed: TtlCache<(Channel, String), Passed>,
 }
 
 impl Default for Inboxes {
     fn default() -> Self {
-        Self { loaded: DashMap::new(), passed: Lately::new(PASSED_MAX, Duration::MAX) }
+        Self { loaded: DashMap::new(), passed: TtlCache::new(PASSED_MAX, Duration::MAX) }
     }
 }
 

@@ -8,7 +8,7 @@ mod provider;
 mod sender;
 
 pub(crate) use early::{EARLY_MAX, Early};
-pub(crate) use inbox::{Inbox, Known, SEEN_MAX, Turn};
+pub(crate) use inbox::{Inbox, SEEN_MAX, Turn};
 pub(crate) use inboxes::{Inboxes, named};
 pub(crate) use outbox::Outboxes;
 pub use outbox::{Attempted, SendingFigures, SendingOptions};

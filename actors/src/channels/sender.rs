@@ -118,7 +118,7 @@ impl ChannelSender {
             if let Some(rider) = then.rider {
                 entry.extend(rider(&reply));
             }
-            fail::fail_point!("ticket_opened", |_| std::process::abort());
+            hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.core.outgoing(&entry, &ticket);
             let (seq, durable) = place.append(entry)?;
             match turn {

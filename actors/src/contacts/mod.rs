@@ -27,8 +27,8 @@ use hot::HotTickets;
 pub(crate) use hot::Listing;
 use leaving::Leaving;
 
-use crate::lately::Lately;
 use crate::tickets::Heard;
+use crate::ttl_cache::TtlCache;
 pub(crate) use leaving::Mark;
 
 /// Contacts remembered at most: some 250 bytes each.
@@ -46,14 +46,14 @@ pub(crate) type Key = (CompanyId, ContactId);
 
 /// Contacts lately talked to.
 pub struct Contacts {
-    by_id: Lately<Key, Arc<ContactRef>>,
+    by_id: TtlCache<Key, Arc<ContactRef>>,
     /// Only a hint: what `by_id` says of the contact counts.
-    by_number: Lately<(CompanyId, String), ContactId>,
+    by_number: TtlCache<(CompanyId, String), ContactId>,
     /// The same for the id a channel's provider has for a contact.
-    by_address: Lately<(CompanyId, ChannelId, String), ContactId>,
-    reachable: Lately<(CompanyId, ChannelId, ContactId), ()>,
+    by_address: TtlCache<(CompanyId, ChannelId, String), ContactId>,
+    reachable: TtlCache<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
-    heard: Lately<(CompanyId, ChannelId, ContactId), Heard>,
+    heard: TtlCache<(CompanyId, ChannelId, ContactId), Heard>,
     versions: Vec<AtomicU64>,
     turns: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors keep a contact.
@@ -65,11 +65,11 @@ pub struct Contacts {
 impl Default for Contacts {
     fn default() -> Self {
         Self {
-            by_id: lately(),
-            by_number: lately(),
-            by_address: lately(),
-            reachable: lately(),
-            heard: lately(),
+            by_id: ttl_cache(),
+            by_number: ttl_cache(),
+            by_address: ttl_cache(),
+            reachable: ttl_cache(),
+            heard: ttl_cache(),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
             turns: DashMap::new(),
             hot: Arc::default(),
@@ -78,8 +78,8 @@ impl Default for Contacts {
     }
 }
 
-fn lately<K: Hash + Eq + Clone, V: Clone>() -> Lately<K, V> {
-    Lately::new(CONTACTS_MAX, CONTACT_AGE_MAX)
+fn ttl_cache<K: Hash + Eq + Clone, V: Clone>() -> TtlCache<K, V> {
+    TtlCache::new(CONTACTS_MAX, CONTACT_AGE_MAX)
 }
 
 impl Contacts {

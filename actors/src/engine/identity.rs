@@ -177,12 +177,12 @@ impl Engine {
             None => self.begin_beside(session, contact.id, token).await?,
         };
         drop(turn);
-        fail::fail_point!("visitor_admitted", |_| std::process::abort());
+        hotline_persistence::fail_point!("visitor_admitted", |_| std::process::abort());
         if !session.verified {
             let name = self.contact(company, contact.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
             let note = format!("The visitor signed in and went on as {name} (contact {}).", contact.id);
             self.ask_session(company, &session.id, Leave { note }).await?;
-            fail::fail_point!("visitor_left", |_| std::process::abort());
+            hotline_persistence::fail_point!("visitor_left", |_| std::process::abort());
         }
         Ok((there, true))
     }

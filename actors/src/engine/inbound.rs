@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use super::{Core, Engine};
 use crate::Refusal;
-use crate::channels::{EARLY_MAX, Early, Inbox, Known, SEEN_MAX, Turn};
+use crate::channels::{EARLY_MAX, Early, Inbox, SEEN_MAX, Turn};
 use crate::clock::now;
+use crate::seen::Membership;
 use crate::tickets::{Do, Progress, Receive, Rider};
 
 /// How often a contact is looked for anew because it was deleted meanwhile.
@@ -95,9 +96,11 @@ impl Engine {
         let inbox = self.inbox(company, channel).await?;
         let turn = inbox.turn(&what.message_id).await;
         let is_known = match turn.known(what.written_at) {
-            Known::Before => true,
-            Known::New => false,
-            Known::Perhaps => self.reads().message_by_provider_id(company, channel, &what.message_id).await?.is_some(),
+            Membership::Present => true,
+            Membership::Absent => false,
+            Membership::Unknown => {
+                self.reads().message_by_provider_id(company, channel, &what.message_id).await?.is_some()
+            }
         };
         if is_known {
             turn.received(now());
@@ -143,7 +146,7 @@ impl Engine {
                 // Deleted since it was looked for.
                 Err(Refusal::ContactNotFound | Refusal::NotFound) => {}
                 Err(refusal) => {
-                    turn.doubtful();
+                    turn.doubtful(now());
                     return Err(refusal);
                 }
                 Ok(message) => return Ok(message),

@@ -233,7 +233,7 @@ impl TicketActor {
         cx.open_elsewhere = open_elsewhere;
         cx.window = self.core.options.conversation_window;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
-        fail::fail_point!("ticket_decided", |_| std::process::abort());
+        hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
         if let Some(rider) = what.rider {
             changes.extend(rider(&reply));

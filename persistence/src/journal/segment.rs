@@ -244,13 +244,13 @@ pub(super) fn create_spare(dir: &Path, number: u64, bytes: u64) -> io::Result<Se
 /// IMPORTANT: that the segment lost its name is durable before anything is written into the file. Else a crash could
 /// leave a segment under its old name that holds something else.
 pub(super) fn recycle(dir: &Dir, number: u64, segment: &Path, stale_end: u64) -> io::Result<SegmentFile> {
-    fail::fail_point!("journal_before_recycle", |_| Err(io::Error::other("injected")));
+    crate::fail_point!("journal_before_recycle", |_| Err(io::Error::other("injected")));
     let file = private().read(true).write(true).open(segment)?;
     let path = spare_path(dir, number);
     fs::rename(segment, &path)?;
-    fail::fail_point!("journal_recycle_renamed");
+    crate::fail_point!("journal_recycle_renamed");
     dir.sync()?;
-    fail::fail_point!("journal_recycled");
+    crate::fail_point!("journal_recycled");
     Ok(SegmentFile { file, path, stale_end })
 }
 
@@ -266,28 +266,28 @@ pub(super) fn create_inline(dir: &Dir, bytes: u64, header: &Header) -> io::Resul
 pub(super) fn adopt(dir: &Dir, spare: SegmentFile, header: &Header) -> io::Result<SegmentFile> {
     let SegmentFile { file, path, stale_end } = spare;
     file.write_all_at(&Header { stale_end, ..*header }.encode(), 0)?;
-    fail::fail_point!("journal_header_written");
+    crate::fail_point!("journal_header_written");
     file.sync_data()?;
-    fail::fail_point!("journal_adopt");
+    crate::fail_point!("journal_adopt");
     let name = segment_path(dir, header.first);
     // A segment of this name can only be an empty one, left by a run that wrote nothing.
     fs::rename(path, &name)?;
-    fail::fail_point!("journal_after_rename");
+    crate::fail_point!("journal_after_rename");
     dir.sync()?;
     Ok(SegmentFile { file, path: name, stale_end })
 }
 
 /// Unlinks and makes it durable, so that segments vanish in order and a crash never leaves a hole.
 pub(super) fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
-    fail::fail_point!("journal_before_remove", |_| Err(io::Error::other("injected")));
+    crate::fail_point!("journal_before_remove", |_| Err(io::Error::other("injected")));
     fs::remove_file(path)?;
-    fail::fail_point!("journal_removed");
+    crate::fail_point!("journal_removed");
     dir.sync()
 }
 
 /// Holds a file open that a segment can be made of when no other may be opened.
 pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
-    fail::fail_point!("journal_create_reserve", |_| Err(nix::errno::Errno::EMFILE.into()));
+    crate::fail_point!("journal_create_reserve", |_| Err(nix::errno::Errno::EMFILE.into()));
     let path = dir.join(RESERVE_FILE);
     let file = private().create(true).truncate(true).read(true).write(true).open(&path)?;
     Ok(SegmentFile { file, path, stale_end: 0 })
@@ -319,7 +319,7 @@ fn is_spare(name: &str) -> bool {
 }
 
 fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
-    fail::fail_point!("journal_create_segment", |shortage| Err(match shortage.as_deref() {
+    crate::fail_point!("journal_create_segment", |shortage| Err(match shortage.as_deref() {
         Some("files") => nix::errno::Errno::EMFILE.into(),
         Some("all files") => nix::errno::Errno::ENFILE.into(),
         Some("memory") => nix::errno::Errno::ENOMEM.into(),

@@ -141,12 +141,12 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> Writer<T, F> {
     fn write_and_sync(&mut self) -> io::Result<()> {
         let first = self.next - u64::from(self.group.records());
         let offset = lock(&self.state.segments).current.used;
-        fail::fail_point!("journal_before_write", |_| std::process::abort());
+        crate::fail_point!("journal_before_write", |_| std::process::abort());
         self.file.write_all_at(self.group.seal(first, self.seed), offset)?;
-        fail::fail_point!("journal_before_sync", |_| std::process::abort());
-        fail::fail_point!("journal_sync", |_| Err(io::Error::other("injected sync error")));
+        crate::fail_point!("journal_before_sync", |_| std::process::abort());
+        crate::fail_point!("journal_sync", |_| Err(io::Error::other("injected sync error")));
         self.file.sync_data()?;
-        fail::fail_point!("journal_after_sync", |_| std::process::abort());
+        crate::fail_point!("journal_after_sync", |_| std::process::abort());
         Ok(())
     }
 

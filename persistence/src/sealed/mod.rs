@@ -24,7 +24,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
 pub use json::{Lost, without_secrets};
@@ -100,7 +100,7 @@ struct Inner {
 struct Key {
     id: String,
     bytes: [u8; KEY_BYTES],
-    cipher: RandomizedNonceKey,
+    cipher: LessSafeKey,
 }
 
 impl fmt::Debug for Keyring {
@@ -111,19 +111,25 @@ impl fmt::Debug for Keyring {
 
 impl Key {
     fn new(bytes: [u8; KEY_BYTES]) -> Result<Self, KeyError> {
-        let cipher = RandomizedNonceKey::new(&AES_256_GCM, &bytes)
+        let cipher = UnboundKey::new(&AES_256_GCM, &bytes)
             .map_err(|_| KeyError::Unsealable("the cipher does not take the key".to_owned()))?;
+        let cipher = LessSafeKey::new(cipher);
         // A fingerprint: it tells keys apart and nothing about them.
         let digest = Sha256::new().chain_update(b"hotline key id\n").chain_update(bytes).finalize();
         Ok(Self { id: hex::encode(&digest[..8]), bytes, cipher })
     }
 
     fn random() -> Result<Self, KeyError> {
-        let mut bytes = [0; KEY_BYTES];
-        // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
-        rand::Rng::fill_bytes(&mut rand::rng(), &mut bytes);
-        Self::new(bytes)
+        Self::new(random())
     }
+}
+
+/// Bytes nobody can guess.
+fn random<const BYTES: usize>() -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+    rand::Rng::fill_bytes(&mut rand::rng(), &mut bytes);
+    bytes
 }
 
 impl Keyring {
@@ -217,11 +223,12 @@ impl Keyring {
         let keys = self.keys();
         let key = keys.first().ok_or_else(|| KeyError::NoKey { path: self.inner.path.clone() })?;
         let mut sealed = plain.to_vec();
-        let nonce = key
-            .cipher
-            .seal_in_place_append_tag(Aad::from(place.bound(field)), &mut sealed)
+        // Of 96 random bits: a key may seal some billions of values before two are likely to share one.
+        let nonce: [u8; NONCE_LEN] = random();
+        key.cipher
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place.bound(field)), &mut sealed)
             .map_err(|_| KeyError::Unsealable("the cipher refuses it".to_owned()))?;
-        Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce.as_ref()), hex::encode(sealed)))
+        Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce), hex::encode(sealed)))
     }
 
     fn open_field(&self, place: &Place<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
@@ -304,6 +311,19 @@ mod tests {
         let last = changed.last_mut().expect("a byte");
         *last = if *last == b'0' { b'1' } else { b'0' };
         assert!(keys.open(&HERE, &String::from_utf8(changed).expect("text")).is_err());
+    }
+
+    /// What a release sealed that used another library.
+    #[test]
+    fn what_was_sealed_before_opens() {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let path = folder.path().join("secrets.key");
+        file::create(&path, &Key::new([7; KEY_BYTES]).expect("a key")).expect("a file");
+        let keys = Keyring::at(path);
+        assert!(keys.load().expect("a key file"));
+        // AES-256-GCM of `token` under that key, with the nonce 000102030405060708090a0b.
+        let sealed = "v1.0f508207cf6fefd8.000102030405060708090a0b6cee821573b6403d8200d8ac988134efa568d731f8";
+        assert_eq!(keys.open(&HERE, sealed).expect("opened"), b"token");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answe
     }
     let remove = async |db: Db<'_>| {
         engine.release(company, id.0, None, caller.author()).await?;
-        fail::fail_point!("user_released", |_| Err(ApiError::unavailable()));
+        hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
         Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
     };
     engine.leave(company, Leaving::User(id.0), remove).await?;

@@ -82,7 +82,7 @@ pub async fn once<B: MessageBody + 'static>(
         None => actix_web::rt::spawn(serving),
     };
     let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, name)));
-    fail::fail_point!("once_answered", |_| std::process::abort());
+    hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
     outcome
 }
 
@@ -114,7 +114,7 @@ async fn serve<B: MessageBody + 'static>(
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
-            fail::fail_point!("once_begun", |_| std::process::abort());
+            hotline_persistence::fail_point!("once_begun", |_| std::process::abort());
             request.extensions_mut().insert(running.clone());
             let response = next.call(request).await?;
             // The turn must not last until the answer is written out.
@@ -194,7 +194,7 @@ async fn record(retries: &Retries, running: &Running, response: ServiceResponse<
         None if status >= 500 || status == METHOD_NOT_ALLOWED => {}
         None => return record_alone(retries, running, response).await,
     }
-    fail::fail_point!("once_recorded", |_| std::process::abort());
+    hotline_persistence::fail_point!("once_recorded", |_| std::process::abort());
     response
 }
 

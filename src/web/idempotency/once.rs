@@ -134,10 +134,10 @@ impl Once {
                 return Err(ApiError::unavailable());
             }
         }
-        fail::fail_point!("once_written", |_| std::process::abort());
+        hotline_persistence::fail_point!("once_written", |_| std::process::abort());
         transaction.commit().await?;
-        fail::fail_point!("once_committed", |_| std::process::abort());
-        fail::fail_point!("once_commit_lost", |_| Err(ApiError::unavailable()));
+        hotline_persistence::fail_point!("once_committed", |_| std::process::abort());
+        hotline_persistence::fail_point!("once_commit_lost", |_| Err(ApiError::unavailable()));
         Ok(reply)
     }
 
@@ -169,10 +169,10 @@ impl Once {
                 return Err(ApiError::unavailable());
             }
         }
-        fail::fail_point!("once_part_written", |_| std::process::abort());
+        hotline_persistence::fail_point!("once_part_written", |_| std::process::abort());
         transaction.commit().await?;
-        fail::fail_point!("once_part_committed", |_| std::process::abort());
-        fail::fail_point!("once_part_lost", |_| Err(ApiError::unavailable()));
+        hotline_persistence::fail_point!("once_part_committed", |_| std::process::abort());
+        hotline_persistence::fail_point!("once_part_lost", |_| Err(ApiError::unavailable()));
         Ok(made)
     }
 

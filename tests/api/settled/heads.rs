@@ -54,7 +54,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     paths.extend(
         ["/health/live", "/health/ready", "/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned),
     );
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("client");
+    let client = hotline::tls::client().redirect(reqwest::redirect::Policy::none()).build().expect("client");
     let mut found = 0;
     for path in paths {
         let url = format!("http://{}{}", app.service.address, filled(&path));

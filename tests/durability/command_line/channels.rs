@@ -153,7 +153,8 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
         let identity = hotline::visitors::identity::sign(&secret, &claims).expect("signed");
         let url =
             format!("http://{}/webchat/{}/sessions", process.address, website["publicKey"].as_str().expect("key"));
-        let request = reqwest::Client::new().post(url).header("origin", "https://www.shop.example");
+        let request =
+            hotline::tls::client().build().expect("client").post(url).header("origin", "https://www.shop.example");
         async move { request.json(&of!({"identity": identity})).send().await.expect("answer").status().as_u16() }
     };
     assert_eq!((browser(&made[2]).await, browser(&made[1]).await, browser(&made[0]).await), (201, 201, 401));

@@ -76,7 +76,7 @@ pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<
     // Here is where everything comes in that a provider answers to a send.
     match outboxes.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {
-            fail::fail_point!("message_taken", |_| std::process::abort());
+            hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             outboxes.attempts.taken();
             Decision::now(Milestone::Sent, accepted.provider_message_id)
         }

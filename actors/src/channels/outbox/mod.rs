@@ -40,8 +40,8 @@ use self::receipts::Receipts;
 use super::Provider;
 use crate::Refusal;
 use crate::engine::{Core, Engine};
-use crate::lately::Lately;
 use crate::tickets::Ticket;
+use crate::ttl_cache::TtlCache;
 
 /// How messages are handed over to providers. What a channel's own settings say of pace comes first.
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ type Channel = (CompanyId, ChannelId);
 pub(crate) struct Outboxes {
     provider: Arc<dyn Provider>,
     channels: DashMap<Channel, Arc<Outbox>>,
-    addresses: Lately<(Channel, ContactId), String>,
+    addresses: TtlCache<(Channel, ContactId), String>,
     receipts: Arc<Receipts>,
     attempts: Attempts,
     threads: Threads,
@@ -258,7 +258,7 @@ impl Engine {
         let outboxes = Arc::new(Outboxes {
             provider,
             channels: DashMap::new(),
-            addresses: Lately::new(ADDRESSES_MAX, Duration::MAX),
+            addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
             receipts: Arc::default(),
             attempts: Attempts::default(),
             threads,

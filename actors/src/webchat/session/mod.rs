@@ -3,7 +3,7 @@
 pub mod identity;
 pub mod sockets;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +22,7 @@ use self::sockets::Sockets;
 use crate::clock::now;
 use crate::engine::{Core, Engine};
 use crate::registry::{Counted, Findable, Hot, Life};
+use crate::seen::{Membership, SeenSet};
 use crate::tickets::{Do, Receive, Retire, Rider};
 use crate::{Conflict, Refusal};
 
@@ -67,12 +68,17 @@ impl Drop for VisitorSession {
 }
 
 /// What the visitor has said under ids of their own: a re-send answers the first.
-#[derive(Default)]
 struct SentByClient {
-    /// Hashes of every id used, 8 bytes each.
-    used: HashSet<u64>,
+    /// Hashes of the ids used.
+    used: SeenSet<u64, ()>,
     /// The newest messages, for re-sends right after a break.
     newest: VecDeque<MessageRow>,
+}
+
+impl Default for SentByClient {
+    fn default() -> Self {
+        Self { used: SeenSet::with_room(CLIENT_IDS_MAX), newest: VecDeque::new() }
+    }
 }
 
 /// What is known of an id.
@@ -84,14 +90,18 @@ enum Known {
 
 impl SentByClient {
     fn of(used: &[String]) -> Self {
-        Self { used: used.iter().map(|id| hash(id)).collect(), newest: VecDeque::new() }
+        let mut sent = Self::default();
+        used.iter().for_each(|id| sent.used.insert(hash(id), ()));
+        if used.len() >= CLIENT_IDS_MAX {
+            // The tables may have more.
+            sent.used.miss_up_to(());
+        }
+        sent
     }
 
     fn remember(&mut self, message: &MessageRow) {
         let Some(id) = &message.client_id else { return };
-        if self.used.len() < CLIENT_IDS_MAX {
-            self.used.insert(hash(id));
-        }
+        self.used.insert(hash(id), ());
         if !self.newest.iter().any(|kept| kept.id == message.id) {
             self.newest.push_back(message.clone());
         }
@@ -105,8 +115,10 @@ impl SentByClient {
         if let Some(first) = self.newest.iter().find(|message| message.client_id.as_deref() == Some(id)) {
             return Known::First(Box::new(first.clone()));
         }
-        let is_new = !self.used.contains(&hash(id)) && self.used.len() < CLIENT_IDS_MAX;
-        if is_new { Known::New } else { Known::Perhaps }
+        match self.used.look_up(&hash(id), |()| true) {
+            Membership::Absent => Known::New,
+            Membership::Present | Membership::Unknown => Known::Perhaps,
+        }
     }
 }
 

@@ -77,8 +77,8 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
     }
     let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     within(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
-    fail::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
+    crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
     change.commit().await?;
-    fail::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
+    crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(None)
 }

@@ -1,0 +1,113 @@
+//! A lock for each key that somebody holds right now.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// The locks. A clone is the same set of them.
+pub struct KeyedLocks<K>(Arc<DashMap<K, Arc<Mutex<()>>>>);
+
+/// The lock of a key, held until this is dropped.
+pub struct KeyedGuard<K: Clone + Eq + Hash> {
+    locks: KeyedLocks<K>,
+    key: K,
+    /// None once it is given back.
+    lock: Option<Arc<Mutex<()>>>,
+    held: Option<OwnedMutexGuard<()>>,
+}
+
+impl<K> Clone for KeyedLocks<K> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: Eq + Hash> Default for KeyedLocks<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash> KeyedLocks<K> {
+    /// Waits until nobody else holds the lock of this key. Who stops waiting leaves nothing behind.
+    pub async fn lock(&self, key: K) -> KeyedGuard<K> {
+        let lock = self.0.entry(key.clone()).or_default().clone();
+        let mut guard = KeyedGuard { locks: self.clone(), key, lock: Some(lock.clone()), held: None };
+        guard.held = Some(lock.lock_owned().await);
+        guard
+    }
+
+    /// How many hold a lock or wait for one.
+    pub fn in_use(&self) -> usize {
+        self.0.iter().map(|lock| Arc::strong_count(lock.value()) / 2).sum()
+    }
+
+    /// Keys whose lock somebody holds or waits for.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nobody holds or waits for any.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<K: Clone + Eq + Hash> KeyedGuard<K> {
+    /// Whose lock it is.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+}
+
+impl<K: Clone + Eq + Hash> Drop for KeyedGuard<K> {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        drop(self.lock.take());
+        // The map has one reference; whoever holds or waits has others, and the lock then stays.
+        self.locks.0.remove_if(&self.key, |_, lock| Arc::strong_count(lock) == 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::poll_immediate;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_holds_the_lock_of_a_key_and_others_their_own() {
+        let locks = KeyedLocks::default();
+        let first = locks.lock("a").await;
+        let other = locks.lock("b").await;
+        let mut second = Box::pin(locks.lock("a"));
+        assert!(poll_immediate(&mut second).await.is_none(), "two at once");
+        assert_eq!((locks.len(), locks.in_use()), (2, 3));
+        drop(first);
+        assert_eq!(locks.len(), 2, "who waits has lost its place");
+        let second = second.await;
+        assert_eq!((*second.key(), locks.in_use()), ("a", 2));
+        drop((second, other));
+        assert!(locks.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_waiting_leaves_nothing_behind() {
+        for is_first_dropped_first in [false, true] {
+            let locks = KeyedLocks::default();
+            let first = locks.lock("a").await;
+            let mut second = Box::pin(locks.lock("a"));
+            assert!(poll_immediate(&mut second).await.is_none());
+            if is_first_dropped_first {
+                drop(first);
+                drop(second);
+            } else {
+                drop(second);
+                drop(first);
+            }
+            assert!(locks.is_empty());
+        }
+    }
+}

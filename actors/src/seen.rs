@@ -1,0 +1,130 @@
+//! What was seen before, among so many that memory cannot hold all of them: most of what comes is new, and memory alone
+//! can say so.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+
+/// A bounded set of ids, each with the time it was seen. It drops the oldest, and knows since when it is complete.
+pub struct SeenSet<I, T> {
+    at: HashMap<I, T>,
+    /// In the order in which they came; one that was seen again is here twice, and its first place counts no more.
+    order: VecDeque<(T, I)>,
+    room: usize,
+    /// Up to here some may be missing; none at all if there is no such time.
+    missing_up_to: Option<T>,
+}
+
+/// Whether something was seen before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// It was.
+    Present,
+    /// It was not.
+    Absent,
+    /// Memory cannot say.
+    Unknown,
+}
+
+impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
+    /// Nothing yet. It takes the bytes of an id twice and of a time twice for each of `room`.
+    pub fn with_room(room: usize) -> Self {
+        Self { at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
+    }
+
+    /// Remembers that this was seen. Of two times the later counts.
+    pub fn insert(&mut self, id: I, at: T) {
+        if self.at.get(&id).is_some_and(|before| *before >= at) {
+            return;
+        }
+        self.at.insert(id, at);
+        self.order.push_back((at, id));
+        while self.order.len() > self.room {
+            if let Some(at) = self.drop_first() {
+                self.miss_up_to(at);
+            }
+        }
+    }
+
+    /// Some that were seen up to then are not here.
+    pub fn miss_up_to(&mut self, at: T) {
+        self.missing_up_to = self.missing_up_to.max(Some(at));
+    }
+
+    /// Up to when some may be missing.
+    pub fn missing_up_to(&self) -> Option<T> {
+        self.missing_up_to
+    }
+
+    /// Whether this was seen. `missable` says whether it could be among those that are missing up to then.
+    pub fn look_up(&self, id: &I, missable: impl FnOnce(T) -> bool) -> Membership {
+        if self.at.contains_key(id) {
+            Membership::Present
+        } else if self.missing_up_to.is_some_and(missable) {
+            Membership::Unknown
+        } else {
+            Membership::Absent
+        }
+    }
+
+    /// Drops what was seen before then: it does not matter any more.
+    pub fn expire(&mut self, before: T) {
+        while self.order.front().is_some_and(|(at, _)| *at < before) {
+            self.drop_first();
+        }
+    }
+
+    /// Drops the oldest, and says when it was seen, unless it was seen again.
+    fn drop_first(&mut self) -> Option<T> {
+        let (at, id) = self.order.pop_front()?;
+        if self.at.get(&id) != Some(&at) {
+            return None;
+        }
+        self.at.remove(&id);
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_was_perhaps_seen_unless_it_cannot_be_so_old() {
+        let mut set = SeenSet::with_room(2);
+        assert_eq!(set.look_up(&1, |_| true), Membership::Absent, "nothing was ever seen");
+        set.insert(1, 100);
+        set.insert(2, 200);
+        assert_eq!((set.look_up(&1, |_| true), set.look_up(&3, |_| true)), (Membership::Present, Membership::Absent));
+        set.insert(3, 300);
+        assert_eq!(set.missing_up_to(), Some(100));
+        assert_eq!(set.look_up(&1, |up_to| 99 <= up_to), Membership::Unknown);
+        assert_eq!(set.look_up(&4, |up_to| 101 <= up_to), Membership::Absent);
+        assert_eq!(set.look_up(&3, |_| true), Membership::Present);
+    }
+
+    #[test]
+    fn what_is_seen_again_stays_by_its_later_time() {
+        let mut set = SeenSet::with_room(3);
+        set.insert(1, 100);
+        set.insert(2, 200);
+        set.insert(1, 300);
+        set.insert(1, 250);
+        set.insert(3, 400);
+        assert_eq!(set.missing_up_to(), None, "its first place counts no more");
+        assert_eq!(set.look_up(&1, |_| true), Membership::Present);
+        set.insert(4, 500);
+        assert_eq!((set.look_up(&1, |_| true), set.look_up(&2, |_| true)), (Membership::Present, Membership::Unknown));
+    }
+
+    #[test]
+    fn what_has_expired_is_not_missing() {
+        let mut set = SeenSet::with_room(2);
+        set.insert(1, 100);
+        set.insert(2, 200);
+        set.expire(200);
+        assert_eq!((set.look_up(&1, |_| true), set.look_up(&2, |_| true)), (Membership::Absent, Membership::Present));
+        set.insert(3, 300);
+        assert_eq!(set.missing_up_to(), None);
+        assert!(set.order.len() <= 2 && set.at.len() == 2);
+    }
+}
