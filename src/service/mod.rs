@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use actix_web::App as Routes;
 use actix_web::dev::{Server, ServerHandle};
-use actix_web::http::header::HeaderMap;
 use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
@@ -203,14 +202,11 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
 
 /// Opens the listener: where it is, and the server, which takes connections once it is polled.
 fn listen(settings: &Settings, socket: TcpSocket, handles: &Handles) -> Result<(SocketAddr, Server), ServiceError> {
-    let mut told = HeaderMap::new();
-    handles.front.rates.untouched().write(&mut told);
     let listening = Listening {
         socket,
         workers: settings.workers,
         drain: DRAIN_TIME_MAX,
         limits: Limits { per_address: settings.connections_per_address, ..Limits::default() },
-        told,
         proxies: settings.trusted_proxies.clone(),
     };
     let handles = handles.clone();

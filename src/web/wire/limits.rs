@@ -13,12 +13,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(75);
 /// Seconds for a client to take more of an answer when its window is full.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Seconds for a client that sends more than is read to take the answer and close. Closed at once, its unread bytes
-/// would reset the connection, and the answer could be lost with it.
+/// Seconds for a client that sends more than is read to take the answer and close: the framework throws the rest away
+/// meanwhile. Closed at once, its unread bytes would reset the connection, and the answer could be lost with it.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes that are read and thrown away in that time. A body that goes on behind its answer for longer than this has no
-/// more time either, be it without end.
+/// Bytes of a body that may go on behind its answer: what goes on for longer has the time above, be it without end.
 pub(super) const GOODBYE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Connections of a worker; the next wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the

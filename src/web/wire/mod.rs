@@ -1,18 +1,16 @@
-//! The wire: how connections are taken, how long they are waited for, and what is said to those whose request never
-//! becomes one.
+//! Connections: how many are taken, what each may keep in memory, and how long it is waited for.
 //!
-//! The framework refuses a malformed head with a bare status, drops the connection over a broken body, and waits
-//! without end for the rest of any head but the first. So it is given its connections in an envelope of ours: a
-//! `Line` sees what it is about to say and takes back a bare refusal, `Progress` tells a connection that is at
-//! work from one that only costs memory, and when the framework has let go of a connection, whoever is still owed an
-//! answer gets it here, as JSON like any other error.
+//! The framework waits without end for the rest of any head but the first, and for a client that takes nothing of its
+//! answer. So it is handed its connections as a `Line`, which notes what goes over them, and `Progress` tells one that
+//! is at work from one that only costs memory: that one is closed
+//! ([decision 28](../../../docs/decisions/0028-connection-timeouts.md)). What is not HTTP is answered by the framework,
+//! with a bare status, or not at all.
 
 mod crowd;
 mod limits;
 mod line;
 mod pace;
 mod progress;
-mod refusal;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -20,29 +18,32 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use actix_http::body::{BoxBody, MessageBody};
-use actix_http::error::{DispatchError, ParseError};
+use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Payload, Protocol, Request, Response};
 use actix_service::{IntoServiceFactory, Service, ServiceFactory, apply_fn_factory, map_config};
 use actix_web::dev::{AppConfig, Server};
-use actix_web::http::header::HeaderMap;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use actix_web::http::header::HttpDate;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crowd::Crowd;
 use ipnet::IpNet;
-use limits::GOODBYE_BYTES_MAX;
 pub use limits::{CONNECTIONS_PER_ADDRESS, Limits};
 use line::Line;
 pub use pace::{Pace, Paced, body_error};
-use progress::{Counted, Overdue, Progress};
-use refusal::Refusal;
+use progress::{Counted, Progress};
+
+use crate::web::ApiError;
 
 /// Seconds for telling those that are turned away why. They cost a descriptor for so long, so nothing is waited for.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_millis(250);
+
+/// Seconds after which one may be free again.
+const RETRY_AFTER_S: u64 = 1;
 
 /// Where and how HTTP is served.
 #[derive(Debug)]
@@ -55,8 +56,6 @@ pub struct Listening {
     pub drain: Duration,
     /// For connections.
     pub limits: Limits,
-    /// What every answer says, and so a refusal.
-    pub told: HeaderMap,
     /// Proxies: they bring the connections of many, so theirs are not counted by address.
     pub proxies: Vec<IpNet>,
 }
@@ -89,7 +88,7 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let Listening { socket, workers, drain, limits, told, proxies } = listening;
+    let Listening { socket, workers, drain, limits, proxies } = listening;
     let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
 
@@ -119,7 +118,6 @@ where
                 connection.insert(line.progress().clone());
             })
             .finish(apply_fn_factory(map_config(app(), |()| AppConfig::default()), serve::<S, B>));
-        let told = Rc::new(told.clone());
         apply_fn_factory(http, move |stream: TcpStream, http| {
             // An answer is written whole; nothing follows that would be worth waiting for.
             let _ = stream.set_nodelay(true);
@@ -127,22 +125,16 @@ where
             let taken = match crowd.admit(peer) {
                 Some(counted) => {
                     let progress = Progress::new();
-                    let (line, end) = Line::new(stream, progress.clone());
+                    let line = Line::new(stream, progress.clone());
                     // In a box: the futures around it would each keep room for it, for as long as a socket is open.
-                    Ok((counted, Box::pin(http.call((line, Protocol::Http1, peer))), progress, end))
+                    Ok((counted, Box::pin(http.call((line, Protocol::Http1, peer))), progress))
                 }
                 None => Err(stream),
             };
-            let told = told.clone();
             async move {
                 match taken {
-                    Ok((_counted, serving, progress, end)) => {
-                        let over = attend(serving, &progress, limits).await;
-                        if let Some((stream, held)) = end.take() {
-                            finish(stream, held, over, &progress, limits, &told).await;
-                        }
-                    }
-                    Err(stream) => turn_away(stream, &told).await,
+                    Ok((_counted, serving, progress)) => attend(serving, &progress, limits).await,
+                    Err(stream) => turn_away(stream).await,
                 }
                 Ok(())
             }
@@ -152,15 +144,26 @@ where
 }
 
 /// Tells somebody who has enough connections that there are no more.
-async fn turn_away(mut stream: TcpStream, told: &HeaderMap) {
-    let mut refusal = Vec::new();
-    Refusal::TooMany.write(false, told, &mut refusal);
+async fn turn_away(mut stream: TcpStream) {
+    let refusal = too_many();
     let spoken = timeout(TURN_AWAY_TIME_MAX, async {
-        stream.write_all(&refusal).await?;
+        stream.write_all(refusal.as_bytes()).await?;
         stream.shutdown().await
     });
     // Whether it is heard is the other side's affair.
     let _ = spoken.await;
+}
+
+/// The one answer that no request has asked for.
+fn too_many() -> String {
+    let message = "this address has as many connections open as it may".to_owned();
+    let error = ApiError { message, ..ApiError::rate_limited(RETRY_AFTER_S) };
+    let (status, body, date) = (error.status, error.body(), HttpDate::from(SystemTime::now()));
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         retry-after: {RETRY_AFTER_S}\r\ndate: {date}\r\n\r\n{body}",
+        body.len(),
+    )
 }
 
 /// Calls the service, and lets the connection's progress know of it.
@@ -178,72 +181,17 @@ where
     let serving = app.call(request);
     async move {
         let response: Response<B> = serving.await?.into();
-        if let Some(begun) = &begun {
-            begun.answered();
-        }
         Ok(response.map_body(|_, body| Counted::new(body, begun)))
     }
 }
 
-/// How a connection ended.
-enum Over {
-    /// The framework is done with it.
-    Served(Result<(), DispatchError>),
-    /// It was waited for long enough.
-    Overdue(Overdue),
-}
-
-async fn attend(serving: impl Future<Output = Result<(), DispatchError>>, progress: &Progress, limits: Limits) -> Over {
+/// Serves a connection for as long as it gets on.
+async fn attend(serving: impl Future<Output = Result<(), DispatchError>>, progress: &Progress, limits: Limits) {
     let serving = pin!(serving);
     tokio::select! {
         biased;
-        served = serving => Over::Served(served),
-        overdue = progress.watch(limits) => Over::Overdue(overdue),
+        // What went wrong the framework has answered, if it could.
+        _ = serving => {}
+        overdue = progress.watch(limits) => tracing::debug!(?overdue, "a connection is closed"),
     }
-}
-
-/// Whoever is owed an answer, and has not got it from the framework.
-fn refusal_of(over: &Over, progress: &Progress) -> Option<Refusal> {
-    match over {
-        Over::Served(Err(DispatchError::Parse(ParseError::TooLarge))) => Some(Refusal::HeadTooLarge),
-        Over::Served(Err(DispatchError::Parse(_))) => Some(Refusal::NotHttp),
-        // It closes what it is done with, but drops a connection whose body is broken.
-        Over::Served(Ok(())) if !progress.was_closed() => progress.is_unanswered().then_some(Refusal::BodyBroken),
-        Over::Served(Ok(())) => progress.has_broken_off().then_some(Refusal::HeadCut),
-        Over::Served(Err(_)) => None,
-        Over::Overdue(Overdue::Head) => Some(Refusal::HeadTooSlow),
-        Over::Overdue(Overdue::Idle | Overdue::Stalled) => None,
-    }
-}
-
-/// Says what is still to be said, and parts from the client so that it can hear it.
-async fn finish(
-    mut stream: TcpStream,
-    mut held: Vec<u8>,
-    over: Over,
-    progress: &Progress,
-    limits: Limits,
-    told: &HeaderMap,
-) {
-    let refusal = refusal_of(&over, progress);
-    match over {
-        Over::Served(Ok(())) | Over::Overdue(Overdue::Head) => {}
-        Over::Served(Err(DispatchError::Parse(_))) => line::cut_bare_refusal(&mut held),
-        Over::Served(Err(_)) | Over::Overdue(Overdue::Idle | Overdue::Stalled) => return,
-    }
-    if let Some(refusal) = refusal {
-        refusal.write(progress.asked_for_head(), told, &mut held);
-    }
-    if held.is_empty() && progress.was_closed() {
-        return;
-    }
-    let spoken = timeout(limits.write, async {
-        stream.write_all(&held).await?;
-        stream.shutdown().await
-    });
-    if !matches!(spoken.await, Ok(Ok(()))) {
-        return;
-    }
-    let mut rest = stream.take(GOODBYE_BYTES_MAX);
-    let _ = timeout(limits.goodbye, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }

@@ -16,8 +16,6 @@ pub(super) struct Progress {
     unbegun: Cell<Unbegun>,
     /// Requests whose answer is not all written.
     open: Cell<usize>,
-    /// Requests without an answer.
-    unanswered: Cell<usize>,
     /// Whether the last request had a body: what is heard after its answer may be the rest of it.
     has_body: Cell<bool>,
     /// Since when that rest comes, and how much of it has.
@@ -26,9 +24,6 @@ pub(super) struct Progress {
     idle_since: Cell<Instant>,
     /// Since when the client takes nothing.
     stalled_since: Cell<Option<Instant>>,
-    /// Whether the client says nothing more.
-    ended: Cell<bool>,
-    closed: Cell<bool>,
 }
 
 /// What was heard of a request before it is one.
@@ -37,10 +32,7 @@ enum Unbegun {
     Nothing,
     /// The first request is waited for, and not a byte of it has come.
     Awaited(Instant),
-    Heard {
-        since: Instant,
-        is_head: bool,
-    },
+    Heard(Instant),
 }
 
 /// What was waited for in vain.
@@ -60,32 +52,27 @@ impl Progress {
         Rc::new(Self {
             unbegun: Cell::new(Unbegun::Awaited(now)),
             open: Cell::new(0),
-            unanswered: Cell::new(0),
             has_body: Cell::new(false),
             rest: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
-            ended: Cell::new(false),
-            closed: Cell::new(false),
         })
     }
 
-    /// The client said this; nothing: it is done.
-    pub(super) fn heard(&self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            self.ended.set(true);
+    /// The client said so many bytes; none: it is done.
+    pub(super) fn heard(&self, bytes: usize) {
+        if bytes == 0 {
             return;
         }
-        let is_head = || bytes.starts_with(b"HEAD ");
         match self.unbegun.get() {
-            Unbegun::Heard { .. } => {}
-            Unbegun::Awaited(since) => self.unbegun.set(Unbegun::Heard { since, is_head: is_head() }),
+            Unbegun::Heard(_) => {}
+            Unbegun::Awaited(since) => self.unbegun.set(Unbegun::Heard(since)),
             Unbegun::Nothing if self.open.get() == 0 && !self.has_body.get() => {
-                self.unbegun.set(Unbegun::Heard { since: Instant::now(), is_head: is_head() });
+                self.unbegun.set(Unbegun::Heard(Instant::now()));
             }
             Unbegun::Nothing if self.open.get() == 0 => {
                 let (since, before) = self.rest.get().unwrap_or_else(|| (Instant::now(), 0));
-                self.rest.set(Some((since, before + bytes.len() as u64)));
+                self.rest.set(Some((since, before + bytes as u64)));
             }
             Unbegun::Nothing => {}
         }
@@ -100,13 +87,9 @@ impl Progress {
             return;
         }
         self.stalled_since.set(None);
-        if let Unbegun::Heard { is_head, .. } = self.unbegun.get() {
-            self.unbegun.set(Unbegun::Heard { since: Instant::now(), is_head });
+        if let Unbegun::Heard(_) = self.unbegun.get() {
+            self.unbegun.set(Unbegun::Heard(Instant::now()));
         }
-    }
-
-    pub(super) fn closed(&self) {
-        self.closed.set(true);
     }
 
     /// A request begins.
@@ -115,28 +98,7 @@ impl Progress {
         self.has_body.set(has_body);
         self.rest.set(None);
         self.open.set(self.open.get() + 1);
-        self.unanswered.set(self.unanswered.get() + 1);
         Begun(self.clone())
-    }
-
-    /// Whether the framework has closed the connection.
-    pub(super) fn was_closed(&self) -> bool {
-        self.closed.get()
-    }
-
-    /// Whether a request has no answer, and no other answer is cut.
-    pub(super) fn is_unanswered(&self) -> bool {
-        self.unanswered.get() > 0 && self.stalled_since.get().is_none()
-    }
-
-    /// Whether the client stopped in the middle of a head.
-    pub(super) fn has_broken_off(&self) -> bool {
-        self.ended.get() && matches!(self.unbegun.get(), Unbegun::Heard { .. })
-    }
-
-    /// Whether what was heard last is a `HEAD`, whose answer has no body.
-    pub(super) fn asked_for_head(&self) -> bool {
-        matches!(self.unbegun.get(), Unbegun::Heard { is_head: true, .. })
     }
 
     /// Ends when the connection was waited for long enough.
@@ -168,20 +130,13 @@ impl Progress {
             },
             // Browsers and balancers open connections ahead of need: nothing was asked, so nothing is answered.
             Unbegun::Awaited(since) => (since + limits.head, Overdue::Idle),
-            Unbegun::Heard { since, .. } => (since + limits.head, Overdue::Head),
+            Unbegun::Heard(since) => (since + limits.head, Overdue::Head),
         })
     }
 }
 
 /// A request that has begun, until its answer is all written.
 pub(super) struct Begun(Rc<Progress>);
-
-impl Begun {
-    pub(super) fn answered(&self) {
-        let unanswered = &self.0.unanswered;
-        unanswered.set(unanswered.get().saturating_sub(1));
-    }
-}
 
 impl Drop for Begun {
     fn drop(&mut self) {
@@ -226,14 +181,14 @@ mod tests {
     fn what_is_waited_for() {
         let progress = Progress::new();
         assert_eq!(due(&progress), Some(Overdue::Idle), "nothing was heard");
-        progress.heard(b"GET / HT");
+        progress.heard(8);
         assert_eq!(due(&progress), Some(Overdue::Head));
         let begun = progress.begin(false);
         assert_eq!(due(&progress), None, "a handler takes what time it takes");
-        progress.heard(b"GET / HT");
+        progress.heard(8);
         drop(begun);
         assert_eq!(due(&progress), Some(Overdue::Idle), "nobody knows what was heard meanwhile");
-        progress.heard(b"TP/1.1");
+        progress.heard(6);
         assert_eq!(due(&progress), Some(Overdue::Head));
         progress.wrote(false);
         assert_eq!(due(&progress), Some(Overdue::Stalled));
@@ -245,10 +200,8 @@ mod tests {
     fn the_rest_of_a_body_that_nobody_read_is_no_new_request() {
         let progress = Progress::new();
         drop(progress.begin(true));
-        progress.heard(b"5\r\nhello\r\n");
+        progress.heard(10);
         assert_eq!(due(&progress), Some(Overdue::Idle));
-        progress.heard(b"");
-        assert!(!progress.has_broken_off());
     }
 
     #[test]
@@ -258,10 +211,10 @@ mod tests {
         let progress = Progress::new();
         drop(progress.begin(true));
         let idle = due(&progress);
-        progress.heard(b"5\r\nhello\r\n");
+        progress.heard(10);
         assert_eq!(due(&progress), idle, "a little of it changes nothing");
         let heard_at = Instant::now();
-        progress.heard(&vec![b'x'; GOODBYE_BYTES_MAX as usize]);
+        progress.heard(GOODBYE_BYTES_MAX as usize);
         assert!(due(&progress) <= Some(heard_at + limits.goodbye), "who sends on and on is not waited for");
         drop(progress.begin(true));
         assert!(due(&progress) >= idle, "it was another request");
