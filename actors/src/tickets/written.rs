@@ -1,4 +1,6 @@
 //! A ticket as it was answered, kept with it: who looks at it again is answered the same bytes.
+//!
+//! It takes a read from 15.5 to 13.3 µs (docs/performance.md, finding 12): a seventh, while the ticket does not change.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
