@@ -49,12 +49,13 @@ const KEPT_BYTES_MAX: u64 = 64 << 20;
 const ACCOUNTS_USUAL: usize = 256;
 
 type Key = (CompanyId, ChannelId);
+type BytesOf = fn(&Key, &Arc<Kept>) -> u64;
 
 /// The cache.
 pub struct Templates {
     graph: Graph,
     options: Options,
-    kept: TtlCache<Key, Arc<Kept>, Weigh<fn(&Key, &Arc<Kept>) -> u64>>,
+    kept: TtlCache<Key, Arc<Kept>, Weigh<BytesOf>>,
     /// One fetch at a time for each channel.
     turns: KeyedLocks<Key>,
     /// When the last one failed.
@@ -73,8 +74,8 @@ struct Kept {
 impl Templates {
     /// None yet; they are asked for over this.
     pub fn new(graph: Graph, options: Options) -> Self {
-        let weigh: fn(&Key, &Arc<Kept>) -> u64 = |_, kept| kept.bytes;
-        let kept = TtlCache::weighted(ACCOUNTS_USUAL, KEPT_BYTES_MAX, STALE_FOR, weigh);
+        let bytes: BytesOf = |_, kept| kept.bytes;
+        let kept = TtlCache::weighted(ACCOUNTS_USUAL, KEPT_BYTES_MAX, STALE_FOR, bytes);
         let failed = TtlCache::new(FAILED_MAX, FAILED_FOR);
         Self { graph, options, kept, turns: KeyedLocks::default(), failed }
     }

@@ -31,6 +31,7 @@ pub(super) fn kept_since() -> DateTime<Utc> {
 }
 
 type Key = (CompanyId, String);
+type BytesOf = fn(&Key, &Arc<AnswerRow>) -> u64;
 
 /// The keys of every company. Cheap to clone.
 #[derive(Clone)]
@@ -39,7 +40,7 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     /// Held by the request that is being served under a key; its twins wait.
     turns: KeyedLocks<Key>,
-    recent: TtlCache<Key, Arc<AnswerRow>, Weigh<fn(&Key, &Arc<AnswerRow>) -> u64>>,
+    recent: TtlCache<Key, Arc<AnswerRow>, Weigh<BytesOf>>,
     /// Hashes of the keys used within the time, with the second of their use.
     used: Mutex<SeenSet<u64, i64>>,
 }
@@ -158,11 +159,10 @@ impl Default for Keys {
 
 impl Keys {
     fn with_room(room: usize) -> Self {
-        let weigh: fn(&Key, &Arc<AnswerRow>) -> u64 =
-            |key, answer| (2 * key.1.len() + answer.body.len() + size_of::<AnswerRow>()) as u64;
+        let bytes: BytesOf = |key, answer| (2 * key.1.len() + answer.body.len() + size_of::<AnswerRow>()) as u64;
         Self(Arc::new(Inner {
             turns: KeyedLocks::default(),
-            recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, weigh),
+            recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, bytes),
             used: Mutex::new(SeenSet::with_room(room)),
         }))
     }
