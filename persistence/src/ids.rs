@@ -19,8 +19,9 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type as SchemaType};
 
 use crate::key::{KEY_CHARACTERS, new_key};
+use crate::noun;
 
-/// The id of a noun `N`: the type of its row, or one of [`noun`] where rows of many tables refer to it.
+/// The id of a noun `N`: the type of its row, or one of [`crate::noun`] where rows of many tables refer to it.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent, bound = "")]
 pub struct Id<N>(pub i64, #[serde(skip)] PhantomData<fn() -> N>);
@@ -49,23 +50,6 @@ pub type TicketId = Id<noun::Ticket>;
 pub type MessageId = Id<noun::Message>;
 /// An event of a ticket.
 pub type EventId = Id<noun::Event>;
-
-/// Nouns that rows of several tables refer to, each named once for all of them.
-#[allow(missing_docs)] // The aliases above say what each is.
-pub mod noun {
-    pub enum Company {}
-    pub enum Admin {}
-    pub enum Token {}
-    pub enum Profile {}
-    pub enum User {}
-    pub enum Queue {}
-    pub enum WrapupType {}
-    pub enum Channel {}
-    pub enum Contact {}
-    pub enum Ticket {}
-    pub enum Message {}
-    pub enum Event {}
-}
 
 impl<N> Id<N> {
     /// The id with this number.

@@ -23,6 +23,7 @@ pub mod ids;
 pub mod journal;
 pub mod key;
 pub mod news;
+pub mod noun;
 pub mod password;
 pub mod persister;
 pub mod pool;
