@@ -1,11 +1,10 @@
-//! The contract's table once more, in plain numbers, with the fixture's company written out by hand.
+//! The contract's table once more, in plain numbers: the one model of a ticket. Commands are held against it by
+//! `random.rs`, and the calls of the API by `tests/api/model.rs`, which takes this file as it is: it knows nothing of the
+//! code.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::ChannelId;
-use hotline_persistence::tables::tickets::TicketStatus;
-
-use super::fixture::{Desk, PHONE, WEBCHAT};
-use crate::tickets::Open;
 
 /// One command, and whether another ticket of the contact is open meanwhile.
 #[derive(Clone, Debug)]
@@ -30,58 +29,76 @@ pub enum Call {
 
 pub type Wrapup = (Option<i64>, Option<String>);
 
+/// What a company has set up, as far as tickets go by it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Setup {
+    pub queues: BTreeMap<i64, Queue>,
+    /// Whether each is active.
+    pub users: BTreeMap<i64, bool>,
+    pub wrapup_types: BTreeMap<i64, WrapupType>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Queue {
+    pub is_active: bool,
+    pub requires_wrapup: bool,
+    pub agents: Vec<i64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WrapupType {
+    pub is_active: bool,
+    pub queues: Vec<i64>,
+}
+
+/// How a channel reaches a contact.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Line {
+    /// By number.
+    Phone,
+    /// Where the contact was last.
+    Social,
+    /// The same, and what is durable is handed over.
+    Webchat,
+}
+
 /// What is known of a ticket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    channel: ChannelId,
-    has_number: bool,
-    reachable: bool,
-    is_open: bool,
-    queue: Option<i64>,
-    user: Option<i64>,
-    wrapup: Wrapup,
-    unread: i32,
-    reopens: i32,
-    opened: DateTime<Utc>,
-    responded: Option<DateTime<Utc>>,
-    closed: Option<DateTime<Utc>>,
-    updated: DateTime<Utc>,
-}
-
-fn agents(queue: i64) -> &'static [i64] {
-    match queue {
-        1 => &[1, 2, 4],
-        2 => &[1, 3],
-        _ => &[],
-    }
-}
-
-fn types(queue: Option<i64>) -> &'static [i64] {
-    match queue {
-        Some(1) => &[1],
-        Some(2) => &[2],
-        Some(_) => &[],
-        None => &[1, 2, 4],
-    }
+    pub setup: Setup,
+    pub line: Line,
+    pub has_number: bool,
+    pub reachable: bool,
+    pub is_open: bool,
+    pub queue: Option<i64>,
+    pub user: Option<i64>,
+    pub wrapup: Wrapup,
+    pub unread: i32,
+    pub reopens: i32,
+    pub opened: DateTime<Utc>,
+    pub responded: Option<DateTime<Utc>>,
+    pub closed: Option<DateTime<Utc>>,
+    pub updated: DateTime<Utc>,
 }
 
 impl Model {
-    pub fn of(desk: &Desk, open: &Open) -> Self {
-        let channels_queue = (open.channel == PHONE).then_some(1);
+    /// A ticket that was just opened, by somebody who can be reached.
+    pub fn opened(setup: Setup, line: Line, queue: Option<i64>, now: DateTime<Utc>) -> Self {
         Self {
-            channel: open.channel,
-            has_number: open.contact.number.is_some(),
-            reachable: open.reachable,
+            setup,
+            line,
+            has_number: true,
+            reachable: true,
             is_open: true,
-            queue: open.queue.map(|id| id.0).or(channels_queue),
-            user: open.user.map(|id| id.0),
+            queue,
+            user: None,
             wrapup: (None, None),
             unread: 0,
             reopens: 0,
-            opened: desk.now,
+            opened: now,
             responded: None,
             closed: None,
-            updated: desk.now,
+            updated: now,
         }
     }
 
@@ -130,7 +147,7 @@ impl Model {
                     return Err("closed");
                 }
                 self.reachable |= reachable;
-                if !(if self.channel == PHONE { self.has_number } else { self.reachable }) {
+                if !(if self.line == Line::Phone { self.has_number } else { self.reachable }) {
                     return Err("unreachable");
                 }
                 let mut recorded = if self.is_open { vec![] } else { self.reopen(step.open_elsewhere, now)? };
@@ -143,7 +160,7 @@ impl Model {
                 if let Some(wrapup) = close {
                     follows.extend(then.close(wrapup, now)?);
                 }
-                if self.channel == WEBCHAT {
+                if self.line == Line::Webchat {
                     *self = then;
                     recorded.extend(follows);
                 }
@@ -157,21 +174,25 @@ impl Model {
         if !self.is_open {
             return Err("closed");
         }
-        match queue {
-            None | Some(1 | 2) => {}
-            Some(3) => return Err("queueId"),
-            Some(_) => return Err("not found"),
+        match queue.map(|queue| self.setup.queues.get(&queue)) {
+            Some(None) => return Err("not found"),
+            Some(Some(queue)) if !queue.is_active => return Err("queueId"),
+            None | Some(Some(_)) => {}
         }
         let queue = queue.or(self.queue);
-        let belongs = |user: &i64| queue.is_none_or(|queue| agents(queue).contains(user));
+        let agents = queue.and_then(|queue| self.setup.queues.get(&queue)).map(|queue| &queue.agents);
+        let belongs = |user: &i64| agents.is_none_or(|agents| agents.contains(user));
         let before = (self.queue, self.user);
-        match user {
-            Some(Some(user @ 1..=3)) if belongs(&user) => self.user = Some(user),
-            Some(Some(1..=4)) => return Err("userId"),
-            Some(Some(_)) => return Err("not found"),
-            Some(None) => self.user = None,
-            None => self.user = self.user.filter(belongs),
-        }
+        let after = match user {
+            Some(Some(user)) => match self.setup.users.get(&user) {
+                None => return Err("not found"),
+                Some(true) if belongs(&user) => Some(user),
+                Some(_) => return Err("userId"),
+            },
+            Some(None) => None,
+            None => self.user.filter(belongs),
+        };
+        self.user = after;
         self.queue = queue;
         // To where it is already is no transfer.
         Ok(if before == (self.queue, self.user) { vec![] } else { vec!["transferred"] })
@@ -183,7 +204,7 @@ impl Model {
         }
         match wrapup.0 {
             Some(kind) => self.check_type(kind)?,
-            None if self.queue == Some(2) => return Err("wrapupTypeId"),
+            None if self.requires_wrapup() => return Err("wrapupTypeId"),
             None => {}
         }
         self.is_open = false;
@@ -206,31 +227,13 @@ impl Model {
         Ok(vec!["reopened"])
     }
 
-    fn check_type(&self, kind: i64) -> Result<(), &'static str> {
-        match kind {
-            1..=4 if types(self.queue).contains(&kind) => Ok(()),
-            1..=4 => Err("wrapupTypeId"),
-            _ => Err("not found"),
-        }
+    fn requires_wrapup(&self) -> bool {
+        self.queue.and_then(|queue| self.setup.queues.get(&queue)).is_some_and(|queue| queue.requires_wrapup)
     }
 
-    /// What the model says of a ticket, to be compared whole.
-    pub fn seen(&self, desk: &Desk) -> Self {
-        let row = &desk.ticket.row;
-        Self {
-            channel: row.channel_id,
-            has_number: desk.ticket.contact.number.is_some(),
-            reachable: desk.ticket.reachable,
-            is_open: row.status == TicketStatus::Open,
-            queue: row.queue_id.map(|id| id.0),
-            user: row.user_id.map(|id| id.0),
-            wrapup: (row.wrapup_type_id.map(|id| id.0), row.wrapup_note.clone()),
-            unread: row.unread_count,
-            reopens: row.reopen_count,
-            opened: row.opened_at,
-            responded: row.first_response_at,
-            closed: row.closed_at,
-            updated: row.updated_at,
-        }
+    fn check_type(&self, kind: i64) -> Result<(), &'static str> {
+        let kind = self.setup.wrapup_types.get(&kind).ok_or("not found")?;
+        let is_linked = self.queue.is_none_or(|queue| kind.queues.contains(&queue));
+        if kind.is_active && is_linked { Ok(()) } else { Err("wrapupTypeId") }
     }
 }
