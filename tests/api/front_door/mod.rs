@@ -4,13 +4,13 @@ mod news;
 mod order;
 mod rates;
 mod refusals;
-mod samples;
+pub mod samples;
 mod scopes;
-mod table;
+pub mod table;
 mod tenants;
 mod tokens;
 mod uses;
-mod world;
+pub mod world;
 
 use reqwest::Method;
 use serde_json::json;

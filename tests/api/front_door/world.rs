@@ -257,12 +257,15 @@ impl<'a> World<'a> {
         (targets, body)
     }
 
+    /// The operation's path with these ids.
+    pub fn path(operation: &Operation, targets: &[(String, String)]) -> String {
+        let put = |path: String, (name, id): &(String, String)| path.replacen(&format!("{{{name}}}"), id, 1);
+        targets.iter().fold(operation.path.clone(), put)
+    }
+
     /// Asks for the operation; without a body where it takes none.
     pub async fn ask(&self, operation: &Operation, targets: &[(String, String)], body: &Value) -> Reply {
-        let filled = targets
-            .iter()
-            .fold(operation.path.clone(), |path, (name, id)| path.replacen(&format!("{{{name}}}"), id, 1));
-        let request = self.api.request(method(operation.method), &filled);
+        let request = self.api.request(method(operation.method), &Self::path(operation, targets));
         Reply::of(if operation.body.is_some() { request.json(body) } else { request }).await
     }
 

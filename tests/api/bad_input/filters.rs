@@ -1,0 +1,105 @@
+//! Parameters that are not accepted, made of the schemas of every list.
+
+use hotline::openapi::Operation;
+use serde_json::Value;
+
+use super::{checked, world};
+use crate::front_door::table::name;
+use crate::front_door::world::World;
+use crate::steps::NOBODY;
+use crate::support::TestApp;
+
+/// A page is what it can be: a number out of reach is the nearest one.
+const FORGIVING: [&str; 2] = ["page", "perPage"];
+
+/// What the schemas do not say of a parameter, by its name.
+const SPECIAL: [(&str, &[&str]); 2] =
+    [("number", &["abc", "", "1234567", "1234567890123456"]), ("email", &["abc", "", "@", "a%40b%40c"])];
+
+/// Values the parameter does not take, as they stand in an address.
+fn bad(name: &str, schema: &Value) -> Vec<String> {
+    let known: &[&str] = match (schema["type"].as_str(), schema["format"].as_str()) {
+        (Some("integer"), _) => &["abc", "", "1.5", "1e3", "%00", "1,2", "null", "%FF"],
+        (Some("boolean"), _) => &["maybe", "", "1", "yes", "%00"],
+        (_, Some("date-time")) => {
+            &["yesterday", "", "2026-02-30T00:00:00Z", "0000-01-01T00:00:00Z", "%00", "99999-01-01T00:00:00Z"]
+        }
+        _ if schema.get("enum").is_some() => &["bogus", "", "%00", "Open;", "open,closed", "%FF"],
+        _ => &["%00", "a%00b"],
+    };
+    let mut bad: Vec<String> = known.iter().map(|value| (*value).to_owned()).collect();
+    if let Some(most) = schema["maxLength"].as_u64().and_then(|most| usize::try_from(most).ok()) {
+        bad.push("x".repeat(most + 1));
+    }
+    let special = SPECIAL.iter().find(|(known, _)| *known == name);
+    bad.extend(special.into_iter().flat_map(|(_, values)| values.iter().map(|value| (*value).to_owned())));
+    bad
+}
+
+/// Every list with the parameters it filters by, and where it is.
+async fn lists<'a>(world: &'a World<'_>) -> Vec<(&'a Operation, String)> {
+    let mut lists = Vec::new();
+    for operation in world.operations.iter().filter(|operation| !operation.query.is_empty()) {
+        let targets = world.targets(operation).await;
+        lists.push((operation, World::path(operation, &targets)));
+    }
+    assert!(lists.len() >= 19, "few lists are found: {}", lists.len());
+    lists
+}
+
+#[actix_web::test]
+async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
+    let app = TestApp::start().await;
+    let world = world(&app).await;
+    let mut count = 0;
+    for (operation, path) in lists(&world).await {
+        let filters: Vec<(&str, Vec<String>)> = operation
+            .query
+            .iter()
+            .filter(|(name, _)| !FORGIVING.contains(&name.as_str()))
+            .map(|(name, schema)| (name.as_str(), bad(name, schema)))
+            .collect();
+        for (filter, values) in &filters {
+            for value in values {
+                let reply = checked(world.api.get(&format!("{path}?{filter}={value}")).await);
+                assert_eq!(reply.invalid_fields(), [*filter], "{path}?{filter}={value}");
+                count += 1;
+            }
+            let twice = format!("{path}?{filter}={0}&{filter}={0}", values[0]);
+            assert_eq!(checked(world.api.get(&twice).await).invalid_fields(), [*filter], "{twice}");
+        }
+        let all: Vec<String> = filters.iter().map(|(filter, values)| format!("{filter}={}", values[0])).collect();
+        let mut named = checked(world.api.get(&format!("{path}?{}", all.join("&"))).await).invalid_fields();
+        named.sort();
+        let mut expected: Vec<&str> = filters.iter().map(|(filter, _)| *filter).collect();
+        expected.sort_unstable();
+        assert_eq!(named, expected, "{}", name(operation));
+        for odd in ["%", "%zz", "&&&", "=", "a=b=c", "%00=%00", "page=%00&perPage=%FF", "status"] {
+            let reply = checked(world.api.get(&format!("{path}?{odd}")).await);
+            assert!([200, 422].contains(&reply.status.as_u16()), "{path}?{odd}: {}", reply.body);
+        }
+    }
+    assert!(count > 400, "few values were tried: {count}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
+    let app = TestApp::start().await;
+    let world = world(&app).await;
+    let nobody = world.api.get(&format!("/tickets/{NOBODY}")).await.body;
+    let mut count = 0;
+    for (operation, path) in lists(&world).await {
+        for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
+            let known = [NOBODY, 0, -1, i64::MAX, i64::MIN].map(|id| id.to_string());
+            for absent in known.iter().map(String::as_str).chain(["99999999999999999999", "-99999999999999999999"]) {
+                let reply = checked(world.api.get(&format!("{path}?{filter}={absent}")).await);
+                reply.error(404, "ERR_API_NOT_FOUND");
+                assert_eq!(reply.body, nobody, "{path}?{filter}={absent}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 60, "few filters take an id: {count}");
+    app.stop().await;
+}

@@ -1,0 +1,79 @@
+//! Whatever is sent, the answer is an envelope that says what is wrong: never an internal error, never silence.
+//!
+//! What is bad follows from the schemas of bodies and parameters: an operation that is added is tried without being named
+//! here. What the schemas do not say is in `special.rs`.
+
+mod bodies;
+mod fields;
+mod filters;
+mod paths;
+mod special;
+
+use hotline::openapi::Operation;
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::front_door::world::World;
+use crate::support::{Reply, TestApp};
+
+/// A company with something of everything.
+async fn world(app: &TestApp) -> World<'_> {
+    World::set(app, app.company.clone(), app.api.clone(), "Own").await
+}
+
+/// What every answer has, whatever was asked.
+#[track_caller]
+fn checked(reply: Reply) -> Reply {
+    assert!(!reply.status.is_server_error(), "an internal error: {} {}", reply.status, reply.body);
+    assert!(reply.headers.contains_key("x-request-id"), "no request id: {}", reply.body);
+    if !reply.status.is_success() {
+        let code = reply.body["error"]["code"].as_str();
+        assert!(code.is_some_and(|code| code.starts_with("ERR_API_")), "{}", reply.body);
+        assert!(reply.body["error"]["message"].is_string(), "{}", reply.body);
+        assert_eq!(reply.headers["content-type"], "application/json", "{}", reply.body);
+    }
+    reply
+}
+
+/// An operation that takes a body, with a body it takes and a path that leads somewhere.
+struct Asked<'a> {
+    world: &'a World<'a>,
+    operation: &'a Operation,
+    path: String,
+    body: Value,
+}
+
+impl<'a> Asked<'a> {
+    async fn of(world: &'a World<'a>, operation: &'a Operation) -> Self {
+        let (targets, body) = world.body(operation, None).await;
+        Self { world, operation, path: World::path(operation, &targets), body }
+    }
+
+    fn method(&self) -> Method {
+        self.operation.method.parse().expect("a method")
+    }
+
+    async fn ask(&self, body: &Value) -> Reply {
+        checked(Reply::of(self.world.api.request(self.method(), &self.path).json(body)).await)
+    }
+
+    async fn ask_raw(&self, kind: Option<&str>, body: impl Into<reqwest::Body>) -> Reply {
+        let mut request = self.world.api.request(self.method(), &self.path).body(body);
+        if let Some(kind) = kind {
+            request = request.header("content-type", kind);
+        }
+        checked(Reply::of(request).await)
+    }
+
+    /// The body is good: it was something else each time.
+    async fn assert_taken(&self) {
+        let reply = self.ask(&self.body).await;
+        assert_eq!(reply.status.as_u16(), self.operation.success.0, "{self}: {}", reply.body);
+    }
+}
+
+impl std::fmt::Display for Asked<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.operation.method, self.operation.path)
+    }
+}

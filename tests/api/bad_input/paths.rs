@@ -1,0 +1,70 @@
+//! Paths with ids that are none.
+
+use super::world;
+use crate::front_door::table::name;
+use crate::front_door::world::World;
+use crate::steps::NOBODY;
+use crate::support::{Reply, TestApp};
+
+/// What no id looks like, or nobody has, as it stands in an address.
+const NO_IDS: [&str; 29] = [
+    "abc",
+    "0",
+    "-1",
+    "99999999999999999999",
+    "%00",
+    "1%00",
+    "1%2F2",
+    "1.0",
+    "1e3",
+    "0x1",
+    "%20",
+    "%FF",
+    "%C3%A9",
+    "%25",
+    "job_",
+    "job_0",
+    "job_01",
+    "job_+1",
+    "job_-1",
+    "job_99999999999999999999",
+    "job_abc",
+    "..%2F1",
+    "'",
+    "ws_",
+    "null",
+    "%F0%9F%98%80",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "999999999",
+];
+
+#[actix_web::test]
+async fn a_path_id_that_is_none_is_the_404_of_an_id_nobody_has() {
+    let app = TestApp::start().await;
+    let world = world(&app).await;
+    let nobody = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
+    let long = "a".repeat(4000);
+    let (mut count, mut wrong) = (0, Vec::new());
+    for operation in &world.operations {
+        for (place, _) in operation.path_names().enumerate() {
+            let (mut targets, body) = world.body(operation, None).await;
+            for id in NO_IDS.into_iter().chain([long.as_str()]) {
+                targets[place].1 = id.to_owned();
+                let method = operation.method.parse().expect("a method");
+                let mut request = app.api.request(method, &World::path(operation, &targets));
+                if operation.body.is_some() {
+                    request = request.json(&body);
+                }
+                let reply = Reply::of(request).await;
+                if reply.status != 404 || reply.body != nobody || !reply.headers.contains_key("x-request-id") {
+                    wrong.push(format!("{} with {id:.40}: {} {}", name(operation), reply.status, reply.body));
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 1000, "few ids were tried: {count}");
+    app.stop().await;
+}
