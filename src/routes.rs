@@ -1,10 +1,7 @@
 //! Every route on one screen.
 
-use std::borrow::Cow;
-
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-use actix_web::{FromRequest, Handler, Resource, Responder, Route};
 use hotline_persistence::tables::custom_fields::CustomField;
 use hotline_persistence::tables::global_variables::GlobalVariable;
 use hotline_persistence::tables::queues::Queue;
@@ -22,18 +19,17 @@ use crate::api::{
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
-use crate::openapi::{self, Described, Document, Operation};
+use crate::openapi::{self, At, Document, Operation, Table};
 use crate::visitors::{self, Demo, Visitors};
 use crate::web::auth::admit;
 use crate::web::bounds::JSON_BYTES_MAX;
-use crate::web::methods::{no_such_route, read_only, with_methods};
+use crate::web::methods::{no_such_route, read_only};
 use crate::web::modules::API;
 use crate::web::schema::Schemas;
 use crate::web::{Front, Input, request_id};
 
-/// What is served beside the endpoints.
-const OUTSIDE: [&str; 7] =
-    ["/health/live", "/health/ready", openapi::PATH, "/docs", "/docs/{file}", media::PATH, hooks::PATH];
+/// What is served and has no operation: the document itself, and files.
+const OUTSIDE: [&str; 4] = [openapi::PATH, "/docs", "/docs/{file}", media::PATH];
 
 /// What the routes work with. Cheap to clone.
 #[derive(Clone)]
@@ -65,16 +61,12 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .app_data(document)
             // First what is asked most: the router compares one after the other.
             .configure(api)
-            .service(read_only(web::resource("/health/live").get(health::live)))
-            .service(read_only(web::resource("/health/ready").get(health::ready)))
+            .configure(serve_health)
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(read_only(web::resource(media::PATH).get(media::show)))
-            .service(with_methods(
-                web::resource(hooks::PATH).get(hooks::verify).post(hooks::receive),
-                "GET, POST".to_owned(),
-            ))
+            .configure(hooks::configure)
             // Whoever has no token is not told what there is not.
             .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(no_such_route)))
             .service(visitors::door())
@@ -146,30 +138,57 @@ fn endpoints(table: &mut Table<'_>) {
 
 /// Every path that is served, as the figures name them.
 pub fn paths() -> Vec<String> {
-    let mut paths: Vec<String> = OUTSIDE.iter().chain(&visitors::PATHS).map(|path| (*path).to_owned()).collect();
-    paths.extend(operations(&mut Schemas::new()).into_iter().map(|operation| format!("{API}{}", operation.path)));
+    let mut schemas = Schemas::new();
+    let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
+    let operations = beside(&mut schemas).into_iter().chain(operations(&mut schemas));
+    paths.extend(operations.map(|operation| operation.whole_path()));
     paths.dedup();
     paths
 }
 
 /// What every endpoint takes and answers; the schemas it refers to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let mut table = Table::new(schemas);
+    let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
     table.finish().into_iter().flat_map(|at| at.operations).collect()
+}
+
+/// The same of what is served beside the API: to visitors, to providers, and to whoever watches the process.
+pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
+    let mut operations = visitors::operations(schemas);
+    operations.extend(hooks::operations(schemas));
+    let mut table = Table::beside(schemas, "health", |_| "");
+    health_paths(&mut table);
+    operations.extend(table.finish().into_iter().flat_map(|at| at.operations));
+    operations
 }
 
 /// The API document.
 pub fn document() -> Value {
     let mut schemas = Schemas::new();
-    let operations = operations(&mut schemas);
+    let mut operations = operations(&mut schemas);
+    operations.extend(beside(&mut schemas));
     openapi::document(operations, schemas)
+}
+
+fn health_paths(table: &mut Table<'_>) {
+    table.at("/health/live").get("getLiveness", health::live, "Ask whether the process answers");
+    table.at("/health/ready").get("getReadiness", health::ready, "Ask whether every part can serve");
+}
+
+fn serve_health(services: &mut ServiceConfig) {
+    let mut schemas = Schemas::new();
+    let mut table = Table::beside(&mut schemas, "health", |_| "");
+    health_paths(&mut table);
+    for at in table.finish() {
+        services.service(at.into_resource());
+    }
 }
 
 /// The endpoints behind what stands before each of them.
 fn api(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
-    let mut table = Table::new(&mut schemas);
+    let mut table = Table::of_api(&mut schemas, noun);
     endpoints(&mut table);
     // A scope for each noun: the router compares paths one after the other, and passes by a whole noun at once.
     for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
@@ -181,9 +200,10 @@ fn api(services: &mut ServiceConfig) {
 type Group = (String, Vec<At>);
 
 fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
-    match groups.iter_mut().find(|(known, _)| known == at.noun()) {
+    let noun = noun(&at.path);
+    match groups.iter_mut().find(|(known, _)| known == noun) {
         Some((_, paths)) => paths.push(at),
-        None => groups.push((at.noun().to_owned(), vec![at])),
+        None => groups.push((noun.to_owned(), vec![at])),
     }
     groups
 }
@@ -194,51 +214,13 @@ pub fn body_bytes_max(path: &str) -> usize {
     if is_import { <contacts::Import as Input>::BYTES_MAX } else { JSON_BYTES_MAX }
 }
 
-/// The endpoints, while they are added.
-struct Table<'a> {
-    paths: Vec<At>,
-    schemas: &'a mut Schemas,
-}
-
-/// The names of an operation that its handler does not say.
-type Words = Cow<'static, str>;
-
-/// A path and its methods; any other method is told which there are.
-struct At {
-    path: String,
-    resource: Resource,
-    operations: Vec<Operation>,
-}
-
-macro_rules! methods {
-    ($($name:ident $method:literal),+) => {$(
-        fn $name<F, Args>(&mut self, id: impl Into<Words>, handler: F, summary: impl Into<Words>) -> &mut Self
-        where
-            F: Handler<Args>,
-            F::Output: Responder + Described + 'static,
-            Args: FromRequest + Described + 'static,
-        {
-            self.add::<Args, F::Output>($method, web::$name().to(handler), id.into(), summary.into())
-        }
-    )+};
-}
-
-impl<'a> Table<'a> {
-    methods! { get "GET", post "POST", put "PUT", delete "DELETE" }
-
-    fn new(schemas: &'a mut Schemas) -> Self {
-        Self { paths: Vec::new(), schemas }
-    }
-
-    /// The next path; the methods that follow are its own.
-    fn at(&mut self, path: impl Into<String>) -> &mut Self {
-        let path = path.into();
-        let resource = web::resource(&path[noun(&path).len()..]);
-        self.paths.push(At { path, resource, operations: Vec::new() });
-        self
-    }
-
+/// Endpoints that come together.
+trait Together {
     /// The five endpoints of a plain noun, whose records together are called `many`.
+    fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
+}
+
+impl Together for Table<'_> {
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
         let one = T::NOUN;
         let a = plain::with_article("a", one);
@@ -257,33 +239,6 @@ impl<'a> Table<'a> {
             .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a}"))
             .says(format!("Deletes {a}."))
     }
-
-    /// What is said of the last operation unless there is more to say.
-    fn says(&mut self, text: String) -> &mut Self {
-        if let Some(operation) = self.paths.last_mut().and_then(|at| at.operations.last_mut()) {
-            operation.text = text;
-        }
-        self
-    }
-
-    fn add<Args: Described, Output: Described>(
-        &mut self,
-        method: &'static str,
-        route: Route,
-        id: Words,
-        summary: Words,
-    ) -> &mut Self {
-        if let Some(mut at) = self.paths.pop() {
-            at.operations.push(Operation::of::<Args, Output>(method, &at.path, id, summary, self.schemas));
-            at.resource = at.resource.route(route);
-            self.paths.push(at);
-        }
-        self
-    }
-
-    fn finish(self) -> Vec<At> {
-        self.paths
-    }
 }
 
 /// The first part of a path, with its slash.
@@ -298,17 +253,6 @@ fn type_name_of(words: &str) -> String {
         format!("{}{}", first.to_uppercase(), rest.replace('-', ""))
     };
     words.split(' ').map(word).collect()
-}
-
-impl At {
-    fn noun(&self) -> &str {
-        noun(&self.path)
-    }
-
-    fn into_resource(self) -> Resource {
-        let allow = self.operations.iter().map(|operation| operation.method).collect::<Vec<_>>().join(", ");
-        with_methods(self.resource, allow)
-    }
 }
 
 /// What stands around every route: the request's name.

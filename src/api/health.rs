@@ -3,17 +3,70 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::openapi::{Describes, Operation, Written};
+use crate::web::schema::{self, Schemas};
+
+/// That the process answers.
+#[derive(Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct Liveness {
+    #[schema(example = "live")]
+    pub status: &'static str,
+}
+
+/// Which parts can serve.
+#[derive(Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct Readiness {
+    /// `ready` when all parts are.
+    #[schema(example = "ready")]
+    pub status: &'static str,
+    pub parts: ReadyParts,
+}
+
+/// The parts a service has: each is `ready`, or `not ready`.
+#[derive(Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ReadyParts {
+    /// Whether PostgreSQL answers.
+    #[schema(example = "ready")]
+    pub database: &'static str,
+    /// Whether changes are accepted.
+    #[schema(example = "ready")]
+    pub journal: &'static str,
+    /// Whether what was accepted is on its way into the tables.
+    #[schema(example = "ready")]
+    pub persister: &'static str,
+    /// Whether the service is not about to stop.
+    #[schema(example = "ready")]
+    pub accepting: &'static str,
+}
+
+impl Describes for Liveness {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        operation.success = (200, Some(schema::of::<Self>(schemas)));
+    }
+}
+
+impl Describes for Readiness {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        let schema = schema::of::<Self>(schemas);
+        operation.success = (200, Some(schema.clone()));
+        operation.others.push((503, "Some part cannot serve now.", schema));
+    }
+}
 
 /// `GET /health/live`: the process answers.
-pub async fn live() -> HttpResponse {
-    HttpResponse::Ok().json(json!({"status": "live"}))
+pub async fn live() -> Written<Liveness> {
+    HttpResponse::Ok().json(Liveness { status: "live" }).into()
 }
 
 /// `GET /health/ready`: `200` when every part can serve, else `503`; says which cannot.
-pub async fn ready(app: Data<App>) -> HttpResponse {
+pub async fn ready(app: Data<App>) -> Written<Readiness> {
     let store = app.engine.store();
     let database = hotline_persistence::error::within(async {
         sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.housekeeping).await
@@ -26,13 +79,11 @@ pub async fn ready(app: Data<App>) -> HttpResponse {
     let is_ready = database && journal && persister && !app.is_stopping();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = |good: bool| if good { "ready" } else { "not ready" };
-    HttpResponse::build(status).json(json!({
-        "status": word(is_ready),
-        "parts": {
-            "database": word(database),
-            "journal": word(journal),
-            "persister": word(persister),
-            "accepting": word(!app.is_stopping()),
-        },
-    }))
+    let parts = ReadyParts {
+        database: word(database),
+        journal: word(journal),
+        persister: word(persister),
+        accepting: word(!app.is_stopping()),
+    };
+    HttpResponse::build(status).json(Readiness { status: word(is_ready), parts }).into()
 }

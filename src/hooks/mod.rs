@@ -19,6 +19,7 @@
 //! A call is carried out to its end also when the provider hangs up: its repetition finds it done.
 
 mod call;
+mod described;
 mod downloads;
 mod guard;
 mod intake;
@@ -37,13 +38,16 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use serde_json::{Value, json};
 
 use self::call::Call;
+pub use self::described::{Challenge, Received};
 pub use self::downloads::Downloads;
 use self::guard::Guess;
 use self::intake::take;
 pub use self::state::Hooks;
 use crate::app::App;
 use crate::metrics::Tally;
+use crate::openapi::{Operation, Table, Written};
 use crate::web::origin::{self, Address};
+use crate::web::schema::Schemas;
 use crate::web::{Answer, ApiError};
 
 /// The path.
@@ -52,9 +56,37 @@ pub const PATH: &str = "/hooks/{publicKey}";
 /// Bytes of a challenge: a provider's is a number.
 const CHALLENGE_BYTES_MAX: usize = 1024;
 
+/// Content type of a challenge.
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+fn paths(table: &mut Table<'_>) {
+    table.at(PATH).get("verifyHook", verify, "Answer the challenge of a provider").post(
+        "receiveHook",
+        receive,
+        "Take what a provider tells",
+    );
+}
+
+/// What providers may ask; the schemas it refers to are added to `schemas`.
+pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
+    let mut table = Table::beside(schemas, "hooks", |_| "");
+    paths(&mut table);
+    table.finish().into_iter().flat_map(|at| at.operations).collect()
+}
+
+/// Adds what providers call.
+pub fn configure(services: &mut web::ServiceConfig) {
+    let mut schemas = Schemas::new();
+    let mut table = Table::beside(&mut schemas, "hooks", |_| "");
+    paths(&mut table);
+    for at in table.finish() {
+        services.service(at.into_resource());
+    }
+}
+
 /// `GET /hooks/{publicKey}`: the provider makes sure that the address is ours.
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
-pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> Answer<HttpResponse> {
+pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> Answer<Written<Challenge>> {
     let address = caller(&request, &app);
     let channel = channel(&request, &app, &hooks, address)?;
     let guess = Guess::Token((channel.company_id, channel.id));
@@ -76,10 +108,10 @@ pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) ->
     }
     let challenge = challenge.filter(|challenge| challenge.len() <= CHALLENGE_BYTES_MAX);
     match (mode.as_deref(), challenge) {
-        (Some("subscribe"), Some(challenge)) => Ok(HttpResponse::Ok()
-            .content_type("text/plain; charset=utf-8")
-            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-            .body(challenge)),
+        (Some("subscribe"), Some(challenge)) => {
+            let plain = (X_CONTENT_TYPE_OPTIONS, "nosniff");
+            Ok(HttpResponse::Ok().content_type(PLAIN).insert_header(plain).body(challenge).into())
+        }
         _ => Err(ApiError::bad_request("hub.mode must be `subscribe`, and hub.challenge is required")),
     }
 }
@@ -90,7 +122,7 @@ pub async fn receive(
     app: Data<App>,
     hooks: Data<Hooks>,
     payload: web::Payload,
-) -> Answer<HttpResponse> {
+) -> Answer<Written<Received>> {
     let outcome = carry_out(&request, &app, &hooks, payload).await;
     match &outcome {
         Ok(tally) => app.figures.hooks.told(tally),
@@ -126,8 +158,8 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payloa
     Ok(carried_out.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }
 
-fn answer(tally: Tally) -> HttpResponse {
-    HttpResponse::Ok().json(json!({"data": tally}))
+fn answer(tally: Tally) -> Written<Received> {
+    HttpResponse::Ok().json(json!({"data": tally})).into()
 }
 
 /// What a call says. One nobody can read says nothing, as often as it comes.

@@ -9,7 +9,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 /// The header.
-const HEADER: HeaderName = HeaderName::from_static("x-hub-signature-256");
+pub(super) const HEADER: HeaderName = HeaderName::from_static("x-hub-signature-256");
 
 /// Whether the signature is this secret's, of exactly these bytes. How long it takes does not tell how much of it is
 /// right.

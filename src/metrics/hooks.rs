@@ -8,7 +8,8 @@ use serde::Serialize;
 const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
 
 /// What became of a call's parts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = HookReport)]
 pub struct Tally {
     /// Taken now.
     pub taken: usize,

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
-use actix_web::HttpRequest;
-use actix_web::web::Data;
+use actix_web::body::BoxBody;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde_json::{Map, Value, json};
 
 use super::texts::Texts;
@@ -17,13 +19,32 @@ use crate::web::reply::Reply;
 use crate::web::schema::{Schemas, reference};
 use crate::web::{Answer, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query};
 
+/// Who may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Who holds a company's token, with the permission.
+    Company,
+    /// Who holds the token of a visitor's session.
+    Visitor,
+    /// The same, or who has none yet.
+    VisitorOrNobody,
+    /// Anybody, as far as the document's security goes: what else must be shown, the operation says.
+    Anybody,
+}
+
 /// One method of one path.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'static str,
-    /// Below `/api/v1`.
+    /// What stands before the path: `/api/v1`, or the door it is behind.
+    pub below: &'static str,
+    /// What follows.
     pub path: String,
+    /// What it is listed under; none: its module.
+    pub tag: Option<&'static str>,
+    /// Who may ask.
+    pub access: Access,
     /// Names it for programs: `createContact`.
     pub id: Cow<'static, str>,
     /// One line for people.
@@ -34,6 +55,8 @@ pub struct Operation {
     pub path_ids: Vec<Value>,
     /// Parameters of the query, with their schemas.
     pub query: Vec<(String, Value)>,
+    /// Further parameters, as the document has them.
+    pub parameters: Vec<Value>,
     /// The body's schema, which the document has by its name.
     pub body: Option<(Cow<'static, str>, Value)>,
     /// Bodies that show what there is, by name.
@@ -50,6 +73,12 @@ pub struct Operation {
     pub is_idempotent: bool,
     /// The status of its success, with the schema of what it answers.
     pub success: (u16, Option<Value>),
+    /// The content type of its success.
+    pub content_type: &'static str,
+    /// Answers that are neither its success nor one of the API's errors: status, description, schema.
+    pub others: Vec<(u16, &'static str, Value)>,
+    /// Whether answers say what is left of a rate.
+    pub is_limited: bool,
     /// The errors it may answer.
     pub errors: Vec<u16>,
     /// Whether a `422` may say more than which fields are wrong.
@@ -63,22 +92,29 @@ pub trait Described {
 }
 
 impl Operation {
-    /// The operation a handler carries out.
+    /// The operation a handler carries out: of the API, or listed under a tag of its own and open to anybody who is not
+    /// refused by what the handler takes.
     pub fn of<Args: Described, Output: Described>(
         method: &'static str,
         path: &str,
+        tag: Option<&'static str>,
         id: Cow<'static, str>,
         summary: Cow<'static, str>,
         schemas: &mut Schemas,
     ) -> Self {
+        let is_api = tag.is_none();
         let mut operation = Self {
             method,
+            below: if is_api { API } else { "" },
             path: path.to_owned(),
+            tag,
+            access: if is_api { Access::Company } else { Access::Anybody },
             id,
             summary,
             text: String::new(),
             path_ids: Vec::new(),
             query: Vec::new(),
+            parameters: Vec::new(),
             body: None,
             examples: Vec::new(),
             form_examples: Vec::new(),
@@ -87,11 +123,16 @@ impl Operation {
             body_is_optional: false,
             is_idempotent: false,
             success: (200, None),
-            errors: vec![401, 403, 429, 500, 503],
+            content_type: "application/json",
+            others: Vec::new(),
+            is_limited: is_api,
+            errors: if is_api { ASKED.to_vec() } else { Vec::new() },
             may_be_refused: false,
         };
         Args::describe(&mut operation, schemas);
         Output::describe(&mut operation, schemas);
+        // A key is looked at together with a company's token.
+        operation.is_idempotent &= operation.access == Access::Company;
         if method == "DELETE" {
             // What is in use stays.
             operation.errors.push(409);
@@ -101,9 +142,20 @@ impl Operation {
         operation
     }
 
-    /// The module a token needs a permission in.
+    /// The module a token needs a permission in; none where no company's token is asked for.
     pub fn module(&self) -> Option<&'static str> {
-        module_of(&format!("{API}{}", self.path))
+        let module = module_of(&self.whole_path());
+        module.filter(|_| self.access == Access::Company)
+    }
+
+    /// The path with all that stands before it.
+    pub fn whole_path(&self) -> String {
+        format!("{}{}", self.below, self.path)
+    }
+
+    /// What the document lists it under.
+    pub fn listed_under(&self) -> &'static str {
+        self.tag.or_else(|| self.module()).unwrap_or_default()
     }
 
     /// The names of the path's ids.
@@ -113,12 +165,11 @@ impl Operation {
 
     /// As the document has it.
     pub fn into_value(self, texts: &Texts) -> Value {
-        let module = self.module().unwrap_or_default();
-        let mut description = format!(
-            "{} Needs the permission `{module}` `{}`.",
-            texts.operation(&self.id).unwrap_or(&self.text),
-            self.method
-        );
+        let mut description = texts.operation(&self.id).unwrap_or(&self.text).to_owned();
+        let module = self.module();
+        if let Some(module) = module {
+            description.push_str(&format!(" Needs the permission `{module}` `{}`.", self.method));
+        }
         if let Some(bytes) = self.body_bytes_max {
             description.push_str(&format!(" The body may have {bytes} bytes, however many rows they make."));
         }
@@ -126,10 +177,15 @@ impl Operation {
             "operationId": self.id,
             "summary": self.summary,
             "description": description,
-            "tags": [module],
-            "x-permission": {"module": module, "method": self.method},
+            "tags": [self.listed_under()],
             "responses": self.responses(),
         });
+        match (module, self.access) {
+            (Some(module), _) => value["x-permission"] = json!({"module": module, "method": self.method}),
+            (None, Access::Visitor) => value["security"] = json!([{"visitor": []}]),
+            (None, Access::VisitorOrNobody) => value["security"] = json!([{"visitor": []}, {}]),
+            (None, _) => value["security"] = json!([]),
+        }
         let parameters = self.parameters();
         if !parameters.is_empty() {
             value["parameters"] = json!(parameters);
@@ -160,6 +216,7 @@ impl Operation {
             }
             parameter
         }));
+        parameters.extend(self.parameters.iter().cloned());
         if self.is_idempotent {
             parameters.push(json!({
                 "name": "Idempotency-Key",
@@ -174,15 +231,22 @@ impl Operation {
 
     fn responses(&self) -> Map<String, Value> {
         let (status, schema) = &self.success;
-        let mut success = json!({"description": self.summary, "headers": answer_headers(&[])});
+        let headers =
+            |more: &[&str]| if self.is_limited { answer_headers(more) } else { named_headers(&["X-Request-Id"]) };
+        let mut success = json!({"description": self.summary, "headers": headers(&[])});
         if self.is_idempotent {
-            success["headers"] = answer_headers(&["Idempotent-Replay"]);
+            success["headers"] = headers(&["Idempotent-Replay"]);
         }
         if let Some(schema) = schema {
-            success["content"] = json!({"application/json": {"schema": schema}});
+            success["content"] = json!({self.content_type: {"schema": schema}});
         }
         let mut responses = Map::new();
         responses.insert(status.to_string(), success);
+        for (status, text, schema) in &self.others {
+            let content = json!({"application/json": {"schema": schema}});
+            let other = json!({"description": text, "headers": headers(&[]), "content": content});
+            responses.insert(status.to_string(), other);
+        }
         for status in &self.errors {
             let name = if *status == 422 && self.may_be_refused { REFUSED } else { error_name(*status) };
             responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
@@ -190,6 +254,9 @@ impl Operation {
         responses
     }
 }
+
+/// The errors of everything that asks for a company's token.
+const ASKED: [u16; 5] = [401, 403, 429, 500, 503];
 
 /// Adds bodies that show what there is.
 fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
@@ -200,12 +267,12 @@ fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
 }
 
 /// What the schema of a form is called.
-fn form_name(body: &str) -> String {
+pub fn form_name(body: &str) -> String {
     format!("{body}Form")
 }
 
-/// The same fields, and the files.
-fn form_schema(mut schema: Value) -> Value {
+/// The same fields, and so many files at most.
+pub fn form_schema(mut schema: Value, files_max: usize) -> Value {
     schema["properties"][FILES_PART] = json!({
         "type": "array",
         "description": "The files, each in a part of this name; each becomes a message",
@@ -217,14 +284,18 @@ fn form_schema(mut schema: Value) -> Value {
             "example": "the bytes of a file",
         },
         "minItems": 1,
-        "maxItems": FILES_MAX,
+        "maxItems": files_max,
     });
     schema
 }
 
 fn answer_headers(more: &[&str]) -> Value {
     let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
-    let headers = names.iter().chain(more).map(|name| {
+    named_headers(&[&names[..], more].concat())
+}
+
+fn named_headers(names: &[&str]) -> Value {
+    let headers = names.iter().map(|name| {
         let name = (*name).to_owned();
         let header = json!({"$ref": format!("#/components/headers/{name}")});
         (name, header)
@@ -260,7 +331,8 @@ pub fn errors() -> BTreeMap<String, Value> {
         (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
         (
             403,
-            "The company is not active, has no API in its plan, or the token lacks the permission.",
+            "The company is not active or has no API in its plan, the token lacks the permission, or the page's origin is \
+             not allowed.",
             &[],
             "ERR_API_FORBIDDEN_SCOPE",
             "the token has no permission for POST in the module tickets",
@@ -285,7 +357,7 @@ pub fn errors() -> BTreeMap<String, Value> {
         (422, "A field is missing or holds what is not accepted.", &[], "ERR_API_VALIDATION", "name is required"),
         (
             429,
-            "The company's requests of this minute are used up.",
+            "The requests of this minute are used up.",
             &["Retry-After"],
             "ERR_API_RATE_LIMITED",
             "too many requests in this minute",
@@ -324,7 +396,53 @@ fn error_response(text: &str, headers: &[&str], schema: &str, error: &Value) -> 
 }
 
 impl Described for Caller {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.access = Access::Company;
+        operation.errors.extend(ASKED);
+    }
+}
+
+/// A body that the handler reads for itself.
+impl Described for Payload {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+/// What an answer that the handler writes itself is.
+pub trait Describes: 'static {
+    /// Adds what it means to the operation.
+    fn describe(operation: &mut Operation, schemas: &mut Schemas);
+}
+
+/// An answer that the handler writes itself, and the document describes as `D` does.
+pub struct Written<D> {
+    response: HttpResponse,
+    what: PhantomData<D>,
+}
+
+impl<D> From<HttpResponse> for Written<D> {
+    fn from(response: HttpResponse) -> Self {
+        Self { response, what: PhantomData }
+    }
+}
+
+impl<D: 'static> Responder for Written<D> {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        self.response
+    }
+}
+
+impl<D: Describes> Described for Written<D> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        D::describe(operation, schemas);
+    }
+}
+
+impl<D: Describes> Described for Answer<Written<D>> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        D::describe(operation, schemas);
+    }
 }
 
 impl Described for HttpRequest {
@@ -385,7 +503,7 @@ impl<T: Input> Described for BodyWithFiles<T> {
         Body::<T>::describe(operation, schemas);
         operation.form_examples = T::form_examples();
         operation.takes_files = true;
-        schemas.insert(form_name(&T::name()), form_schema(Fields::describe::<T>()));
+        schemas.insert(form_name(&T::name()), form_schema(Fields::describe::<T>(), FILES_MAX));
     }
 }
 

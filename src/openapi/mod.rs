@@ -2,6 +2,7 @@
 //! answers is what is documented, so the document cannot say anything else than the code.
 
 mod describe;
+mod table;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -10,11 +11,11 @@ use actix_web::HttpResponse;
 use actix_web::web::{Bytes, Data, Path};
 use serde_json::{Map, Value, json};
 
-pub use describe::{Described, Operation};
+pub use describe::{Access, Described, Describes, Operation, Written, form_name, form_schema};
+pub use table::{At, Table};
 use texts::Texts;
 
 use crate::web::error::CODES;
-use crate::web::modules::API;
 use crate::web::schema::{Schemas, reference};
 
 /// Where the document is served.
@@ -27,12 +28,12 @@ pub fn document(operations: Vec<Operation>, mut schemas: Schemas) -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
     for operation in operations {
-        if let Some(module) = operation.module().filter(|module| !tags.contains(module)) {
-            tags.push(module);
+        let tag = operation.listed_under();
+        if !tags.contains(&tag) {
+            tags.push(tag);
         }
         let method = operation.method.to_lowercase();
-        let path = format!("{API}{}", operation.path);
-        paths.entry(path).or_default().insert(method, operation.into_value(&texts));
+        paths.entry(operation.whole_path()).or_default().insert(method, operation.into_value(&texts));
     }
     schemas.iter_mut().for_each(|(name, schema)| texts.describe(name, schema));
     json!({
@@ -49,11 +50,18 @@ pub fn document(operations: Vec<Operation>, mut schemas: Schemas) -> Value {
         "tags": tags.iter().map(|tag| json!({"name": tag, "description": texts.tag(tag)})).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
-            "securitySchemes": {"token": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "A company's API token: `sk_live_` and 32 characters.",
-            }},
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A company's API token: `sk_live_` and 32 characters.",
+                },
+                "visitor": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The token of one visitor's session, `vt_` and 32 characters, as `openVisitorSession` answers it.",
+                },
+            },
             "headers": headers(),
             "responses": describe::errors(),
             "schemas": schemas,

@@ -12,6 +12,9 @@ use utoipa::ToSchema;
 
 use super::Door;
 use crate::app::App;
+use crate::openapi::{Described, Operation};
+use crate::web::params::PathIds;
+use crate::web::schema::Schemas;
 use crate::web::{Answer, ApiError, Body, Caller, Done, Fields, Input, Shown};
 
 /// The body of `POST …/tickets/{ticketId}/typing`.
@@ -36,6 +39,7 @@ impl Input for AgentTyping {
 /// What a visitor is doing.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
+#[schema(as = VisitorActivity)]
 pub struct DoingView {
     pub online: bool,
     pub typing: bool,
@@ -43,6 +47,14 @@ pub struct DoingView {
 
 /// The ticket in a path behind the door, as `actix` reads a path with two ids.
 type Path = actix_web::web::Path<(String, String)>;
+
+/// The ticket in a path behind the door, after the key.
+impl Described for Path {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.path_ids.extend(<TicketId as PathIds>::schemas());
+        operation.errors.push(404);
+    }
+}
 
 /// `POST …/tickets/{ticketId}/typing`.
 pub async fn types(caller: Caller, door: Door, app: Data<App>, path: Path, body: Body<AgentTyping>) -> Answer<Done> {

@@ -19,12 +19,15 @@ use hotline_actors::Organization;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
+use super::described::behind_the_door;
 use super::limits::{Ask, Visitors};
 use super::{origins, paths, script};
 use crate::app::App;
+use crate::openapi::{Described, Operation};
 use crate::web::aside::Tenant;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
+use crate::web::schema::Schemas;
 use crate::web::{Answer, ApiError, origin};
 
 /// How long a browser may remember that a page is allowed, in seconds: a channel that allows another origin no longer
@@ -69,6 +72,12 @@ impl FromRequest for Door {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         // Without the gate there is no door: a route outside it cannot be served by accident.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::not_found))
+    }
+}
+
+impl Described for Door {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        behind_the_door(operation);
     }
 }
 

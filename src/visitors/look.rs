@@ -6,17 +6,23 @@ use actix_web::web::Data;
 use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField};
 use serde::Serialize;
 use serde_json::json;
+use utoipa::ToSchema;
 
 use super::Door;
 use crate::app::App;
 use crate::media::Media;
+use crate::openapi::{Describes, Operation, Written};
+use crate::web::reply::{Reply, Shown};
+use crate::web::schema::Schemas;
 
 /// The colour of a channel that has none of its own: white text on it is read well (WCAG AA).
 const COLOR: &str = "#2563eb";
 
-#[derive(Serialize)]
+/// How the widget looks, and what it asks.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Look<'a> {
+#[schema(as = WidgetConfig)]
+pub(super) struct Look<'a> {
     title: Option<&'a str>,
     color: &'a str,
     position: Position,
@@ -28,8 +34,9 @@ struct Look<'a> {
 }
 
 /// What a visitor may attach.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = WidgetAttachments)]
 struct Attachments {
     /// Bytes of one file.
     bytes_max: u64,
@@ -49,9 +56,16 @@ impl<'a> Look<'a> {
     }
 }
 
+impl Describes for Look<'static> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        operation.success = (Shown::<Self>::STATUS, Shown::<Self>::schema(schemas));
+    }
+}
+
 /// Shows it.
-pub async fn show(door: Door, app: Data<App>) -> HttpResponse {
+pub async fn show(door: Door, app: Data<App>) -> Written<Look<'static>> {
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=60"))
         .json(json!({"data": Look::of(&door.settings, &app.media)}))
+        .into()
 }

@@ -6,6 +6,7 @@
 
 mod demo;
 mod demo_page;
+mod described;
 mod desk;
 mod gate;
 pub mod identity;
@@ -29,12 +30,45 @@ use actix_web::{Scope, web};
 pub use demo_page::{Demo, DemoPage};
 pub use gate::Door;
 pub use limits::{VisitorOptions, Visitors};
-pub use paths::{DOOR, PATHS};
+pub use paths::DOOR;
 pub use uploads::UploadOptions;
 pub use visitor::Visitor;
 
+use crate::openapi::{Access, Operation, Table};
 use crate::web::auth::admit;
-use crate::web::methods::{no_such_route, with_methods};
+use crate::web::methods::no_such_route;
+use crate::web::schema::Schemas;
+
+/// What the operations behind the door are listed under.
+const TAG: &str = "visitors";
+
+/// Every path behind the door.
+#[rustfmt::skip] // One line a path.
+fn paths_of(table: &mut Table<'_>) {
+    table
+        .at(paths::SCRIPT).get("getWidget", script::show, "Load the widget")
+        .at("/config").get("getWidgetConfig", look::show, "Read how the widget looks")
+        .at("/sessions").post("openVisitorSession", visitor::open, "Open a session as a visitor")
+        .at("/session").get("getVisitorSession", visitor::show, "Read the visitor's session")
+        .at("/messages").get("listVisitorMessages", visitor::list_messages, "List what was said in the session").post("sendVisitorMessage", visitor::say, "Say something as the visitor")
+        .at("/identify").post("identifyVisitor", visitor::identify, "Sign the visitor in")
+        .at("/end").post("endVisitorSession", visitor::end, "End the visitor's session")
+        .at(paths::SOCKET).get("openVisitorSocket", socket::open, "Open the visitor's socket")
+        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", desk::show, "Ask what the visitor is doing").post("showAgentTyping", desk::types, "Show the visitor that an agent types");
+}
+
+/// So much of a path is known to the scope it is in.
+fn scope_of(path: &str) -> &str {
+    if path.starts_with(paths::DESK) { paths::DESK } else { "" }
+}
+
+/// What visitors may ask, and agents behind their door; the schemas it refers to are added to `schemas`.
+pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
+    let mut table = Table::beside(schemas, TAG, scope_of);
+    paths_of(&mut table);
+    let operations = table.finish().into_iter().flat_map(|at| at.operations);
+    operations.map(|operation| Operation { path: format!("{DOOR}{}", operation.path), ..operation }).collect()
+}
 
 /// The door and what is behind it.
 pub fn door() -> Scope<
@@ -46,29 +80,20 @@ pub fn door() -> Scope<
         InitError = (),
     >,
 > {
-    let path = |path: &str, allow: &str| with_methods(web::resource(path.to_owned()), allow.to_owned());
-    web::scope(DOOR)
-        .wrap(from_fn(gate::pass))
-        .service(path(paths::SCRIPT, "GET").get(script::show))
-        .service(path("/config", "GET").get(look::show))
-        .service(path("/sessions", "POST").post(visitor::open))
-        .service(path("/session", "GET").get(visitor::show).wrap(from_fn(visitor::authenticate)))
-        .service(
-            path("/messages", "GET, POST")
-                .get(visitor::list_messages)
-                .post(visitor::say)
-                .wrap(from_fn(visitor::authenticate)),
-        )
-        .service(path("/identify", "POST").post(visitor::identify).wrap(from_fn(visitor::authenticate)))
-        .service(path("/end", "POST").post(visitor::end).wrap(from_fn(visitor::authenticate)))
-        .service(path(paths::SOCKET, "GET").get(socket::open))
-        .service(
-            web::scope(paths::DESK)
-                .wrap(from_fn(admit))
-                .service(path("/{ticketId}/typing", "GET, POST").get(desk::show).post(desk::types))
-                .default_service(web::to(no_such_route)),
-        )
-        .default_service(web::to(no_such_route))
+    let mut schemas = Schemas::new();
+    let mut table = Table::beside(&mut schemas, TAG, scope_of);
+    paths_of(&mut table);
+    let mut door = web::scope(DOOR).wrap(from_fn(gate::pass));
+    let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));
+    for at in table.finish() {
+        let asks_for = at.operations.first().map(|operation| operation.access);
+        match asks_for {
+            Some(Access::Company) => desk = desk.service(at.into_resource()),
+            Some(Access::Visitor) => door = door.service(at.into_resource().wrap(from_fn(visitor::authenticate))),
+            _ => door = door.service(at.into_resource()),
+        }
+    }
+    door.service(desk).default_service(web::to(no_such_route))
 }
 
 /// The page of the demo; not there unless this is one.

@@ -14,10 +14,12 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use crate::api::webchat::VisitorMessage;
 use crate::app::App;
 use crate::media::Upload;
+use crate::openapi::{Described, Operation, form_name, form_schema};
 use crate::web::bounds::FILES_PART;
 use crate::web::form;
+use crate::web::schema::Schemas;
 use crate::web::values::{ClientId, MessageBody};
-use crate::web::{Answer, ApiError, BodyWithFiles, Fields, Input};
+use crate::web::{Answer, ApiError, Body, BodyWithFiles, Fields, Input};
 
 /// Files of a message: each has its own `clientId`, so that each can be sent again by itself.
 const FILES_MAX: usize = 1;
@@ -40,6 +42,16 @@ impl FromRequest for Said {
         // Says of any other type that it is neither JSON nor a form.
         let words = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
         Box::pin(async move { words.await.map(|words| Self::Words(words.fields)) })
+    }
+}
+
+/// Words as JSON, or a form with one file and what stands beside it.
+impl Described for Said {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        Body::<VisitorMessage>::describe(operation, schemas);
+        operation.takes_files = true;
+        let form = form_schema(Fields::describe::<Caption>(), FILES_MAX);
+        schemas.insert(form_name(&VisitorMessage::name()), form);
     }
 }
 

@@ -10,9 +10,13 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::described::behind_the_door;
+use crate::openapi::{Describes, Operation, Written};
 use crate::web::compression::takes_gzip;
+use crate::web::schema::Schemas;
 
 /// The script.
 const SCRIPT: &str = include_str!("assets/widget/widget.js");
@@ -20,25 +24,36 @@ const SCRIPT: &str = include_str!("assets/widget/widget.js");
 /// How long a browser shows a widget that may have a successor: a day at most, and while it asks for the new one.
 const CACHED: &str = "public, max-age=300, stale-while-revalidate=86400";
 
-struct Script {
+struct Packed {
     etag: HeaderValue,
     /// None should it not be smaller.
     compressed: Option<Bytes>,
 }
 
 /// Made once, when the first page asks for it.
-static MADE: LazyLock<Script> = LazyLock::new(|| {
+static MADE: LazyLock<Packed> = LazyLock::new(|| {
     let digest = Sha256::digest(SCRIPT.as_bytes());
     let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let etag = HeaderValue::from_str(&format!("\"{name}\"")).unwrap_or_else(|_| HeaderValue::from_static("\"\""));
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     let compressed = encoder.write_all(SCRIPT.as_bytes()).and_then(|()| encoder.finish()).ok();
     let compressed = compressed.filter(|bytes| bytes.len() < SCRIPT.len()).map(Bytes::from);
-    Script { etag, compressed }
+    Packed { etag, compressed }
 });
 
+/// The widget.
+pub struct Script;
+
+impl Describes for Script {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        behind_the_door(operation);
+        operation.content_type = "text/javascript";
+        operation.success = (200, Some(json!({"type": "string", "description": "The script."})));
+    }
+}
+
 /// Shows it.
-pub async fn show(request: HttpRequest) -> HttpResponse {
+pub async fn show(request: HttpRequest) -> Written<Script> {
     let etag = MADE.etag.clone();
     let is_known = request.headers().get(IF_NONE_MATCH).is_some_and(|known| names(known, &etag));
     let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
@@ -49,14 +64,14 @@ pub async fn show(request: HttpRequest) -> HttpResponse {
         // Pages that isolate themselves embed it all the same.
         .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"));
     if is_known {
-        return response.finish();
+        return response.finish().into();
     }
     response.insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"));
     match &MADE.compressed {
         Some(bytes) if takes_gzip(request.headers()) => {
-            response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone())
+            response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone()).into()
         }
-        _ => response.body(SCRIPT),
+        _ => response.body(SCRIPT).into(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::media::Links;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
+#[schema(as = VisitorSession)]
 pub struct SessionView {
     pub id: SessionId,
     pub status: SessionStatus,
@@ -25,7 +26,7 @@ pub struct SessionView {
     pub ended_at: Option<Timestamp>,
     /// Once, in the answer that opens it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[schema(nullable = false, example = "vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
     pub token: Option<String>,
 }
 
@@ -47,6 +48,7 @@ impl From<&SessionRow> for SessionView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
+#[schema(as = VisitorMessage)]
 pub struct MessageView {
     pub id: MessageId,
     /// What this session's browser called it; none for what others said.
@@ -68,6 +70,7 @@ pub struct MessageView {
 /// Who answers.
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
+#[schema(as = MessageAgent)]
 pub struct AgentView {
     pub name: String,
 }

@@ -19,15 +19,18 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use serde_json::{Value, json};
 
 use super::Door;
+use super::described::behind_the_door;
 use super::identity;
 use super::limits::Visitors;
 use super::said::Said;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
 use crate::app::App;
+use crate::openapi::{Access, Described, Operation};
 use crate::web::auth::{bearer, bearer_in};
 use crate::web::form::Meter;
 use crate::web::head::is_asked_alone;
+use crate::web::schema::Schemas;
 use crate::web::values::Accepted;
 use crate::web::{Answer, ApiError, Body, Created, Fields, Input, Listed, Once, Query, Shown};
 
@@ -89,6 +92,34 @@ pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> Answer<
     row.map(Visitor).ok_or_else(ApiError::unauthorized)
 }
 
+/// The token of an earlier session, which a browser may show; whose it is has still to be looked up.
+pub struct ShownToken(Option<String>);
+
+impl FromRequest for ShownToken {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(bearer_in(request.headers()).map(str::to_owned))))
+    }
+}
+
+impl Described for Visitor {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.access = Access::Visitor;
+        behind_the_door(operation);
+        operation.errors.push(401);
+    }
+}
+
+/// Nobody has to show one. A signed identity beside it may not be accepted.
+impl Described for ShownToken {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.access = Access::VisitorOrNobody;
+        operation.errors.push(401);
+    }
+}
+
 /// The body of `POST …/sessions`.
 pub struct Opened {
     arrival: Arrival,
@@ -143,7 +174,7 @@ impl IdentityText {
 pub async fn open(
     door: Door,
     app: Data<App>,
-    request: HttpRequest,
+    shown: ShownToken,
     body: Body<Opened>,
     once: Once,
 ) -> Answer<Created<SessionView>> {
@@ -153,7 +184,7 @@ pub async fn open(
         None if door.settings.require_identity => {
             return Err(ApiError::identity("this webchat requires one, and there is none"));
         }
-        None => Who::Unknown { earlier: earlier(&app, &door, &request).await? },
+        None => Who::Unknown { earlier: earlier(&app, &door, &shown).await? },
     };
     let (company, channel) = (door.company(), door.channel);
     let opening = Opening { app: &app, company, channel, who, arrival: &arrival, once: &once };
@@ -164,9 +195,8 @@ pub async fn open(
 }
 
 /// The session whose token the browser shows; none when it shows none, or one that is nobody's any more.
-async fn earlier(app: &App, door: &Door, request: &HttpRequest) -> Answer<Option<SessionRow>> {
-    let token = bearer_in(request.headers());
-    match find(app, door, token).await {
+async fn earlier(app: &App, door: &Door, shown: &ShownToken) -> Answer<Option<SessionRow>> {
+    match find(app, door, shown.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
         Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
         Err(error) => Err(error),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::schema::{Schemas, types};
 
@@ -50,6 +50,19 @@ fn every_operation_says_what_a_caller_must_know() {
         let text = |field: &str| operation[field].as_str().unwrap_or_default();
         assert!(ids.insert(text("operationId").to_owned()), "{name}: its id is another's");
         assert!(!text("operationId").is_empty() && !text("summary").is_empty(), "{name}");
+        let successes = operation["responses"].as_object().expect("responses").keys();
+        let successes = successes.filter(|status| status.starts_with('2') || *status == "101");
+        assert_eq!(successes.count(), 1, "{name}");
+        let tag = operation["tags"][0].as_str().unwrap_or_default();
+        if BESIDE.contains(&tag) && operation.get("x-permission").is_none() {
+            // No company's token is asked for: a visitor's, or none.
+            let ways = operation["security"].as_array().expect("a security of its own");
+            let known = [json!([]), json!([{"visitor": []}]), json!([{"visitor": []}, {}])];
+            assert!(known.contains(&operation["security"]), "{name}: {ways:?}");
+            let path = name.split(' ').nth(1).unwrap_or_default();
+            assert!(!path.starts_with("/api/"), "{name} is of the API, and asks for no token");
+            continue;
+        }
         // What is said for all operations holds for this one: it does not say otherwise.
         assert!(operation.get("security").is_none(), "{name} has a security of its own");
         let permission = &operation["x-permission"];
@@ -59,9 +72,27 @@ fn every_operation_says_what_a_caller_must_know() {
         for status in ["401", "403", "429", "500", "503"] {
             assert!(operation["responses"].get(status).is_some(), "{name} says nothing of {status}");
         }
-        let successes = operation["responses"].as_object().expect("responses").keys();
-        assert_eq!(successes.filter(|status| status.starts_with('2')).count(), 1, "{name}");
     }
+}
+
+/// What is served beside the API is listed under tags of its own.
+const BESIDE: [&str; 3] = ["visitors", "hooks", "health"];
+
+#[test]
+fn what_is_served_beside_the_api_is_in_the_document() {
+    let document = document();
+    let tags: BTreeSet<&str> =
+        document["tags"].as_array().expect("tags").iter().filter_map(|tag| tag["name"].as_str()).collect();
+    let listed: Vec<String> = operations(&document)
+        .filter(|(_, operation)| BESIDE.iter().any(|tag| operation["tags"][0] == *tag))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(BESIDE.iter().all(|tag| tags.contains(tag)), "{tags:?}");
+    assert_eq!(listed.len(), 15, "{listed:?}");
+    // Every path the figures know is there, but for the document itself and files.
+    let paths = document["paths"].as_object().expect("paths");
+    let missing: Vec<String> = hotline::routes::paths().into_iter().filter(|path| !paths.contains_key(path)).collect();
+    assert_eq!(missing, ["/api/v1/openapi.json", "/docs", "/docs/{file}", "/media/{company}/{id}"]);
 }
 
 #[test]
@@ -234,5 +265,5 @@ fn what_is_always_sent_is_required() {
         }
     }
     // Sent once, in the answer to the opening.
-    assert_eq!(optional, BTreeSet::from(["Session.token".to_owned()]));
+    assert_eq!(optional, BTreeSet::from(["Session.token".to_owned(), "VisitorSession.token".to_owned()]));
 }

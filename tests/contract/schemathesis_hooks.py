@@ -25,6 +25,12 @@ UNKNOWN_EVERY = 20
 # One idempotency key in so many is used as often as it comes.
 REUSED_EVERY = 8
 
+# What stands before the path of everything that visitors ask, and agents behind their door.
+DOOR = "/webchat/{publicKey}"
+
+# A webchat's public key, and the token of a visitor in it: company tokens open nothing there.
+door: dict[str, str] = {}
+
 calls = itertools.count(1)
 
 # By the name of a field: values. By the path of one record: the ids in it, by name.
@@ -70,7 +76,8 @@ def learn(path: str, ids: dict, answer) -> None:
 
 
 def ask(method: str, path: str, body=None):
-    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    # The demo's own page is one of those its webchat allows.
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", "Origin": ORIGIN}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(ORIGIN + path, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=10) as response:
@@ -95,6 +102,16 @@ def after_load_schema(context, schema) -> None:
             ask("POST", f"{API}/webchat/sessions/{session['data']['id']}/messages", {"body": text})
     for job in named.get("jobId", []):
         keep(records, API + "/messages/jobs/{jobId}", {"jobId": job})
+    if f"{DOOR}/sessions" in paths:
+        door["publicKey"] = ask("GET", "/demo/settings.json")["publicKey"]
+        keep(named, "publicKey", door["publicKey"])
+        door["token"] = enter()
+
+
+def enter() -> str:
+    """The token of a new visitor."""
+    session = ask("POST", f"/webchat/{door['publicKey']}/sessions", {"visitor": {"name": "Visitor"}})
+    return session["data"]["token"]
 
 
 def chosen(pool: list, value):
@@ -119,10 +136,29 @@ def fill(value) -> None:
                 fill(item)
 
 
+@schemathesis.auth(refresh_interval=None)
+class Token:
+    """A visitor shows the token of the session, everybody else the company's."""
+
+    def get(self, case, context) -> str:
+        return door["token"] if case.operation.definition.raw.get("security") else TOKEN
+
+    def set(self, case, data, context) -> None:
+        case.headers["Authorization"] = f"Bearer {data}"
+
+
+def knock(case, ids) -> None:
+    """Makes a browser on an allowed page of whoever asks at the door, and of most keys the webchat's."""
+    if case.operation.path.startswith(DOOR) and "publicKey" in ids:
+        case.headers["Origin"] = ORIGIN
+        ids["publicKey"] = door["publicKey"]
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs) -> None:
     path = case.operation.path
     ids = case.path_parameters or {}
+    knock(case, ids)
     for one in [path[: found.end()] for found in re.finditer(r"{\w+}", path)]:
         pool = [known for known in records.get(one, []) if all(ids.get(name) is not None for name in known)]
         known = None if any(ids.items() >= record.items() for record in pool) else chosen(pool, ids)
@@ -147,7 +183,9 @@ def after_call(context, case, response) -> None:
     if response.status_code == 204 and case.method == "DELETE":
         for pool in (records.get(path, []), named.get(re.findall(r"{(\w+)}", path)[-1], [])):
             pool[:] = [known for known in pool if known != ids and known not in ids.values()]
-    if 200 <= response.status_code < 300 and response.content:
+    if path == f"{DOOR}/end" and response.status_code == 200:
+        door["token"] = enter()
+    if 200 <= response.status_code < 300 and response.headers.get("content-type") == ["application/json"]:
         learn(path, ids, json.loads(response.content))
         for job in named.get("jobId", []):
             keep(records, API + "/messages/jobs/{jobId}", {"jobId": job})

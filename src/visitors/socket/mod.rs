@@ -13,14 +13,17 @@ use std::sync::Arc;
 use actix_http::BoxedPayloadStream;
 use actix_web::http::header::SEC_WEBSOCKET_PROTOCOL;
 use actix_web::web::{Data, Payload};
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::webchat::{Attach, PUSHES_MAX};
+use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
 use super::Door;
 use super::limits::Visitors;
 use super::visitor::{self, Visitor};
 use crate::app::App;
+use crate::openapi::{Describes, Operation, Written};
+use crate::web::schema::Schemas;
 use crate::web::{Answer, ApiError};
 use heads::Heads;
 use talk::{Feed, Talk};
@@ -35,6 +38,23 @@ const FRAME_BYTES_MAX: usize = 4096;
 /// have not.
 const RETRY_AFTER_S: u64 = 10;
 
+/// The upgrade to a socket.
+pub struct Upgrade;
+
+impl Describes for Upgrade {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.parameters.push(json!({
+            "name": "Sec-WebSocket-Protocol",
+            "in": "header",
+            "description": "`hotline.v1`, and the session's token beside it: a browser can set no other header.",
+            "schema": {"type": "string"},
+            "example": "hotline.v1, vt_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP",
+        }));
+        operation.errors.extend([400, 401, 409]);
+        operation.success = (101, None);
+    }
+}
+
 /// Opens a socket.
 pub async fn open(
     door: Door,
@@ -42,7 +62,7 @@ pub async fn open(
     visitors: Data<Visitors>,
     request: HttpRequest,
     payload: Payload,
-) -> Answer<HttpResponse> {
+) -> Answer<Written<Upgrade>> {
     let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
     let place = visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
     let (pushes, told) = mpsc::channel(PUSHES_MAX);
@@ -58,7 +78,7 @@ pub async fn open(
         .map_err(|error| ApiError::bad_request(format!("no WebSocket handshake: {error}")))?;
     let talk = Talk::new(app, visitors.options, door.channel, attached, place, out, Feed { pushes: told, cut });
     actix_web::rt::spawn(talk.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
-    Ok(response)
+    Ok(response.into())
 }
 
 /// The visitor's token among the protocols the browser offers.

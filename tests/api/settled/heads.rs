@@ -1,8 +1,9 @@
 //! `HEAD` wherever there is `GET`: the same head, and no body.
 
+use std::collections::BTreeMap;
+
+use hotline::openapi::Operation;
 use hotline::routes;
-use hotline::visitors::PATHS;
-use hotline::web::modules::API;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::json;
@@ -43,17 +44,16 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
             .replace("{userId}", &app.company.ana.to_string())
             .replace("{publicKey}", &public_key)
     };
-    let mut paths: Vec<String> = routes::operations(&mut std::collections::BTreeMap::new())
-        .into_iter()
-        .filter(|operation| operation.method == "GET")
-        .map(|operation| format!("{API}{}", operation.path))
-        .collect();
+    let gets = |operations: Vec<Operation>| -> Vec<String> {
+        let gets = operations.into_iter().filter(|operation| operation.method == "GET");
+        gets.map(|operation| operation.whole_path()).collect()
+    };
+    let mut paths = gets(routes::operations(&mut BTreeMap::new()));
     let of_the_api = paths.len();
-    // A socket is opened by a GET, and by nothing else.
-    paths.extend(PATHS.iter().filter(|path| !path.ends_with("/socket")).map(|path| (*path).to_owned()));
-    paths.extend(
-        ["/health/live", "/health/ready", "/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned),
-    );
+    // A socket is opened by a GET, and by nothing else. To a provider there is nothing to be said without its token.
+    let beside = gets(routes::beside(&mut BTreeMap::new())).into_iter();
+    paths.extend(beside.filter(|path| !path.ends_with("/socket") && !path.starts_with("/hooks")));
+    paths.extend(["/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned));
     let client = hotline::tls::client().redirect(reqwest::redirect::Policy::none()).build().expect("client");
     let mut found = 0;
     for path in paths {

@@ -1,0 +1,73 @@
+//! What the API document says of the calls of providers.
+
+use serde_json::{Value, json};
+
+use super::signature::HEADER;
+use crate::metrics::Tally;
+use crate::openapi::{Describes, Operation};
+use crate::web::reply::{Reply, Shown};
+use crate::web::schema::Schemas;
+
+/// The answer to a provider that makes sure of the address: its challenge, as it came.
+pub struct Challenge;
+
+/// The answer to a call: what became of its parts.
+pub struct Received;
+
+/// What both have in common.
+fn describe(operation: &mut Operation) {
+    operation.path_ids.push(json!({
+        "type": "string",
+        "description": "The channel's public key, as `hotline channel list` shows it.",
+        "example": "ch_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP",
+    }));
+    operation.errors.extend([401, 404, 429, 500, 503]);
+}
+
+impl Describes for Challenge {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        describe(operation);
+        let asked = |name: &str, text: &str, example: &str| {
+            (name.to_owned(), json!({"type": "string", "description": text, "example": example}))
+        };
+        operation.query = vec![
+            asked("hub.mode", "Always `subscribe`.", "subscribe"),
+            asked("hub.verify_token", "The channel's verify token.", "my-verify-token"),
+            asked("hub.challenge", "What is to be answered.", "1158201444"),
+        ];
+        operation.errors.push(400);
+        operation.content_type = "text/plain";
+        operation.success =
+            (200, Some(json!({"type": "string", "description": "The challenge.", "example": "1158201444"})));
+    }
+}
+
+impl Describes for Received {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        describe(operation);
+        operation.parameters.push(json!({
+            "name": HEADER.as_str(),
+            "in": "header",
+            "description": "`sha256=` and the HMAC-SHA256 of the body under the channel's app secret, in hexadecimal digits.",
+            "schema": {"type": "string"},
+            "example": "sha256=b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+        }));
+        schemas.insert(CALL.to_owned(), call());
+        operation.body = Some((CALL.into(), call()));
+        operation.errors.extend([403, 408, 413]);
+        operation.success = (Shown::<Tally>::STATUS, Shown::<Tally>::schema(schemas));
+    }
+}
+
+/// What the body is called.
+const CALL: &str = "ProviderCall";
+
+fn call() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "object": {"type": "string", "example": "whatsapp_business_account"},
+            "entry": {"type": "array", "items": {"type": "object"}, "example": []},
+        },
+    })
+}

@@ -1,0 +1,103 @@
+//! Paths with their handlers, and what the document says of each: both are made of one line.
+
+use std::borrow::Cow;
+
+use actix_web::web::{self};
+use actix_web::{FromRequest, Handler, Resource, Responder, Route};
+
+use super::{Described, Operation};
+use crate::web::methods::with_methods;
+use crate::web::schema::Schemas;
+
+/// The names of an operation that its handler does not say.
+type Words = Cow<'static, str>;
+
+/// Paths, while they are added.
+pub struct Table<'a> {
+    paths: Vec<At>,
+    schemas: &'a mut Schemas,
+    tag: Option<&'static str>,
+    scope: fn(&str) -> &str,
+}
+
+/// A path and its methods; any other method is told which there are.
+pub struct At {
+    /// The path.
+    pub path: String,
+    /// What is done there.
+    pub operations: Vec<Operation>,
+    resource: Resource,
+}
+
+macro_rules! methods {
+    ($($name:ident $method:literal),+) => {$(
+        /// What the method of this name does there: the operation's id, its handler, and a line for people.
+        pub fn $name<F, Args>(&mut self, id: impl Into<Words>, handler: F, summary: impl Into<Words>) -> &mut Self
+        where
+            F: Handler<Args>,
+            F::Output: Responder + Described + 'static,
+            Args: FromRequest + Described + 'static,
+        {
+            self.add::<Args, F::Output>($method, web::$name().to(handler), id.into(), summary.into())
+        }
+    )+};
+}
+
+impl<'a> Table<'a> {
+    methods! { get "GET", post "POST", put "PUT", delete "DELETE" }
+
+    /// Of the API, in scopes of which each knows so much of its paths.
+    pub fn of_api(schemas: &'a mut Schemas, scope: fn(&str) -> &str) -> Self {
+        Self { paths: Vec::new(), schemas, tag: None, scope }
+    }
+
+    /// Of what is served beside the API, under a tag of its own.
+    pub fn beside(schemas: &'a mut Schemas, tag: &'static str, scope: fn(&str) -> &str) -> Self {
+        Self { paths: Vec::new(), schemas, tag: Some(tag), scope }
+    }
+
+    /// The next path; the methods that follow are its own.
+    pub fn at(&mut self, path: impl Into<String>) -> &mut Self {
+        let path = path.into();
+        let resource = web::resource(&path[(self.scope)(&path).len()..]);
+        self.paths.push(At { path, resource, operations: Vec::new() });
+        self
+    }
+
+    /// What is said of the last operation unless there is more to say.
+    pub fn says(&mut self, text: String) -> &mut Self {
+        if let Some(operation) = self.paths.last_mut().and_then(|at| at.operations.last_mut()) {
+            operation.text = text;
+        }
+        self
+    }
+
+    fn add<Args: Described, Output: Described>(
+        &mut self,
+        method: &'static str,
+        route: Route,
+        id: Words,
+        summary: Words,
+    ) -> &mut Self {
+        if let Some(mut at) = self.paths.pop() {
+            let operation = Operation::of::<Args, Output>(method, &at.path, self.tag, id, summary, self.schemas);
+            at.operations.push(operation);
+            at.resource = at.resource.route(route);
+            self.paths.push(at);
+        }
+        self
+    }
+
+    /// All of them.
+    pub fn finish(self) -> Vec<At> {
+        self.paths
+    }
+}
+
+impl At {
+    /// As the router takes it.
+    pub fn into_resource(self) -> Resource {
+        let allow = self.operations.iter().map(|operation| operation.method).collect::<Vec<_>>().join(", ");
+        with_methods(self.resource, allow)
+    }
+}
