@@ -30,7 +30,8 @@ use futures_util::{StreamExt, stream};
 use hotline::providers::media::{MediaFile, MediaFiles, MediaUnavailable};
 use hotline::providers::{Graph, ProviderOptions, Providers};
 use hotline_actors::channels::SendingOptions;
-use hotline_actors::tickets::{Author, Do, Send};
+use hotline_actors::engine::Recipient;
+use hotline_actors::tickets::{Author, Send};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
@@ -187,7 +188,7 @@ impl Desk {
         let engine = Engine::new(store.clone(), directory, options);
         let graph = Graph::new(&ProviderOptions::default()).expect("a client");
         let providers = Providers::new(graph, Arc::new(NoFiles));
-        engine.start_sending(Arc::new(providers)).await.expect("sending begins");
+        engine.sending.start(Arc::new(providers)).await.expect("sending begins");
         Self { store, engine, company, channels, messages: messages / count }
     }
 
@@ -219,7 +220,9 @@ impl Desk {
             (0..self.messages).map(move |message| async move {
                 let contact = company.contacts[message % company.contacts.len()].id;
                 let send = Send::text(BODY, Author::API);
-                engine.send(company.id, *channel, contact, Do::from(send)).await.expect("the message is taken");
+                let recipient = Recipient::Contact(*channel, contact);
+                let target = engine.sending.resolve(company.id, recipient).await.expect("the channel");
+                engine.sending.send(&target, send).await.expect("the message is taken");
             })
         });
         stream::iter(sends).buffer_unordered(FILLING).collect::<()>().await;
@@ -240,7 +243,7 @@ impl Desk {
     }
 
     async fn close(self) {
-        self.engine.stop_sending().await;
+        self.engine.sending.stop().await;
         support::drain(&self.store.log).await;
         self.engine.stop();
         self.store.close().await.expect("close the store");

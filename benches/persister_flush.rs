@@ -107,7 +107,7 @@ impl Bench {
         let log = &self.store.log;
         let started = Instant::now();
         for entry in entries {
-            log.reserve().expect("there is room").append(entry).expect("the entry is taken");
+            log.reserve(self.company.id).expect("there is room").append(entry).expect("the entry is taken");
         }
         support::drain(log).await;
         started.elapsed()

@@ -23,7 +23,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_actors::clock::now;
-use hotline_actors::tickets::{Author, Context, Do, Open, Send, Ticket, apply};
+use hotline_actors::engine::Recipient;
+use hotline_actors::tickets::{Author, Context, Open, Send, Ticket, apply};
 use hotline_actors::{Directory, Engine, EngineOptions, Organization};
 use hotline_persistence::change::encode;
 use hotline_persistence::id_blocks::IdBlocks;
@@ -114,7 +115,9 @@ async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> 
     // Numbers that nobody has ever written from are written to.
     let options = EngineOptions::default();
     let engine = Engine::new(store.clone(), directory, options);
-    let sent = engine.send(company.id, company.channel, contact, Do::from(send())).await.expect("the first answer");
+    let recipient = Recipient::Contact(company.channel, contact);
+    let target = engine.sending.resolve(company.id, recipient).await.expect("the channel");
+    let sent = engine.sending.send(&target, send()).await.expect("the first answer");
     let total = began.elapsed();
 
     assert_eq!(

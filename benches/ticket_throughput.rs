@@ -25,7 +25,8 @@ use actix::dev::SystemRunner;
 use actix::{Actor, Addr, Arbiter, Context, Handler, Message, System};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
-use hotline_actors::tickets::{Author, Close, Do, Open, Send, Transfer};
+use hotline_actors::engine::Recipient;
+use hotline_actors::tickets::{Author, Close, Open, Send, Transfer};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{Durability, Store, TicketId, pool};
@@ -414,23 +415,25 @@ impl Live {
                     user: None,
                     author,
                 };
-                slot.ticket = Some(engine.open(open, None).await.expect("the ticket is opened").row.id);
+                slot.ticket = Some(engine.tickets.open(open, None).await.expect("the ticket is opened").row.id);
             }
             Kind::Send => {
                 let body = "Good morning! Your order has left our warehouse and arrives tomorrow.";
                 let send = Send { reopen: true, ..Send::text(body, author) };
-                let sent = engine.send(company.id, company.channel, slot.contact.id, Do::from(send)).await;
+                let recipient = Recipient::Contact(company.channel, slot.contact.id);
+                let target = engine.sending.resolve(company.id, recipient).await.expect("the channel");
+                let sent = engine.sending.send(&target, send).await;
                 assert_eq!(sent.expect("the message is taken").ticket_id, slot.ticket());
             }
             Kind::Transfer => {
                 let queue = Some(company.queues[slot.next % 2]);
                 let transfer = Transfer { queue, user: Some(Some(company.user)), author };
-                engine.ask(company.id, slot.ticket(), transfer).await.expect("the ticket is transferred");
+                engine.tickets.ask(company.id, slot.ticket(), transfer).await.expect("the ticket is transferred");
             }
             Kind::Close => {
                 let wrapup_type = Some(company.wrapup_type);
                 let close = Close { wrapup_type, wrapup_note: Some("Told them when.".to_owned()), author };
-                engine.ask(company.id, slot.ticket(), close).await.expect("the ticket is closed");
+                engine.tickets.ask(company.id, slot.ticket(), close).await.expect("the ticket is closed");
             }
         }
     }

@@ -1,14 +1,15 @@
 //! Hotline's live half: every conversation is an actor that alone changes its state.
 //!
 //! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
-//! - [`channels::ChannelSender`], one per channel: the only one who opens a ticket, so that a contact never has
-//!   two open ones on a channel.
+//! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
 //! - [`webchat::VisitorSession`], one per active visitor: the order of what the visitor says, and the session's end.
 //!
-//! [`Engine`] is the way in: it starts actors on demand from the tables, and retires idle ones. This crate knows
-//! no HTTP.
+//! [`Engine`] is the way in: its parts start actors on demand from the tables, and retire idle ones. Tickets are opened
+//! under their contact's slot ([`conversations`]), so that nobody has two open ones on a channel. This crate knows no
+//! HTTP.
 
 pub mod answers;
+mod base;
 pub mod channels;
 pub mod clock;
 pub mod contacts;
@@ -28,6 +29,7 @@ pub mod ttl_cache;
 pub mod variables;
 pub mod webchat;
 
+pub use base::EngineOptions;
 pub use directory::{Directory, Leaving, Organization};
-pub use engine::{Engine, EngineOptions};
+pub use engine::Engine;
 pub use refusal::{Conflict, FieldError, Refusal, Unreachable};

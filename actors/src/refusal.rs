@@ -134,6 +134,12 @@ impl Refusal {
         matches!(self, Self::TicketClosed(_) | Self::AlreadyOpen(_) | Self::Conflict(_))
     }
 
+    /// Whether it is certain that nothing was changed, now or later. Else the change may have been in the log before
+    /// the refusal came about.
+    pub fn changed_nothing(&self) -> bool {
+        !matches!(self, Self::Unavailable(_) | Self::Gone | Self::Defect(_))
+    }
+
     /// One field that is not accepted.
     pub fn invalid(field: &str, reason: &str) -> Self {
         Self::Invalid(vec![FieldError { field: field.to_owned(), reason: reason.to_owned() }])

@@ -1,16 +1,17 @@
 //! What happens now and then: idle actors and old knowledge make room, forgotten visitor sessions end, uses of tokens are written.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use hotline_persistence::tables::webchat_sessions;
 
+use crate::base::Base;
 use crate::clock::now;
-use crate::engine::{Core, Engine};
-use crate::tickets::Retire;
-use crate::webchat::End;
+use crate::contacts::KnownContacts;
+use crate::engine::Sessions;
+use crate::tickets::{Retire, TicketScope};
+use crate::webchat::{End, SessionScope};
 
 /// Sessions ended in one sweep; more wait for the next.
 const SESSIONS_MAX: i64 = 1000;
@@ -21,69 +22,81 @@ const REST_AFTER_S: u64 = 30;
 /// How often what is too old to be remembered makes room: it is looked through whole, and nobody is told it meanwhile.
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
-impl Engine {
-    /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
-    pub fn start_sweeping(&self) {
-        if !self.core.swept.swap(true, Ordering::AcqRel) {
-            actix::spawn(run(self.core.clone(), self.core.options.sweep_every));
-        }
-    }
+/// What is looked at now and then.
+pub(crate) struct Sweeper {
+    base: Arc<Base>,
+    contacts: Arc<KnownContacts>,
+    tickets: Arc<TicketScope>,
+    session_scope: Arc<SessionScope>,
+    sessions: Arc<Sessions>,
 }
 
-/// Sweeps every `period`, for as long as the engine lives.
-async fn run(core: Arc<Core>, period: Duration) {
-    let mut clock = tokio::time::interval(period);
-    clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut forgot = Instant::now();
-    loop {
-        clock.tick().await;
-        retire_idle(&core);
-        if forgot.elapsed() >= FORGET_EVERY {
-            forgot = Instant::now();
-            core.contacts.sweep();
-        }
-        if let Err(error) = core.directory.write_uses(&core.store.housekeeping).await {
-            tracing::debug!(%error, "the uses of tokens are not written now");
-        }
-        if let Err(refusal) = end_idle_sessions(&core).await {
-            tracing::debug!(%refusal, "idle sessions are not swept now");
-        }
+impl Sweeper {
+    pub(crate) fn new(
+        base: Arc<Base>,
+        contacts: Arc<KnownContacts>,
+        tickets: Arc<TicketScope>,
+        session_scope: Arc<SessionScope>,
+        sessions: Arc<Sessions>,
+    ) -> Self {
+        Self { base, contacts, tickets, session_scope, sessions }
     }
-}
 
-/// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room. Tickets forget
-/// sooner how they are answered. Each actor is looked at once: there may be a million, and whoever starts one waits for
-/// those near it.
-fn retire_idle(core: &Core) {
-    let idle_s = core.options.idle_after.as_secs();
-    let flushed = core.store.log.flushed();
-    let now = Instant::now();
-    let tickets = core.tickets.select(|life| {
-        let unused_s = life.idle_s_at(now);
-        if unused_s >= REST_AFTER_S {
-            life.shared.rest();
+    /// Sweeps now and then, for as long as the engine lives.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let mut clock = tokio::time::interval(self.base.options.sweep_every);
+        clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut forgot = Instant::now();
+        loop {
+            clock.tick().await;
+            self.retire_idle();
+            if forgot.elapsed() >= FORGET_EVERY {
+                forgot = Instant::now();
+                self.contacts.sweep();
+            }
+            if let Err(error) = self.base.directory.write_uses(&self.base.store.housekeeping).await {
+                tracing::debug!(%error, "the uses of tokens are not written now");
+            }
+            if let Err(refusal) = self.end_idle_sessions().await {
+                tracing::debug!(%refusal, "idle sessions are not swept now");
+            }
         }
-        unused_s >= idle_s && life.last_seq() <= flushed
-    });
-    for ticket in tickets {
-        // A full mailbox means it is not idle after all.
-        let _ = ticket.addr.try_send(Retire { idle_s });
     }
-    for session in core.sessions.select(|life| life.idle_s_at(now) >= idle_s && life.last_seq() <= flushed) {
-        let _ = session.addr.try_send(Retire { idle_s });
-    }
-}
 
-/// Ends the sessions whose visitors have not been seen for long. The tables know them all, hot or not; the actor
-/// has the last word.
-async fn end_idle_sessions(core: &Arc<Core>) -> Result<(), crate::Refusal> {
-    let since = now() - TimeDelta::from_std(core.options.session_idle_after).unwrap_or(TimeDelta::MAX);
-    let engine = Engine::of(core.clone());
-    for (company, id) in webchat_sessions::idle(&core.store.housekeeping, since, SESSIONS_MAX).await? {
-        // One session that cannot be ended now must not keep the others.
-        if let Err(refusal) = engine.ask_session(company, &id, End { idle_since: Some(since), rider: None }).await {
-            tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
+    /// Asks actors that nobody has used for long, and whose changes are all in the tables, to make room. Tickets forget
+    /// sooner how they are answered. Each actor is looked at once: there may be a million, and whoever starts one waits for
+    /// those near it.
+    fn retire_idle(&self) {
+        let idle_s = self.base.options.idle_after.as_secs();
+        let flushed = self.base.store.log.flushed();
+        let now = Instant::now();
+        let tickets = self.tickets.hot.select(|life| {
+            let unused_s = life.idle_s_at(now);
+            if unused_s >= REST_AFTER_S {
+                life.shared.rest();
+            }
+            unused_s >= idle_s && life.last_seq() <= flushed
+        });
+        for ticket in tickets {
+            // A full mailbox means it is not idle after all.
+            let _ = ticket.addr.try_send(Retire { idle_s });
+        }
+        for session in self.session_scope.hot.select(|life| life.idle_s_at(now) >= idle_s && life.last_seq() <= flushed)
+        {
+            let _ = session.addr.try_send(Retire { idle_s });
         }
     }
-    Ok(())
+
+    /// Ends the sessions whose visitors have not been seen for long. The tables know them all, hot or not; the actor
+    /// has the last word.
+    async fn end_idle_sessions(&self) -> Result<(), crate::Refusal> {
+        let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
+        for (company, id) in webchat_sessions::idle(&self.base.store.housekeeping, since, SESSIONS_MAX).await? {
+            // One session that cannot be ended now must not keep the others.
+            if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), rider: None }).await {
+                tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
+            }
+        }
+        Ok(())
+    }
 }

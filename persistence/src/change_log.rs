@@ -73,21 +73,29 @@ impl ChangeLog {
         Self { inner: Arc::new(Inner { way, queue, last: DashMap::new() }) }
     }
 
-    /// Takes a place before anything is decided, so that overload changes nothing.
+    /// Takes a place for an entry of a company before anything is decided, so that overload changes nothing.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the queue or the journal is full, or the log is closing.
-    pub fn reserve(&self) -> Result<Place> {
-        let seat = match &self.inner.way {
+    pub fn reserve(&self, company: CompanyId) -> Result<Place> {
+        Ok(Place { log: self.clone(), company, seat: self.seat()? })
+    }
+
+    /// Whether an entry would find a place now.
+    pub fn has_room(&self) -> bool {
+        self.seat().is_ok()
+    }
+
+    fn seat(&self) -> Result<Seat> {
+        match &self.inner.way {
             Way::Journal(journal) => {
-                Seat::Journal(journal.reserve().map_err(|refused| Error::Unavailable(refused.to_string()))?)
+                journal.reserve().map(Seat::Journal).map_err(|refused| Error::Unavailable(refused.to_string()))
             }
             Way::Direct { durability, .. } => {
                 self.inner.queue.has_room(*durability == Durability::Database)?;
-                Seat::Direct
+                Ok(Seat::Direct)
             }
-        };
-        Ok(Place { log: self.clone(), seat })
+        }
     }
 
     /// Sets who is told of every decision the moment it is durable. Once; what was recovered at the start is not told.
@@ -167,8 +175,12 @@ impl ChangeLog {
         }
     }
 
-    fn append(&self, seat: Seat, changes: Vec<Change>) -> Result<(Seq, Durable)> {
-        let company = changes.first().map(Change::company);
+    fn append(&self, company: CompanyId, seat: Seat, changes: Vec<Change>) -> Result<(Seq, Durable)> {
+        if let Some(other) = changes.iter().map(Change::company).find(|other| *other != company) {
+            let reason = format!("it is of company {company} and holds a change of company {other}");
+            return Err(Error::Entry { seq: 0, reason });
+        }
+        let is_empty = changes.is_empty();
         let appended = match seat {
             Seat::Journal(place) => {
                 let bytes = encode(&changes)?;
@@ -180,7 +192,7 @@ impl ChangeLog {
             }
             Seat::Direct => self.append_directly(changes),
         };
-        if let Some(company) = company {
+        if !is_empty {
             self.inner.last.entry(company).and_modify(|last| *last = (*last).max(appended.0)).or_insert(appended.0);
         }
         Ok(appended)
@@ -204,6 +216,7 @@ impl ChangeLog {
 /// A place in the log. Dropping it gives it back.
 pub struct Place {
     log: ChangeLog,
+    company: CompanyId,
     seat: Seat,
 }
 
@@ -213,12 +226,14 @@ enum Seat {
 }
 
 impl Place {
-    /// Appends the changes of one decision. They become durable together or not at all.
+    /// Appends the changes of one decision, all of the company the place was taken for. They become durable together or
+    /// not at all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the entry is larger than any the journal takes; nothing was appended.
+    /// [`Error::Unavailable`] when the entry is larger than any the journal takes, [`Error::Entry`] when a change is
+    /// another company's; nothing was appended.
     pub fn append(self, changes: Vec<Change>) -> Result<(Seq, Durable)> {
-        self.log.append(self.seat, changes)
+        self.log.append(self.company, self.seat, changes)
     }
 }
 
@@ -234,5 +249,37 @@ pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
     }));
     for waiting in released {
         waiting.reached();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::tables::contacts::ContactChannel;
+    use crate::{ChannelId, ContactId};
+
+    fn talked(company: i64) -> Change {
+        Change::ContactChannel(ContactChannel {
+            company_id: CompanyId::new(company),
+            contact_id: ContactId::new(1),
+            channel_id: ChannelId::new(1),
+            at: DateTime::UNIX_EPOCH,
+        })
+    }
+
+    #[test]
+    fn an_entry_is_of_the_company_its_place_was_taken_for() {
+        let log = ChangeLog::direct(Durability::Memory, Arc::new(FlushQueue::new(0, false)));
+        let append = |changes| log.reserve(CompanyId::new(1)).and_then(|place| place.append(changes));
+        assert!(log.has_room());
+        assert!(append(vec![talked(1), talked(1)]).is_ok());
+        let last = log.last_of(CompanyId::new(1));
+        assert!(last > 0);
+        for mixed in [vec![talked(1), talked(2)], vec![talked(2)]] {
+            assert!(matches!(append(mixed), Err(Error::Entry { .. })));
+        }
+        assert_eq!((log.last_of(CompanyId::new(1)), log.last_of(CompanyId::new(2)), log.appended()), (last, 0, last));
     }
 }

@@ -123,7 +123,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) ->
         check_unused(db, company, id.0).await?;
         Ok::<_, ApiError>(table::remove::<WrapupType>(db, company, id.0).await?)
     };
-    app.engine.leave(company, Leaving::WrapupType(id.0), remove).await?;
+    app.engine.assignment.leave(company, Leaving::WrapupType(id.0), remove).await?;
     Ok(Done)
 }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use hotline_actors::engine::Recipient;
 use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};
@@ -253,15 +254,16 @@ async fn converse(
         let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
         let session = begin_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
-        let said = engine.receive(company, webchat, contact, Do::from(receive)).await?;
+        let said = engine.inbound.receive(company, webchat, contact, Do::from(receive)).await?;
         let Some((answer, is_solved)) = answer else { continue };
         let transfer = Transfer { queue: Some(support), user: Some(Some(agent)), author: author.clone() };
-        engine.ask(company, said.ticket_id, transfer).await?;
-        let send = Send { reachable: true, ..Send::text(answer, author.clone()) };
-        engine.send(company, webchat, contact, Do::from(send)).await?;
+        engine.tickets.ask(company, said.ticket_id, transfer).await?;
+        let send = Send::text(answer, author.clone());
+        let target = engine.sending.resolve(company, Recipient::Contact(webchat, contact)).await?;
+        engine.sending.send(&target, send).await?;
         if is_solved {
             let close = Close { wrapup_type: Some(solved), wrapup_note: None, author: author.clone() };
-            engine.ask(company, said.ticket_id, close).await?;
+            engine.tickets.ask(company, said.ticket_id, close).await?;
         }
     }
     Ok(())
@@ -293,7 +295,7 @@ async fn begin_session(
         token_hashes: Vec::new(),
     };
     let id = row.id.clone();
-    app.engine.begin_session(hotline_actors::webchat::NewSession { row, rider: None }).await?;
+    app.engine.sessions.begin(hotline_actors::webchat::NewSession { row, rider: None }).await?;
     Ok(id)
 }
 

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
-use hotline_actors::engine::Inbound;
+use hotline_actors::engine::InboundMessage;
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{MessageError, Milestone};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) enum What {
     /// A contact has written.
-    Said(Box<Inbound>),
+    Said(Box<InboundMessage>),
     /// One of our messages has come further.
     Status { message_id: String, milestone: Milestone, at: Option<DateTime<Utc>> },
     /// All of our messages to a contact up to a time have.

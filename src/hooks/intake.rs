@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::Utc;
 use futures_util::{StreamExt, stream};
-use hotline_actors::engine::Inbound;
+use hotline_actors::engine::InboundMessage;
 use hotline_actors::{Engine, Organization, Refusal};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
@@ -135,18 +135,20 @@ async fn carry_out(to: Told<'_>, channel: ChannelId, what: What) -> Result<bool,
         What::Said(inbound) => said(to, channel, *inbound).await,
         What::Status { message_id, milestone, at } => {
             let at = at.unwrap_or_else(Utc::now);
-            engine.tell(company, channel, &message_id, milestone, at).await.map(|()| true)
+            engine.inbound.record_status(company, channel, &message_id, milestone, at).await.map(|()| true)
         }
         What::Until { address, milestone, until } => {
-            engine.tell_until(company, channel, &address, milestone, until).await.map(|()| true)
+            engine.inbound.record_statuses_until(company, channel, &address, milestone, until).await.map(|()| true)
         }
-        What::Came { address, referral } => engine.came(company, channel, &address, referral).await.map(|()| true),
+        What::Came { address, referral } => {
+            engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| true)
+        }
     }
 }
 
-async fn said(to: Told<'_>, channel: ChannelId, inbound: Inbound) -> Result<bool, Refusal> {
+async fn said(to: Told<'_>, channel: ChannelId, inbound: InboundMessage) -> Result<bool, Refusal> {
     let has_file = inbound.media.is_some();
-    match to.engine.take_in(to.company, channel, inbound).await? {
+    match to.engine.inbound.receive_inbound(to.company, channel, inbound).await? {
         Some(message) => {
             if has_file {
                 to.downloads.begin(&message);

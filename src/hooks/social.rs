@@ -9,7 +9,7 @@
 //! is a text that names it and links to it. Neither says what a contact is called. Echoes of our own messages, messages
 //! that were taken back, and what other applications are to answer (`standby`) are no messages.
 
-use hotline_actors::engine::{Inbound, Sender};
+use hotline_actors::engine::{InboundMessage, Sender};
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::Milestone;
 use serde_json::{Value, json};
@@ -101,9 +101,9 @@ impl Network {
         }
     }
 
-    fn inbound(self, sender: &str, event: &Value, message_id: String) -> Inbound {
+    fn inbound(self, sender: &str, event: &Value, message_id: String) -> InboundMessage {
         let last = sender.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
-        Inbound {
+        InboundMessage {
             message_id,
             written_at: time(event, "timestamp"),
             from: Sender {
@@ -155,16 +155,16 @@ impl Network {
         for (media, number) in files.zip(2..) {
             // One message at the provider, several here: each needs an id of its own to be taken once.
             let more = self.inbound(sender, event, format!("{mid}#{number}"));
-            add(What::Said(Box::new(Inbound { media: Some(media), ..more })));
+            add(What::Said(Box::new(InboundMessage { media: Some(media), ..more })));
         }
         true
     }
 
-    fn postback(self, sender: &str, event: &Value, postback: &Value) -> Inbound {
+    fn postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
         // Older ones have no id; nobody presses two buttons in a millisecond.
         let message_id = id(postback, "mid").unwrap_or_else(|| happened("postback", sender, event));
         let title = text(postback, "title").or_else(|| text(postback, "payload"));
-        Inbound {
+        InboundMessage {
             body: body(title.unwrap_or_else(|| placeholder("postback"))),
             referral: referral(postback.get("referral").unwrap_or(&Value::Null)),
             ..self.inbound(sender, event, message_id)
@@ -172,14 +172,14 @@ impl Network {
     }
 
     /// None when nobody can read it; nothing when it was taken back.
-    fn reaction(self, sender: &str, event: &Value, reaction: &Value) -> Option<Option<Inbound>> {
+    fn reaction(self, sender: &str, event: &Value, reaction: &Value) -> Option<Option<InboundMessage>> {
         let mid = id(reaction, "mid")?;
         if text(reaction, "action").as_deref() == Some("unreact") {
             return Some(None);
         }
         let emoji = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)))?;
         let message_id = format!("{}:{mid}", happened("reaction", sender, event));
-        Some(Some(Inbound { body: body(emoji), quotes: Some(mid), ..self.inbound(sender, event, message_id) }))
+        Some(Some(InboundMessage { body: body(emoji), quotes: Some(mid), ..self.inbound(sender, event, message_id) }))
     }
 }
 

@@ -17,7 +17,7 @@
 //! A person who hides their number is named by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
-use hotline_actors::engine::{Inbound, Number, Sender};
+use hotline_actors::engine::{InboundMessage, Number, Sender};
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::Milestone;
 use serde_json::Value;
@@ -88,7 +88,7 @@ fn milestone(status: &Value) -> Option<Milestone> {
 }
 
 enum Said {
-    Message(Box<Inbound>),
+    Message(Box<InboundMessage>),
     Nothing,
     Unreadable,
 }
@@ -123,7 +123,7 @@ fn said(message: &Value, contacts: &[Value]) -> Said {
         _ => None,
     };
     let body = body.or_else(|| media.is_none().then(|| unknown(&kind, message)));
-    Said::Message(Box::new(Inbound {
+    Said::Message(Box::new(InboundMessage {
         message_id,
         written_at: time(message, "timestamp"),
         from,

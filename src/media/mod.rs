@@ -14,6 +14,7 @@ mod links;
 mod name;
 mod outgoing;
 mod places;
+mod published;
 mod space;
 mod sweep;
 
@@ -31,6 +32,7 @@ use hotline_persistence::tables::media::{MediaId, StoredMedia};
 use hotline_persistence::{CompanyId, PgPool};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::sync::oneshot;
 
 use disk::Disk;
 pub use error::{OpenError, ReadError, Refused, StoreError, Unavailable};
@@ -42,6 +44,7 @@ pub use links::{Bad, Claim, Links, PATH};
 pub use object_store::GetResult;
 use places::Place;
 pub use places::StoreUrl;
+pub use published::Published;
 use space::Space;
 
 /// Bytes of a file, unless the installation says otherwise.
@@ -202,34 +205,22 @@ impl Media {
         let media = self.clone();
         let id = stored.id.clone();
         // What has begun ends: half a file at a store of somebody else's would stay there unseen.
-        let publishing = self.0.background.spawn(async move {
+        let (publishes, published) = oneshot::channel();
+        let unnamed = stored.clone();
+        drop(self.0.background.spawn(async move {
             let putting = media.0.place.put(company, &id, arrived);
-            tokio::time::timeout(PUBLISH_TIME_MAX, putting).await
-        });
-        match publishing.await {
+            let put = tokio::time::timeout(PUBLISH_TIME_MAX, putting).await;
+            // Whoever was to name it has gone.
+            if let Err(Ok(Ok(()))) = publishes.send(put) {
+                media.discard(company, &[unnamed]);
+            }
+        }));
+        match published.await {
             Ok(Ok(Ok(()))) => Ok(stored),
             Ok(Ok(Err(reason))) => Err(Unavailable::Store(reason)),
             Ok(Err(_)) => Err(Unavailable::Store(format!("it took more than {} s", PUBLISH_TIME_MAX.as_secs()))),
-            Err(panic) => Err(Unavailable::Store(panic.to_string())),
+            Err(_) => Err(Unavailable::Store("a panic while it was stored".to_owned())),
         }
-    }
-
-    /// Stores files of one message or job, one after the other, or none of them.
-    ///
-    /// # Errors
-    /// When one cannot be stored now; those before it are removed.
-    pub async fn publish_all(&self, company: CompanyId, uploads: Vec<Upload>) -> Result<Vec<StoredMedia>, Unavailable> {
-        let mut stored = Vec::with_capacity(uploads.len());
-        for upload in uploads {
-            match self.publish(company, upload).await {
-                Ok(file) => stored.push(file),
-                Err(unavailable) => {
-                    self.discard(company, &stored);
-                    return Err(unavailable);
-                }
-            }
-        }
-        Ok(stored)
     }
 
     /// Removes files that no message names, and that none ever will: what named them was refused. It is not waited

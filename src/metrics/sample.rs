@@ -130,13 +130,13 @@ impl Sample {
     fn sockets(&self, page: &mut Page<'_>) -> fmt::Result {
         let sockets = &self.figures.sockets;
         page.gauge("sockets_open", "Sockets of visitors that are open", sockets.open())?;
-        page.gauge("sessions_watching", "Visitor sessions that have one", count(self.engine.watching()))?;
+        page.gauge("sessions_watching", "Visitor sessions that have one", count(self.engine.sessions.watching()))?;
         page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
         page.counter("socket_cuts_total", "Sockets cut off because they read too slowly", sockets.cut())
     }
 
     fn sending(&self, page: &mut Page<'_>) -> fmt::Result {
-        let sending = self.engine.sending_figures();
+        let sending = self.engine.sending.figures();
         let mut lines = page.gauges("outbox_messages", "Messages in memory on their way to providers")?;
         for (state, messages) in
             [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.noting)]

@@ -11,8 +11,8 @@ pub(super) fn start(handles: &Handles) {
     engine.spawn(async move { retries.keys.keep_swept(&retries.engine.store().housekeeping).await });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.keep_looking().await });
-    let early = engine.clone();
-    engine.spawn(async move { early.keep_early().await });
+    let pending = engine.inbound.clone();
+    engine.spawn(async move { pending.keep_pending().await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.keep_swept(&app.engine).await });
 }

@@ -111,7 +111,7 @@ impl Service {
         engine.start_sweeping();
         // What is sent goes over connections of its own: they belong to the thread that opened them.
         let sending = Graph::new(&settings.provider)?;
-        engine.start_sending(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
+        engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         let handles = handles(settings, engine.clone(), media, keys.clone())?;
         background::start(&handles);
         let (address, server) = listen(settings, doors.http, &handles)?;
@@ -147,7 +147,7 @@ impl Service {
         if let Some(metrics) = self.metrics {
             metrics.stop().await;
         }
-        self.app.engine.stop_sending().await;
+        self.app.engine.sending.stop().await;
         self.following.abort();
         let flushed = self.app.engine.store().close().await;
         self.app.engine.stop();

@@ -70,14 +70,14 @@ pub async fn types(caller: Caller, door: Door, app: Data<App>, path: Path, body:
         }
         None => None,
     };
-    app.engine.agent_types(conversation, agent, body.0.typing);
+    app.engine.sessions.agent_types(conversation, agent, body.0.typing);
     Ok(Done)
 }
 
 /// `GET …/tickets/{ticketId}/typing`.
 pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> Answer<Shown<DoingView>> {
     let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
-    let doing = app.engine.visitor_doing(conversation);
+    let doing = app.engine.sessions.visitor_doing(conversation);
     Ok(Shown::of(DoingView { online: doing.online, typing: doing.typing }))
 }
 
@@ -87,7 +87,7 @@ async fn conversation_of(caller: &Caller, door: &Door, app: &App, ticket: &str) 
     if caller.company != door.company() {
         return Err(ApiError::not_found());
     }
-    let ticket = app.engine.ticket(caller.company, id).await?;
+    let ticket = app.engine.tickets.get(caller.company, id).await?;
     if ticket.row.channel_id != door.channel {
         return Err(ApiError::not_found());
     }

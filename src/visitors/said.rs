@@ -13,7 +13,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 
 use crate::api::webchat::VisitorMessage;
 use crate::app::App;
-use crate::media::Upload;
+use crate::media::{Published, Upload};
 use crate::openapi::{Described, Operation, form_name, form_schema};
 use crate::web::bounds::FILES_PART;
 use crate::web::form;
@@ -96,18 +96,13 @@ impl VisitorFile {
     pub(super) async fn send(self, app: &App, session: &SessionRow) -> Answer<MessageRow> {
         let Self { upload, body, client_id } = self;
         let company = session.company_id;
-        let file = app.media.publish(company, upload).await?;
-        let say = Say { body, file: Some(file.clone()), quoted: None, client_id, rider: None };
-        let said = app.engine.ask_session(company, &session.id, say).await.map_err(ApiError::from);
-        let is_left = match &said {
-            // A re-send is answered the first message, which has a file of its own.
-            Ok(message) => message.media.as_ref().and_then(StoredMedia::of).is_none_or(|named| named.id != file.id),
-            // Nothing was journaled. After any other error the message may be there all the same.
-            Err(refused) => refused.status.is_client_error(),
+        let published = Published::store(&app.media, company, vec![upload]).await?;
+        let file = published.files().first().cloned();
+        let say = Say { body, file, quoted: None, client_id, rider: None };
+        // A re-send is answered the first message, which has a file of its own.
+        let names = |message: &MessageRow, file: &StoredMedia| {
+            message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)
         };
-        if is_left {
-            app.media.discard(company, &[file]);
-        }
-        said
+        Ok(published.named_by(app.engine.sessions.ask(company, &session.id, say), names).await?)
     }
 }

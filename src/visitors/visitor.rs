@@ -88,7 +88,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
 pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> Answer<Visitor> {
     let is_one = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
     let token = token.filter(is_one).ok_or_else(ApiError::unauthorized)?;
-    let row = app.engine.visitor(door.company(), door.channel, &key::hash(token)).await?;
+    let row = app.engine.sessions.by_token(door.company(), door.channel, &key::hash(token)).await?;
     row.map(Visitor).ok_or_else(ApiError::unauthorized)
 }
 
@@ -223,7 +223,7 @@ pub async fn identify(
 
 async fn sign_in(session: &SessionRow, app: &App, who: &Identified) -> Answer<Shown<SessionView>> {
     let token = key::new_key(TOKEN_PREFIX);
-    let (row, is_opened) = app.engine.identify(session, who, key::hash(&token)).await?;
+    let (row, is_opened) = app.engine.sessions.identify(session, who, key::hash(&token)).await?;
     let shown = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
     Ok(Shown::of(shown))
 }
@@ -240,7 +240,7 @@ pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> Answer<Created
         Said::Words(message) => {
             let Words { body, quoted, client_id } = message.into_words(&app, session.company_id, &session.id).await?;
             let say = Say { body: Some(body), file: None, quoted, client_id, rider: None };
-            app.engine.ask_session(session.company_id, &session.id, say).await?
+            app.engine.sessions.ask(session.company_id, &session.id, say).await?
         }
         Said::File(file) => file.send(&app, &session).await?,
     };
@@ -270,6 +270,6 @@ pub async fn list_messages(
 pub async fn end(visitor: Visitor, app: Data<App>) -> Answer<Shown<SessionView>> {
     let session = visitor.0;
     let end = End { idle_since: None, rider: None };
-    let row = app.engine.ask_session(session.company_id, &session.id, end).await?;
+    let row = app.engine.sessions.ask(session.company_id, &session.id, end).await?;
     Ok(Shown::of(&row))
 }

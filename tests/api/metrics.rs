@@ -112,9 +112,10 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
         assert_eq!(cold.value(&hot(kind)), 0.0, "{kind}");
         assert_eq!(cold.value(&format!("hotline_actor_commands_waiting{{kind=\"{kind}\"}}")), 0.0, "{kind}");
     }
-    app.ticket("5511900000001").await;
+    let ticket = app.ticket("5511900000001").await.0;
     app.ticket("5511900000002").await;
     app.session("visitor").await;
+    app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "hello"})).await.data(202);
     let warm = figures(&app).await;
     assert_eq!(warm.value(&hot("tickets")), 2.0);
     assert_eq!(warm.value(&hot("sessions")), 1.0);

@@ -1,7 +1,8 @@
 //! What is pushed to a visitor, and what a visitor's side says.
 
 use futures_util::future::join_all;
-use hotline_actors::tickets::{Author, Do, Send};
+use hotline_actors::engine::Recipient;
+use hotline_actors::tickets::{Author, Send};
 use hotline_persistence::TicketId;
 use serde_json::{Value, json};
 
@@ -194,8 +195,10 @@ async fn a_message_says_which_agent_wrote_it() {
     answer(&app.api, ticket, "from the integration").await;
     assert_eq!(socket.message().await["agent"], Value::Null);
     let author = Author { user: Some((app.company.ana, "Ana".to_owned())), ..Author::API };
-    let send = Do::from(Send::text("from Ana", author));
-    app.service.app.engine.send_in(app.company.id, TicketId::new(ticket), send).await.expect("sent");
+    let send = Send::text("from Ana", author);
+    let sending = &app.service.app.engine.sending;
+    let target = sending.resolve(app.company.id, Recipient::Ticket(TicketId::new(ticket))).await.expect("the ticket");
+    sending.send(&target, send).await.expect("sent");
     let pushed = socket.message().await;
     assert_eq!((&pushed["body"], &pushed["agent"]), (&json!("from Ana"), &json!({"name": "Ana"})));
     let listed = browser.get(&session, "/messages").await;

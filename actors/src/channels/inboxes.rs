@@ -1,7 +1,7 @@
 //! Which messages channels' providers tell of, and what each channel has received: near, so that a call of a provider
 //! needs no database while a conversation is hot.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -23,11 +23,20 @@ type Channel = (CompanyId, ChannelId);
 pub(crate) struct Inboxes {
     loaded: DashMap<Channel, Arc<OnceCell<Arc<Inbox>>>>,
     passed: TtlCache<(Channel, String), Passed>,
+    /// What gives a message the statuses that came before it was known.
+    gives_pending: OnceLock<GivesPending>,
 }
+
+/// Begins to give a message, by its provider's id, the statuses that came before it was known. It must not wait.
+type GivesPending = Box<dyn Fn(Channel, String) + Send + Sync>;
 
 impl Default for Inboxes {
     fn default() -> Self {
-        Self { loaded: DashMap::new(), passed: TtlCache::new(PASSED_MAX, Duration::MAX) }
+        Self {
+            loaded: DashMap::new(),
+            passed: TtlCache::new(PASSED_MAX, Duration::MAX),
+            gives_pending: OnceLock::new(),
+        }
     }
 }
 
@@ -55,9 +64,26 @@ impl Inboxes {
         self.passed.insert((channel, provider_message_id.to_owned()), message);
     }
 
+    /// Sets who gives messages their pending statuses. Once, before anything is received.
+    pub(crate) fn set_gives_pending(&self, gives: impl Fn(Channel, String) + Send + Sync + 'static) {
+        let _ = self.gives_pending.set(Box::new(gives));
+    }
+
+    /// Messages of a channel are known to their provider by these ids from now on.
+    pub(crate) fn named(&self, channel: Channel, named: Vec<(String, Passed)>) {
+        for (id, message) in named {
+            self.note(channel, &id, message);
+            if self.may_be_early(channel, &id)
+                && let Some(gives) = self.gives_pending.get()
+            {
+                gives(channel, id);
+            }
+        }
+    }
+
     /// Whether statuses may be kept of a message that has just become known to be sent; false is certain. It was noted
     /// before: who keeps a status looks once more after that.
-    pub(crate) fn may_be_early(&self, channel: Channel, provider_message_id: &str) -> bool {
+    fn may_be_early(&self, channel: Channel, provider_message_id: &str) -> bool {
         match self.cell(channel).get() {
             Some(inbox) => inbox.early.may_hold(provider_message_id),
             None => true,

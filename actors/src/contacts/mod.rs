@@ -3,10 +3,10 @@
 //!
 //! Contacts are plain: they change and go by SQL, behind the actors' backs. What is kept here stays true all the same:
 //!
-//! - Whoever reads a contact from the tables, to keep it, holds `Contacts::looking` until it is kept: in the cache, or
-//!   in a ticket's actor that can be found. Whoever has changed one holds `Contacts::changing` while it is read anew
+//! - Whoever reads a contact from the tables, to keep it, holds `KnownContacts::looking` until it is kept: in the cache, or
+//!   in a ticket's actor that can be found. Whoever has changed one holds `KnownContacts::changing` while it is read anew
 //!   and told to all that keep it. So nobody keeps what was read before a change.
-//! - What an opening was told of its contact has a `Contacts::version`; an opening under another one looks again.
+//! - What an opening was told of its contact has a `KnownContacts::version`; an opening under another one looks again.
 //! - A contact about to be deleted is marked (`leaving.rs`): nothing live begins or changes for it until it is known
 //!   what became of it.
 
@@ -45,7 +45,7 @@ const VERSIONS: usize = 4096;
 pub(crate) type Key = (CompanyId, ContactId);
 
 /// Contacts lately talked to.
-pub struct Contacts {
+pub(crate) struct KnownContacts {
     by_id: TtlCache<Key, Arc<ContactRef>>,
     /// Only a hint: what `by_id` says of the contact counts.
     by_number: TtlCache<(CompanyId, String), ContactId>,
@@ -62,7 +62,7 @@ pub struct Contacts {
     pub(crate) leaving: Arc<Leaving>,
 }
 
-impl Default for Contacts {
+impl Default for KnownContacts {
     fn default() -> Self {
         Self {
             by_id: ttl_cache(),
@@ -82,7 +82,7 @@ fn ttl_cache<K: Hash + Eq + Clone, V: Clone>() -> TtlCache<K, V> {
     TtlCache::new(CONTACTS_MAX, CONTACT_AGE_MAX)
 }
 
-impl Contacts {
+impl KnownContacts {
     /// Remembers a contact that was just read.
     pub fn remember(&self, company: CompanyId, contact: &Arc<ContactRef>) {
         self.by_id.insert((company, contact.id), contact.clone());

@@ -4,28 +4,49 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use actix::{Actor, Context as ActorContext, Handler, Message};
+use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 
 use super::command::{Command, Context, Decided, apply};
 use super::shown::Shown;
 use super::state::Ticket;
 use crate::Refusal;
-use crate::channels;
+use crate::base::Base;
+use crate::channels::{self, Inboxes, Outboxes};
 use crate::clock::now;
-use crate::contacts::Listing;
+use crate::contacts::{KnownContacts, Listing};
 use crate::conversations::Conversations;
-use crate::distribution::holder;
-use crate::engine::Core;
-use crate::registry::{Counted, Findable, Hot, Life};
+use crate::distribution::{Desks, holder};
+use crate::registry::{Counted, Findable, Hot, Life, Registry};
 
 /// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
 /// sees, and little enough that a stuck one is felt at the door.
 const MAILBOX: usize = 256;
 
+/// What the actors of tickets share, and which of them are hot.
+pub(crate) struct TicketScope {
+    pub(crate) base: Arc<Base>,
+    pub(crate) contacts: Arc<KnownContacts>,
+    pub(crate) desks: Arc<Desks>,
+    pub(crate) outboxes: Arc<Outboxes>,
+    pub(crate) inboxes: Arc<Inboxes>,
+    pub(crate) hot: Registry<(CompanyId, TicketId), TicketActor>,
+}
+
+impl TicketScope {
+    /// What a decision of this moment looks at.
+    pub(super) fn context<'a>(&'a self, organization: &'a Organization, now: DateTime<Utc>) -> Context<'a> {
+        let mut cx = Context::new(now, organization, &self.base.store.ids);
+        cx.window = self.base.options.conversation_window;
+        cx
+    }
+}
+
 /// One hot ticket.
 pub struct TicketActor {
-    core: Arc<Core>,
+    scope: Arc<TicketScope>,
     conversations: Arc<Conversations>,
     /// Never changed in place: whoever was shown it keeps it as it was.
     ticket: Arc<Ticket>,
@@ -117,7 +138,7 @@ impl<C: Command> Handler<Counted<Do<C>>> for TicketActor {
             Err(refusal) => Err(refusal),
         };
         // Nothing of its own to wait for, but what it saw must be durable before anyone hears of it.
-        answer.give_after(&self.core.store.log, self.life.last_seq(), outcome);
+        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), outcome);
     }
 }
 
@@ -130,7 +151,7 @@ impl Handler<Counted<Look>> for TicketActor {
             return answer.give(Err(Refusal::Gone));
         }
         self.life.used();
-        let log = &self.core.store.log;
+        let log = &self.scope.base.store.log;
         if log.durable() >= self.life.last_seq() {
             // Until it changes, nobody else has to ask.
             self.life.shared.show(&self.ticket);
@@ -143,7 +164,7 @@ impl Handler<Retire> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
-        if self.life.idle_s() >= retire.idle_s && self.life.last_seq() <= self.core.store.log.flushed() {
+        if self.life.idle_s() >= retire.idle_s && self.life.last_seq() <= self.scope.base.store.log.flushed() {
             self.retire();
         }
     }
@@ -170,12 +191,13 @@ impl Handler<ContactGone> for TicketActor {
 
 impl TicketActor {
     /// Starts an actor for a ticket in this state.
-    pub(crate) fn start_with(core: &Arc<Core>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
-        let life = Arc::new(Life::default());
+    pub(crate) fn start_with(scope: &Arc<TicketScope>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
+        let life = Arc::new(Life::<Shown>::default());
+        life.shared.set_parties(&ticket);
         let ticket = Arc::new(ticket);
-        let _listing = core.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
-        let actor = Self { core: core.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
-        let home = core.homes.of(actor.ticket.row.id.0);
+        let _listing = scope.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
+        let actor = Self { scope: scope.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
+        let home = scope.base.arbiters.of(actor.ticket.row.id.0);
         Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
@@ -203,7 +225,7 @@ impl TicketActor {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
         // From the look at the mark to the entry in the log nothing waits: whoever marks a contact lets this end first.
-        if !C::ONLY_LOOKS && self.core.contacts.leaving.is_marked((self.ticket.row.company_id, contact)) {
+        if !C::ONLY_LOOKS && self.scope.contacts.leaving.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
         let was_open = self.ticket.is_open();
@@ -227,11 +249,11 @@ impl TicketActor {
         open_elsewhere: Option<TicketId>,
     ) -> Result<(C::Reply, Option<Durable>), Refusal> {
         // A full log refuses before anything changes.
-        let place = if C::ONLY_LOOKS { None } else { Some(self.core.store.log.reserve()?) };
-        let organization = self.core.directory.company(self.ticket.row.company_id).ok_or(Refusal::NotFound)?;
-        let mut cx = Context::new(now(), &organization, &self.core.store.ids);
+        let company = self.ticket.row.company_id;
+        let place = if C::ONLY_LOOKS { None } else { Some(self.scope.base.store.log.reserve(company)?) };
+        let organization = self.scope.base.organization(company)?;
+        let mut cx = self.scope.context(&organization, now());
         cx.open_elsewhere = open_elsewhere;
-        cx.window = self.core.options.conversation_window;
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
@@ -239,7 +261,7 @@ impl TicketActor {
             changes.extend(rider(&reply));
         }
         let named = channels::named(&changes);
-        let outgoing = self.core.outgoing(&changes, &ticket);
+        let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);
         // Before anyone can hear of the change: who hears of it and looks must not be shown what was before.
         self.life.shared.hide();
         let (seq, durable) = place.append(changes)?;
@@ -247,11 +269,11 @@ impl TicketActor {
         self.ticket = Arc::new(ticket);
         self.life.appended(seq);
         if has_moved {
-            self.core.desks.note(&self.ticket);
+            self.scope.desks.note(&self.ticket);
         }
         // In the order of the log: whoever decides next on this ticket comes after.
-        self.core.put_out(seq, outgoing);
-        self.core.named(self.ticket.row.company_id, self.ticket.row.channel_id, named);
+        self.scope.outboxes.put(seq, outgoing);
+        self.scope.inboxes.named((self.ticket.row.company_id, self.ticket.row.channel_id), named);
         Ok((reply, Some(durable)))
     }
 
@@ -259,7 +281,7 @@ impl TicketActor {
     fn retire(&mut self) {
         self.retired = true;
         self.life.shared.hide();
-        self.core.tickets.remove(&self.key(), &self.life);
+        self.scope.hot.remove(&self.key(), &self.life);
         if self.ticket.is_closed() {
             self.conversations.cooled(self.ticket.contact.id, self.ticket.row.id);
         }

@@ -2,14 +2,16 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
+use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::{Change, TicketId};
 use serde_json::Value;
 
-use super::{Author, Ticket};
+use super::{Author, Heard, Ticket};
 use crate::Refusal;
+use crate::variables::ContactValues;
 
 /// One thing that can be asked of one ticket. Knows no actor and does no I/O.
 pub trait Command: Clone + Send + Sync + 'static {
@@ -24,12 +26,42 @@ pub trait Command: Clone + Send + Sync + 'static {
         false
     }
 
+    /// What it has to know of its contact that the ticket may not know. It is looked up before the ticket is asked.
+    fn needs(&self, _channel: ChannelType) -> Needs {
+        Needs::default()
+    }
+
+    /// What was found.
+    fn learn(&mut self, _knowledge: Knowledge) {}
+
     /// Carries the command out on `ticket`, and records in `cx` what is to be journaled. After an `Err` the ticket
     /// is thrown away.
     ///
     /// # Errors
     /// Why the command is refused.
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Self::Reply, Refusal>;
+}
+
+/// What a command has to know of its contact that the ticket may not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Whether a channel without phone reaches them.
+    pub reachable: bool,
+    /// When they last wrote on the channel.
+    pub last_inbound: bool,
+    /// What they have for variables.
+    pub values: bool,
+}
+
+/// What was found of what a command has to know.
+#[derive(Clone, Debug, Default)]
+pub struct Knowledge {
+    /// Whether a channel without phone is known to reach them.
+    pub reachable: bool,
+    /// When they last wrote on the channel.
+    pub heard: Heard,
+    /// What they have for variables.
+    pub values: ContactValues,
 }
 
 /// What a decision may look at, and where it records what it changed.

@@ -1,7 +1,9 @@
 //! A ticket as whoever looks may see it without asking its actor: most looks at a conversation find it unchanged since
 //! the last one, and then cost neither a place in its mailbox nor a change of threads.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hotline_persistence::{ChannelId, ContactId};
 
 use super::Ticket;
 use crate::registry::Life;
@@ -9,7 +11,11 @@ use crate::registry::Life;
 /// What the actor shows. It hides it before it changes, and shows it again, once the change is durable, to the next who
 /// asks.
 #[derive(Debug, Default)]
-pub struct Shown(Mutex<View>);
+pub struct Shown {
+    view: Mutex<View>,
+    /// On which channel it is, and with whom: that never changes.
+    parties: OnceLock<(ChannelId, ContactId)>,
+}
 
 #[derive(Debug, Default)]
 struct View {
@@ -23,7 +29,17 @@ struct View {
 impl Shown {
     fn lock(&self) -> MutexGuard<'_, View> {
         // Nothing that can panic runs under the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// On which channel the ticket is, and with whom; none before its actor has started.
+    pub(crate) fn parties(&self) -> Option<(ChannelId, ContactId)> {
+        self.parties.get().copied()
+    }
+
+    /// The actor starts.
+    pub(super) fn set_parties(&self, ticket: &Ticket) {
+        let _ = self.parties.set((ticket.row.channel_id, ticket.row.contact_id));
     }
 
     /// Shows the ticket from now on. For its actor, when everything it tells is durable.

@@ -6,7 +6,7 @@ mod watch;
 
 pub use options::chosen;
 pub(crate) use session::CLIENT_IDS_MAX;
-pub(crate) use session::VisitorTokens;
+pub(crate) use session::SessionScope;
 pub use session::identity::{Admit, Leave, Verify};
 pub use session::sockets::{Attach, Attached, PUSHES_MAX, SOCKETS_MAX};
 pub use session::{End, NewSession, Say, Seen, ShowSession, VisitorSession};

@@ -14,7 +14,7 @@ pub fn check_channel(caller: &Caller, id: ChannelId) -> Answer<&ChannelRow> {
 /// The contact a filter names must be the company's.
 pub async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> Answer<()> {
     match id {
-        Some(id) if app.engine.contact(caller.company, id).await?.is_none() => Err(ApiError::not_found()),
+        Some(id) if app.engine.contacts.get(caller.company, id).await?.is_none() => Err(ApiError::not_found()),
         _ => Ok(()),
     }
 }

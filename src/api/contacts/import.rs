@@ -112,7 +112,7 @@ pub struct ImportError {
 /// `POST /contacts/import`.
 pub async fn import(caller: Caller, app: Data<App>, body: Body<Import>, once: Once) -> Answer<Shown<ImportReport>> {
     let (company, import) = (caller.company, Arc::new(body.0));
-    let changes = app.engine.contact_changes(company);
+    let changes = app.engine.contacts.changes(company);
     let report = once
         .plain(app.db(company).heavy(), async |db| {
             rows::take_turn(db, company).await?;

@@ -151,7 +151,7 @@ pub async fn update(
     once: Once,
 ) -> Answer<Shown<Contact>> {
     let (company, id, ChangedContact(change)) = (caller.company, id.0, body.0);
-    let changes = app.engine.contact_changes(company);
+    let changes = app.engine.contacts.changes(company);
     let db = app.engine.reads().tables(company).await?;
     let shown = once
         .plain(db, async |db| {

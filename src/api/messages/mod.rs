@@ -50,7 +50,7 @@ pub async fn list(
         check_channel(&caller, channel)?;
     }
     if let Some(ticket) = filter.ticket_id {
-        app.engine.ticket(caller.company, ticket).await?;
+        app.engine.tickets.get(caller.company, ticket).await?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().shown(caller.company).await?;

@@ -14,7 +14,7 @@ use crate::web::{Fields, Input};
 #[derive(Clone, Debug)]
 pub struct NewMessage {
     pub(super) channel_id: Option<ChannelId>,
-    pub(super) recipient: Option<Recipient>,
+    pub(super) recipient: Option<Whom>,
     pub(super) contact_name: Option<Name>,
     pub(super) what: What,
     pub(super) reopen_ticket: bool,
@@ -27,7 +27,7 @@ pub struct NewMessage {
 
 /// Whom a message is for, in the order of precedence.
 #[derive(Clone, Debug)]
-pub(super) enum Recipient {
+pub(super) enum Whom {
     Ticket(TicketId),
     Contact(ContactId),
     Number(Number),
@@ -130,8 +130,7 @@ impl Input for NewMessage {
         let wrapup_type_id: Option<WrapupTypeId> = fields.optional("wrapupTypeId");
         let wrapup_note: Option<Text> = fields.optional("wrapupNote");
         let user_id = fields.optional("userId");
-        let recipient =
-            ticket.map(Recipient::Ticket).or(contact.map(Recipient::Contact)).or(number.map(Recipient::Number));
+        let recipient = ticket.map(Whom::Ticket).or(contact.map(Whom::Contact)).or(number.map(Whom::Number));
         // What is to be recorded at a closing that does not come is left out, as any field that does not apply.
         let after = AfterSend {
             queue_id,

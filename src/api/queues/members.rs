@@ -77,10 +77,10 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     }
     // The row goes last: whatever stops this before leaves an agent who can be taken out again.
     let remove = async |db: Db<'_>| {
-        engine.release(caller.company, user, Some(queue), author).await?;
+        engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));
         Ok::<_, ApiError>(queues::remove_user(db, caller.company, queue, user).await?)
     };
-    engine.leave(caller.company, Leaving::Member(queue, user), remove).await?;
+    engine.assignment.leave(caller.company, Leaving::Member(queue, user), remove).await?;
     Ok(Done)
 }

@@ -43,7 +43,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answ
         check_unused(db, caller.company, id.0).await?;
         Ok::<_, ApiError>(table::remove::<Queue>(db, caller.company, id.0).await?)
     };
-    app.engine.leave(caller.company, Leaving::Queue(id.0), remove).await?;
+    app.engine.assignment.leave(caller.company, Leaving::Queue(id.0), remove).await?;
     Ok(Done)
 }
 

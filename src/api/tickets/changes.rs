@@ -22,7 +22,7 @@ where
 {
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Shown::of(Ticket::of(&organization, ticket.clone().into()));
-    once.live(show, |rider| app.engine.ask(caller.company, id, Do { command, rider })).await
+    once.live(show, |rider| app.engine.tickets.ask(caller.company, id, Do { command, rider })).await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -163,5 +163,5 @@ pub async fn add_note(
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
-    once.live(show, |rider| app.engine.ask(caller.company, id.0, Do { command: note, rider })).await
+    once.live(show, |rider| app.engine.tickets.ask(caller.company, id.0, Do { command: note, rider })).await
 }

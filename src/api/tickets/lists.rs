@@ -74,7 +74,7 @@ pub async fn list_messages(
     id: PathId<TicketId>,
     query: Query<CreatedSpan>,
 ) -> Answer<Listed<Message>> {
-    app.engine.ticket(caller.company, id.0).await?;
+    app.engine.tickets.get(caller.company, id.0).await?;
     let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
@@ -89,7 +89,7 @@ pub async fn list_events(
     id: PathId<TicketId>,
     query: Query<CreatedSpan>,
 ) -> Answer<Listed<Event>> {
-    app.engine.ticket(caller.company, id.0).await?;
+    app.engine.tickets.get(caller.company, id.0).await?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
     Ok(Listed::of(query.page, rows, |row| Event::of(row, &caller.organization)))

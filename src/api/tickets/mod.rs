@@ -45,7 +45,7 @@ impl Input for NewTicket {
 pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once: Once) -> Answer<Created<Ticket>> {
     let new = body.0;
     check_channel(&caller, new.channel_id)?;
-    let contact = app.engine.contact(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found)?;
+    let contact = app.engine.contacts.get(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found)?;
     let open = Open {
         company: caller.company,
         channel: new.channel_id,
@@ -57,12 +57,12 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once:
     };
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
-    once.live(show, |rider| app.engine.open(open, rider)).await
+    once.live(show, |rider| app.engine.tickets.open(open, rider)).await
 }
 
 /// `GET /tickets/{ticketId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<Kept<Ticket>> {
-    let ticket = app.engine.ticket(caller.company, id.0).await?;
+    let ticket = app.engine.tickets.get(caller.company, id.0).await?;
     let write = || Kept::write(&Ticket::of(&caller.organization, ticket.clone()));
     ticket.written.body(caller.organization.version, write).map(Kept::of)
 }

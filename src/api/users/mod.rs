@@ -24,10 +24,10 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answe
         return Err(ApiError::not_found());
     }
     let remove = async |db: Db<'_>| {
-        engine.release(company, id.0, None, caller.author()).await?;
+        engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
         Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
     };
-    engine.leave(company, Leaving::User(id.0), remove).await?;
+    engine.assignment.leave(company, Leaving::User(id.0), remove).await?;
     Ok(Done)
 }

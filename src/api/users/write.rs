@@ -137,7 +137,7 @@ pub async fn update(
         }
         // Once nothing can be refused any more; should this stop half way, they are in the queues as before.
         for queue in &left {
-            app.engine.release(company, id.0, Some(*queue), author.clone()).await?;
+            app.engine.tickets.release(company, id.0, Some(*queue), author.clone()).await?;
         }
         Ok(Shown::of(find(db, company, id.0).await?))
     });
@@ -145,7 +145,7 @@ pub async fn update(
         return changed(&app, company, update).await;
     }
     let leaving: Vec<Leaving> = left.iter().map(|queue| Leaving::Member(*queue, id.0)).collect();
-    app.engine.leave_all(company, leaving, async |_| update.await).await
+    app.engine.assignment.leave_all(company, leaving, async |_| update.await).await
 }
 
 /// The queues a user works in and is to leave.

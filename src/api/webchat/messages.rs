@@ -66,7 +66,7 @@ impl VisitorMessage {
         let (body, quoted) = match self.said {
             Said::Text(body) => (body.0, None),
             Said::Reply { message, option } => {
-                let session = app.engine.ask_session(company, id, ShowSession).await?;
+                let session = app.engine.sessions.ask(company, id, ShowSession).await?;
                 (title_of(app, &session, message, &option.0).await?, Some(message))
             }
         };
@@ -89,7 +89,7 @@ pub async fn say(
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
     once.live(show, |rider| {
         let say = Say { body: Some(body), file: None, quoted, client_id, rider };
-        async { app.engine.ask_session(caller.company, &id, say).await }
+        async { app.engine.sessions.ask(caller.company, &id, say).await }
     })
     .await
 }
@@ -135,7 +135,7 @@ pub async fn list_messages(
 ) -> Answer<Listed<Message>> {
     let Query { page, filter: Filters { after, created: (from, to) } } = query;
     let id = id.0;
-    let session = app.engine.ask_session(caller.company, &id, ShowSession).await?;
+    let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
     let filter = shown_in(&session, after, (from, to));
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
@@ -173,11 +173,11 @@ pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: Sessio
     engine.spawn(async move {
         let engine = behind;
         for (ticket, up_to) in arrived {
-            if let Err(refusal) = engine.ask(company, ticket, MarkDelivered { up_to }).await {
+            if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
                 tracing::debug!(%refusal, "a delivery is not noted now");
             }
         }
-        if let Err(refusal) = engine.ask_session(company, &session, Seen).await {
+        if let Err(refusal) = engine.sessions.ask(company, &session, Seen).await {
             tracing::debug!(%refusal, "a visitor's presence is not noted now");
         }
     });

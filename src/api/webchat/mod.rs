@@ -21,19 +21,19 @@ use crate::web::{Answer, ApiError, Caller, Once, PathId, Shown};
 
 /// `GET /webchat/sessions/{sessionId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<Shown<Session>> {
-    let row = app.engine.ask_session(caller.company, &id.0, ShowSession).await?;
+    let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
     Ok(Shown::of(Session::of(row, contact)))
 }
 
 /// `POST /webchat/sessions/{sessionId}/end`. Ending twice is no error.
 pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Once) -> Answer<Shown<Session>> {
-    let row = app.engine.ask_session(caller.company, &id.0, ShowSession).await?;
+    let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
     let show = move |row: &SessionRow| Shown::of(Session::of(row.clone(), contact.clone()));
     once.live(show, |rider| {
         let (company, id, app) = (caller.company, id.0, app.clone());
-        async move { app.engine.ask_session(company, &id, End { idle_since: None, rider }).await }
+        async move { app.engine.sessions.ask(company, &id, End { idle_since: None, rider }).await }
     })
     .await
 }

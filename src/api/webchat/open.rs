@@ -185,7 +185,7 @@ impl Opening<'_> {
         let Found { contact, is_returning, turn } = self.find().await?;
         let engine = &self.app.engine;
         let shown_from =
-            if is_returning { engine.shown_from(self.company, self.channel, contact.id).await? } else { None };
+            if is_returning { engine.sessions.shown_from(self.company, self.channel, contact.id).await? } else { None };
         let token = key::new_key(TOKEN_PREFIX);
         let now = clock::now();
         let row = SessionRow {
@@ -207,7 +207,7 @@ impl Opening<'_> {
             token_hashes: Vec::new(),
         };
         let show = move |row: &SessionRow| show(row, &contact, &token);
-        let begun = self.once.live(show, |rider| engine.begin_session(NewSession { row, rider })).await;
+        let begun = self.once.live(show, |rider| engine.sessions.begin(NewSession { row, rider })).await;
         drop(turn);
         begun
     }
@@ -226,26 +226,26 @@ impl Opening<'_> {
             Who::Contact(id) => {
                 let contact = self.read(*id).await?;
                 if !contact.verified {
-                    app.engine.vouch(company, *id).await?;
+                    app.engine.sessions.vouch(company, *id).await?;
                 }
-                app.engine.fill_contact(company, &contact, &self.arrival.came_as(&Visitor::default())).await?;
+                app.engine.contacts.fill(company, &contact, &self.arrival.came_as(&Visitor::default())).await?;
                 Ok(Found { contact: self.read(*id).await?, is_returning: true, turn: None })
             }
             Who::Described => {
                 let Vouched { id, verified, is_new } = self.described().await?;
                 if !verified {
-                    app.engine.vouch(company, id).await?;
+                    app.engine.sessions.vouch(company, id).await?;
                 }
                 let contact = self.read(id).await?;
                 if is_new {
                     return Ok(Found { contact, is_returning: false, turn: None });
                 }
-                app.engine.fill_contact(company, &contact, visitor).await?;
+                app.engine.contacts.fill(company, &contact, visitor).await?;
                 Ok(Found { contact: self.read(id).await?, is_returning: true, turn: None })
             }
             Who::Identified(who) => {
                 let who = Identified { visitor: self.arrival.came_as(&who.visitor), ..who.clone() };
-                let signed_in = app.engine.identified(company, &who).await?;
+                let signed_in = app.engine.sessions.identified(company, &who).await?;
                 let contact = self.read(signed_in.id).await?;
                 Ok(Found { contact, is_returning: !signed_in.is_new, turn: None })
             }
@@ -253,11 +253,11 @@ impl Opening<'_> {
                 let known = earlier.as_ref().filter(|session| session.is_anonymous());
                 if let Some(known) = known {
                     // Nobody may vouch for the contact while a session of somebody unknown begins with it.
-                    let turn = app.engine.visitor_turn(company, known.contact_id).await;
+                    let turn = app.engine.sessions.visitor_turn(company, known.contact_id).await;
                     if contacts::is_verified(app.db(company), company, known.contact_id).await? == Some(false) {
                         let contact = self.read(known.contact_id).await?;
                         let said = Visitor { name: visitor.name.clone(), ..self.arrival.came_as(&Visitor::default()) };
-                        app.engine.fill_contact(company, &contact, &said).await?;
+                        app.engine.contacts.fill(company, &contact, &said).await?;
                         let contact = self.read(known.contact_id).await?;
                         return Ok(Found { contact, is_returning: true, turn: Some(turn) });
                     }

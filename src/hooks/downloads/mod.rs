@@ -235,7 +235,7 @@ impl Downloads {
     async fn put(&self, message: &MessageRow, media: Result<Value, MessageError>) {
         let command = SetMedia { message: message.id, media };
         loop {
-            match self.0.engine.ask(message.company_id, message.ticket_id, command.clone()).await {
+            match self.0.engine.tickets.ask(message.company_id, message.ticket_id, command.clone()).await {
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, message.id = %message.id, "a file is put into its message later");
                     tokio::time::sleep(jittered(PAUSE_MIN)).await;

@@ -68,7 +68,7 @@ pub async fn open(
     let (pushes, told) = mpsc::channel(PUSHES_MAX);
     let cut = Arc::new(Notify::new());
     let attach = Attach { pushes, cut: cut.clone() };
-    let attached = app.engine.ask_session(session.company_id, &session.id, attach).await?;
+    let attached = app.engine.sessions.ask(session.company_id, &session.id, attach).await?;
     let attached = attached.ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
     // Looked at before the codec: it would gather what a frame only claims to be.
     let heads: BoxedPayloadStream = Box::pin(Heads::new(payload.into_inner(), FRAME_BYTES_MAX as u64));

@@ -389,7 +389,7 @@ impl Talk {
         for (ticket, up_to) in self.arrived.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
             self.app.engine.spawn(async move {
-                if let Err(refusal) = engine.ask(company, ticket, MarkDelivered { up_to }).await {
+                if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
                     tracing::debug!(%refusal, "a delivery is not noted now");
                 }
             });
@@ -480,7 +480,7 @@ async fn note_seen_in(
         tickets.extend(shown.map(|row| row.ticket_id));
     }
     for ticket in tickets {
-        engine.ask(company, ticket, MarkSeen { up_to }).await?;
+        engine.tickets.ask(company, ticket, MarkSeen { up_to }).await?;
     }
     Ok(())
 }

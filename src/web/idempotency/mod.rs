@@ -209,7 +209,7 @@ async fn record_alone(
     if let Ok(text) = std::str::from_utf8(&bytes) {
         let answer = running.answer(head.status().as_u16(), text.to_owned());
         // Nothing happened, so a record that cannot be kept now is no harm: the retry is refused anew.
-        if let Ok(place) = retries.engine.store().log.reserve()
+        if let Ok(place) = retries.engine.store().log.reserve(answer.company_id)
             && let Ok((_, durable)) = place.append(vec![Change::Answer(Box::new(answer.clone()))])
             && durable.reached().await.is_ok()
         {

@@ -28,7 +28,7 @@ pub async fn noted(app: &TestApp, message: &Value, provider_id: &str) {
         provider_message_id: Some(provider_id.to_owned()),
     };
     let ticket = TicketId::new(message["ticketId"].as_i64().expect("ticket"));
-    app.service.app.engine.ask(app.company.id, ticket, sent).await.expect("noted");
+    app.service.app.engine.tickets.ask(app.company.id, ticket, sent).await.expect("noted");
 }
 
 /// A message the provider has taken: its id here.

@@ -23,7 +23,7 @@ async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
 async fn wrote_on(app: &TestApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
     let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
-    let message = engine.receive(app.company.id, channel, ContactId::new(contact), Do::from(said)).await;
+    let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Do::from(said)).await;
     message.expect("it is taken");
 }
 

@@ -372,9 +372,13 @@ async fn whatever_is_refused_in_any_column_holds_up_nobody() {
     let cases = cases(&owner);
     let mut last = 0;
     for (number, case) in (0_i64..).zip(&cases) {
-        let place = log.reserve().expect("a place");
+        let place = log.reserve(case.changes[0].company()).expect("a place");
         place.append(case.changes.clone()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        (last, _) = log.reserve().expect("a place").append(vec![neighbour(&beside, number)]).expect("appended");
+        (last, _) = log
+            .reserve(beside.company.id)
+            .expect("a place")
+            .append(vec![neighbour(&beside, number)])
+            .expect("appended");
     }
     log.synced(last).await.expect("synced");
     crate::support::eventually("all is written or set aside", || async { log.flushed() >= last }).await;

@@ -1,4 +1,4 @@
-//! One attempt to hand one message over, and how the log is told of its end.
+//! One attempt to hand one message over, and how its end gets into the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::messages::{MessageError, Milestone, ProgressRow};
 
-use super::{Outboxes, Outgoing};
+use super::dispatch::Dispatch;
+use super::outgoing::Outgoing;
 use crate::Refusal;
 use crate::channels::{Accepted, Account, Delivery, SendFailure};
 use crate::clock::now;
-use crate::engine::{Core, Engine};
 use crate::tickets::Progress;
 
-/// First and longest pause before a ticket is told once more.
-const TELL_PAUSE_MIN: Duration = Duration::from_millis(50);
-const TELL_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// First and longest pause before a ticket is asked once more.
+const RECORD_PAUSE_MIN: Duration = Duration::from_millis(50);
+const RECORD_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Defects in a row after which a ticket is not told any more in this run.
+/// Defects in a row after which a ticket is not asked any more in this run.
 const DEFECTS_MAX: u32 = 5;
 
 /// How an attempt ended.
@@ -58,12 +58,12 @@ impl Decision {
 }
 
 /// Hands a message over.
-pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<Account>, what: Outgoing) -> Outcome {
+pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgoing) -> Outcome {
     // Effects never precede durability.
-    if let Err(error) = core.store.log.synced(what.seq).await {
+    if let Err(error) = dispatch.base.store.log.synced(what.seq).await {
         return Outcome::Later(SendFailure::Retry { reason: error.to_string(), after: None });
     }
-    let to = match address(&core, &outboxes, &what).await {
+    let to = match address(dispatch, &what).await {
         Ok(Some(to)) => to,
         Ok(None) => {
             let message = "the contact cannot be reached on this channel".to_owned();
@@ -74,14 +74,14 @@ pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<
     };
     let delivery = Delivery { account, to, message: what.message.clone() };
     // Here is where everything comes in that a provider answers to a send.
-    match outboxes.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
+    match dispatch.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
-            outboxes.attempts.taken();
+            dispatch.attempts.taken();
             Decision::now(Milestone::Sent, accepted.provider_message_id)
         }
         Err(failure) => {
-            outboxes.attempts.not_taken(&failure);
+            dispatch.attempts.not_taken(&failure);
             match failure {
                 SendFailure::Failed(error) => Decision::now(Milestone::Failed(error), None),
                 failure => Outcome::Later(failure),
@@ -91,10 +91,11 @@ pub(super) async fn send(core: Arc<Core>, outboxes: Arc<Outboxes>, account: Arc<
 }
 
 /// How the provider addresses the recipient.
-async fn address(core: &Arc<Core>, outboxes: &Outboxes, what: &Outgoing) -> Result<Option<String>, String> {
+async fn address(dispatch: &Dispatch, what: &Outgoing) -> Result<Option<String>, String> {
     let (message, contact) = (&what.message, what.contact());
     let channel = (message.company_id, message.channel_id);
-    let has_phone = core
+    let has_phone = dispatch
+        .base
         .directory
         .company(channel.0)
         .and_then(|company| company.channels.get(&channel.1).map(|channel| channel.kind.has_phone()));
@@ -102,22 +103,22 @@ async fn address(core: &Arc<Core>, outboxes: &Outboxes, what: &Outgoing) -> Resu
         return Ok(Some(number.clone()));
     }
     let key = (channel, contact);
-    if let Some(address) = outboxes.addresses.get(&key) {
+    if let Some(address) = dispatch.addresses.get(&key) {
         return Ok(Some(address));
     }
-    let asked = core.clone();
-    let look = async move { contacts::address_of(asked.store.db(channel.0), channel.0, channel.1, contact).await };
-    let found = core.background.spawn(look).await.map_err(|error| error.to_string())?;
+    let asked = dispatch.base.clone();
+    let look = async move { contacts::address_of(asked.db(channel.0), channel.0, channel.1, contact).await };
+    let found = dispatch.base.background.spawn(look).await.map_err(|error| error.to_string())?;
     let address = found.map_err(|error| error.to_string())?;
     if let Some(address) = &address {
-        outboxes.addresses.insert(key, address.clone());
+        dispatch.addresses.insert(key, address.clone());
     }
     Ok(address)
 }
 
-/// Has the log told what has become of a message; answers a place in the log that is not before that, once it is
-/// durable. None: it cannot be told, and the message must not be sent again in this run.
-pub(super) async fn tell(core: Arc<Core>, outboxes: Arc<Outboxes>, what: Outgoing, decision: Decision) -> Option<Seq> {
+/// Records in the log what has become of a message; answers a place in the log that is not before that, once it is
+/// durable. None: it cannot be recorded, and the message must not be sent again in this run.
+pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: Decision) -> Option<Seq> {
     let message = &what.message;
     let Decision { milestone, at, provider_message_id } = decision;
     if message.after_send.is_none() {
@@ -129,33 +130,32 @@ pub(super) async fn tell(core: Arc<Core>, outboxes: Arc<Outboxes>, what: Outgoin
             at,
             provider_message_id,
         };
-        return outboxes.receipts.note(&core, message.channel_id, row).await;
+        return dispatch.receipts.note(message.channel_id, row).await;
     }
     // What follows is for its ticket to decide.
     let progress = Progress { message: what.id(), milestone, at, provider_message_id };
-    let background = core.background.clone();
-    background.spawn(tell_ticket(core, what, progress)).await.ok().flatten()
+    let background = dispatch.base.background.clone();
+    background.spawn(record_in_ticket(dispatch, what, progress)).await.ok().flatten()
 }
 
-/// Tells the ticket, for as long as it takes: what was sent once must not be sent again.
-async fn tell_ticket(core: Arc<Core>, what: Outgoing, progress: Progress) -> Option<Seq> {
+/// Asks the ticket, for as long as it takes: what was sent once must not be sent again.
+async fn record_in_ticket(dispatch: Arc<Dispatch>, what: Outgoing, progress: Progress) -> Option<Seq> {
     let company = what.message.company_id;
-    let engine = Engine::of(core.clone());
-    let (mut pause, mut defects) = (TELL_PAUSE_MIN, 0);
+    let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);
     loop {
-        match engine.ask(company, what.ticket(), progress.clone()).await {
+        match dispatch.tickets.record_status(company, what.ticket(), progress.clone()).await {
             // With its contact, the message has gone: nobody needs to know.
-            Ok(()) | Err(Refusal::NotFound) => return Some(core.store.log.last_of(company)),
+            Ok(()) | Err(Refusal::NotFound) => return Some(dispatch.base.store.log.last_of(company)),
             Err(refusal @ Refusal::Defect(_)) => {
                 defects += 1;
                 if defects >= DEFECTS_MAX {
-                    tracing::error!(%refusal, message.id = %what.id(), company.id = %company, "a ticket cannot be told what has become of a message");
+                    tracing::error!(%refusal, message.id = %what.id(), company.id = %company, "a ticket cannot record what has become of a message");
                     return None;
                 }
             }
-            Err(refusal) => tracing::debug!(%refusal, message.id = %what.id(), "a ticket is told later"),
+            Err(refusal) => tracing::debug!(%refusal, message.id = %what.id(), "a ticket is asked later"),
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(TELL_PAUSE_MAX);
+        pause = (pause * 2).min(RECORD_PAUSE_MAX);
     }
 }

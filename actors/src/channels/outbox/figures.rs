@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Outboxes;
+use super::held::Shown;
 use crate::channels::SendFailure;
 
 /// How an attempt to hand a message over may end, by the word it is shown under.
@@ -71,16 +71,14 @@ pub struct SendingFigures {
 }
 
 impl SendingFigures {
-    pub(super) fn of(outboxes: &Outboxes) -> Self {
-        let attempts = &outboxes.attempts;
+    pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = Shown>) -> Self {
         let ends = ENDS.iter().zip(&attempts.ends);
         let mut figures = Self {
             attempts: ends.map(|(end, count)| Attempted { end, count: count.load(Ordering::Relaxed) }).collect(),
             given_up: attempts.given_up.load(Ordering::Relaxed),
             ..Self::default()
         };
-        for outbox in &outboxes.channels {
-            let shown = outbox.shown();
+        for shown in outboxes {
             figures.waiting += shown.count.saturating_sub(shown.calls + shown.unnoted);
             figures.calling += shown.calls;
             figures.noting += shown.unnoted;

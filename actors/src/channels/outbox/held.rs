@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hotline_persistence::journal::Seq;
-use tokio::sync::Notify;
 
-use super::Outgoing;
+use super::outgoing::Outgoing;
 
 /// Messages read from the tables at a time. By so many of the largest, some 32 MiB, memory may be exceeded.
 const READ_MAX: usize = 500;
@@ -15,13 +14,12 @@ const READ_MAX: usize = 500;
 /// What waits for one channel's provider.
 pub(crate) struct Outbox {
     state: Mutex<State>,
-    arrived: Notify,
     count_max: usize,
     bytes_max: usize,
     signs: Signs,
 }
 
-/// What the courier shows of its work.
+/// What the sender shows of its work.
 #[derive(Default)]
 struct Signs {
     calls: AtomicUsize,
@@ -34,6 +32,8 @@ struct Signs {
 pub(super) struct Shown {
     /// Messages in memory.
     pub(super) count: usize,
+    /// Those of them the sender has not taken yet.
+    pub(super) arrived: usize,
     /// Those of them the provider is being given.
     pub(super) calls: usize,
     /// Those it has, and the disk is to know of.
@@ -55,9 +55,11 @@ pub(super) struct Reading {
 
 #[derive(Default)]
 struct State {
-    /// Put in, and not yet with the courier.
+    /// Put in, and not yet with the sender.
     arrived: VecDeque<Outgoing>,
-    /// Messages in memory, here and with the courier, and their bytes.
+    /// The sender knows that something has come, and has not looked yet.
+    is_told: bool,
+    /// Messages in memory, here and with the sender, and their bytes.
     count: usize,
     bytes: usize,
     /// The tables hold some that memory does not. Those that come now are behind them, and stay there as well.
@@ -71,7 +73,7 @@ impl Outbox {
     pub(super) fn new(count_max: usize, bytes_max: usize, is_behind: bool) -> Self {
         let state = State { is_behind, ..State::default() };
         let signs = Signs::default();
-        Self { state: Mutex::new(state), arrived: Notify::new(), count_max: count_max.max(1), bytes_max, signs }
+        Self { state: Mutex::new(state), count_max: count_max.max(1), bytes_max, signs }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -79,8 +81,8 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a message, or leaves it to the tables.
-    pub(super) fn put(&self, outgoing: Outgoing) {
+    /// Takes a message, or leaves it to the tables. True: the sender does not know yet that something has come.
+    pub(super) fn put(&self, outgoing: Outgoing) -> bool {
         let mut state = self.lock();
         let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
         if state.is_behind || state.is_reading || is_full {
@@ -91,21 +93,17 @@ impl Outbox {
             state.bytes += outgoing.bytes;
             state.arrived.push_back(outgoing);
         }
-        drop(state);
-        self.arrived.notify_one();
-    }
-
-    /// Waits until something is put in.
-    pub(super) async fn arrival(&self) {
-        self.arrived.notified().await;
+        !std::mem::replace(&mut state.is_told, true)
     }
 
     /// What was put in since.
     pub(super) fn take(&self) -> VecDeque<Outgoing> {
-        std::mem::take(&mut self.lock().arrived)
+        let mut state = self.lock();
+        state.is_told = false;
+        std::mem::take(&mut state.arrived)
     }
 
-    /// The courier is done with a message.
+    /// The sender is done with a message.
     pub(super) fn finished(&self, outgoing: &Outgoing) {
         let mut state = self.lock();
         state.count = state.count.saturating_sub(1);
@@ -139,7 +137,7 @@ impl Outbox {
         self.show(0, 0, false);
     }
 
-    /// The courier shows how far it is.
+    /// The sender shows how far it is.
     pub(super) fn show(&self, calls: usize, unnoted: usize, is_held: bool) {
         self.signs.calls.store(calls, Ordering::Relaxed);
         self.signs.unnoted.store(unnoted, Ordering::Relaxed);
@@ -150,6 +148,7 @@ impl Outbox {
         let state = self.lock();
         Shown {
             count: state.count,
+            arrived: state.arrived.len(),
             calls: self.signs.calls.load(Ordering::Relaxed),
             unnoted: self.signs.unnoted.load(Ordering::Relaxed),
             is_behind: state.is_behind || state.is_reading,
@@ -160,8 +159,12 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::outgoing;
+    use super::super::outgoing::tests::outgoing;
     use super::*;
+
+    fn put(outbox: &Outbox, outgoing: Outgoing) {
+        let _ = outbox.put(outgoing);
+    }
 
     fn count(reading: Option<Reading>) -> Option<usize> {
         reading.map(|reading| reading.count)
@@ -174,36 +177,36 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_read_when_there_is_room_and_nothing_overtakes_it() {
         let outbox = Outbox::new(4, usize::MAX, false);
-        (1..=6).for_each(|id| outbox.put(outgoing(id, 1)));
+        (1..=6).for_each(|id| put(&outbox, outgoing(id, 1)));
         let taken = outbox.take();
         assert_eq!(ids(taken.clone()), [1, 2, 3, 4]);
         assert_eq!(count(outbox.begin_reading()), None, "memory is full");
         taken.iter().take(2).for_each(|done| outbox.finished(done));
-        outbox.put(outgoing(7, 1));
+        put(&outbox, outgoing(7, 1));
         assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
         assert_eq!(count(outbox.begin_reading()), Some(2));
         assert_eq!(count(outbox.begin_reading()), None, "one at a time");
-        outbox.put(outgoing(8, 1));
+        put(&outbox, outgoing(8, 1));
         outbox.end_reading(Some(2), &[outgoing(5, 1), outgoing(6, 1)], 2);
         taken.iter().skip(2).for_each(|done| outbox.finished(done));
         assert_eq!(count(outbox.begin_reading()), Some(2), "7 and 8 are still there");
         outbox.end_reading(Some(1), &[outgoing(7, 1)], 2);
         // Less than was asked for, and nothing came meanwhile: memory has them all.
-        outbox.put(outgoing(9, 1));
+        put(&outbox, outgoing(9, 1));
         assert_eq!(ids(outbox.take()), [9]);
     }
 
     #[test]
     fn a_failed_reading_is_repeated_and_bytes_count_as_well() {
         let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes, true);
-        outbox.put(outgoing(1, 1));
+        put(&outbox, outgoing(1, 1));
         assert!(outbox.take().is_empty(), "the tables come first");
         assert_eq!(count(outbox.begin_reading()), Some(100));
         outbox.end_reading(None, &[], 100);
         assert_eq!(count(outbox.begin_reading()), Some(100));
         let read = [outgoing(1, 1), outgoing(2, 1)];
         outbox.end_reading(Some(2), &read, 100);
-        outbox.put(outgoing(3, 1));
+        put(&outbox, outgoing(3, 1));
         assert!(outbox.take().is_empty(), "two fill the memory");
         assert_eq!(count(outbox.begin_reading()), None);
         outbox.finished(&read[0]);
@@ -215,13 +218,26 @@ mod tests {
     #[test]
     fn the_tables_are_read_once_they_have_what_was_left_to_them() {
         let outbox = Outbox::new(2, usize::MAX, false);
-        let put = |id: i64, seq: Seq| outbox.put(Outgoing { seq, ..outgoing(id, 1) });
+        let put = |id: i64, seq: Seq| put(&outbox, Outgoing { seq, ..outgoing(id, 1) });
         put(1, 11);
         assert_eq!(outbox.begin_reading(), None, "memory has it all");
         (2..=4).for_each(|id| put(id, 10 + id as Seq));
         let taken = outbox.take();
-        assert_eq!(outbox.shown(), Shown { count: 2, calls: 0, unnoted: 0, is_behind: true, is_held: false });
+        assert_eq!(
+            outbox.shown(),
+            Shown { count: 2, arrived: 0, calls: 0, unnoted: 0, is_behind: true, is_held: false }
+        );
         taken.iter().for_each(|done| outbox.finished(done));
         assert_eq!(outbox.begin_reading(), Some(Reading { count: 2, seq: 14 }));
+    }
+
+    #[test]
+    fn the_sender_is_told_once_of_all_that_has_come_since_it_looked() {
+        let outbox = Outbox::new(2, usize::MAX, false);
+        assert!(outbox.put(outgoing(1, 1)));
+        assert!(!outbox.put(outgoing(2, 1)) && !outbox.put(outgoing(3, 1)), "it knows");
+        assert_eq!(outbox.shown().arrived, 2, "the third is left to the tables");
+        assert_eq!(outbox.take().len(), 2);
+        assert!(outbox.put(outgoing(4, 1)), "what is left to the tables is to be read as well");
     }
 }

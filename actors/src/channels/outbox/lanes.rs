@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use hotline_persistence::{ContactId, MessageId};
 use tokio::time::Instant;
 
-use super::Outgoing;
+use super::outgoing::Outgoing;
 
 /// Every lane of one channel that has messages.
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Lanes {
 mod tests {
     use std::time::Duration;
 
-    use super::super::tests::outgoing;
+    use super::super::outgoing::tests::outgoing;
     use super::*;
 
     const ANA: ContactId = ContactId::new(1);

@@ -14,7 +14,8 @@ use hotline_persistence::tables::messages::{Passed, ProgressRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, Error};
 use tokio::sync::oneshot;
 
-use crate::engine::Core;
+use crate::base::Base;
+use crate::channels::Inboxes;
 
 /// Most messages of an entry: some 100 KiB of the log if all of them have failed with long words.
 const ENTRY_MAX: usize = 200;
@@ -23,8 +24,9 @@ const ENTRY_MAX: usize = 200;
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// What came since the last entry of each company was begun.
-#[derive(Default)]
 pub(super) struct Receipts {
+    base: Arc<Base>,
+    inboxes: Arc<Inboxes>,
     gathered: Mutex<HashMap<CompanyId, Vec<Receipt>>>,
 }
 
@@ -35,9 +37,13 @@ struct Receipt {
 }
 
 impl Receipts {
+    pub(super) fn new(base: Arc<Base>, inboxes: Arc<Inboxes>) -> Self {
+        Self { base, inboxes, gathered: Mutex::default() }
+    }
+
     /// Puts into the log how far a message of a channel has come; answers where, once that is durable. None: the log has
     /// stopped, or met a defect.
-    pub(super) async fn note(self: &Arc<Self>, core: &Arc<Core>, channel: ChannelId, row: ProgressRow) -> Option<Seq> {
+    pub(super) async fn note(self: &Arc<Self>, channel: ChannelId, row: ProgressRow) -> Option<Seq> {
         let company = row.company_id;
         let (noted, told) = oneshot::channel();
         let is_first = {
@@ -47,12 +53,12 @@ impl Receipts {
             receipts.len() == 1
         };
         if is_first {
-            tokio::spawn(self.clone().enter(core.clone(), company));
+            tokio::spawn(self.clone().enter(company));
         }
         told.await.ok()
     }
 
-    async fn enter(self: Arc<Self>, core: Arc<Core>, company: CompanyId) {
+    async fn enter(self: Arc<Self>, company: CompanyId) {
         // Whoever can go on by now comes first, and adds what it has.
         tokio::task::yield_now().await;
         let gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
@@ -60,46 +66,46 @@ impl Receipts {
         while !left.is_empty() {
             let later = left.split_off(left.len().min(ENTRY_MAX));
             let receipts = std::mem::replace(&mut left, later);
-            tokio::spawn(append(core.clone(), company, receipts));
+            tokio::spawn(self.clone().append(company, receipts));
         }
     }
-}
 
-async fn append(core: Arc<Core>, company: CompanyId, receipts: Vec<Receipt>) {
-    let place = loop {
-        match core.store.log.reserve() {
-            Ok(place) => break place,
-            Err(error) => tracing::debug!(%error, company.id = %company, "what providers have said is noted later"),
-        }
-        tokio::time::sleep(RETRY_PAUSE).await;
-    };
-    let (mut changes, mut named) = (Vec::with_capacity(receipts.len()), Vec::with_capacity(receipts.len()));
-    let mut waiting = Vec::with_capacity(receipts.len());
-    for Receipt { channel, row, noted } in receipts {
-        if let Some(id) = row.provider_message_id.clone() {
-            named.push((channel, id, Passed { ticket_id: row.ticket_id, id: row.message_id }));
-        }
-        changes.push(Change::Progress(Box::new(row)));
-        waiting.push(noted);
-    }
-    let outcome: Result<Seq, Error> = async {
-        let (seq, durable) = place.append(changes)?;
-        for (channel, id, message) in named {
-            core.named(company, channel, vec![(id, message)]);
-        }
-        durable.reached().await?;
-        Ok(seq)
-    }
-    .await;
-    match outcome {
-        Ok(seq) => {
-            for noted in waiting {
-                // A courier that met a defect meanwhile does not wait any more.
-                let _ = noted.send(seq);
+    async fn append(self: Arc<Self>, company: CompanyId, receipts: Vec<Receipt>) {
+        let place = loop {
+            match self.base.store.log.reserve(company) {
+                Ok(place) => break place,
+                Err(error) => tracing::debug!(%error, company.id = %company, "what providers have said is noted later"),
             }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        };
+        let (mut changes, mut named) = (Vec::with_capacity(receipts.len()), Vec::with_capacity(receipts.len()));
+        let mut waiting = Vec::with_capacity(receipts.len());
+        for Receipt { channel, row, noted } in receipts {
+            if let Some(id) = row.provider_message_id.clone() {
+                named.push((channel, id, Passed { ticket_id: row.ticket_id, id: row.message_id }));
+            }
+            changes.push(Change::Progress(Box::new(row)));
+            waiting.push(noted);
         }
-        Err(error) => {
-            tracing::error!(%error, company.id = %company, "the log does not take what providers have said of messages");
+        let outcome: Result<Seq, Error> = async {
+            let (seq, durable) = place.append(changes)?;
+            for (channel, id, message) in named {
+                self.inboxes.named((company, channel), vec![(id, message)]);
+            }
+            durable.reached().await?;
+            Ok(seq)
+        }
+        .await;
+        match outcome {
+            Ok(seq) => {
+                for noted in waiting {
+                    // A sender that met a defect meanwhile does not wait any more.
+                    let _ = noted.send(seq);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, company.id = %company, "the log does not take what providers have said of messages");
+            }
         }
     }
 }

@@ -8,10 +8,9 @@ use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 
-use super::{End, VisitorSession};
+use super::{End, SessionScope, VisitorSession};
 use crate::Refusal;
 use crate::clock::now;
-use crate::engine::{Core, Engine};
 use crate::registry::Counted;
 use crate::tickets::{AddNote, Author, Do, Rider};
 
@@ -47,7 +46,7 @@ impl Handler<Counted<Verify>> for VisitorSession {
         let Some((Verify, answer)) = verify.taken() else { return };
         self.life.used();
         let verified = self.changed(|row| row.verified = true);
-        answer.give_after(&self.core.store.log, self.life.last_seq(), verified);
+        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), verified);
     }
 }
 
@@ -66,11 +65,11 @@ impl Handler<Counted<Admit>> for VisitorSession {
         if let Ok(row) = &admitted {
             let kept: Vec<KeyHash> = row.tokens().collect();
             for gone in before.iter().filter(|hash| !kept.contains(hash)) {
-                self.core.visitor_tokens.remove(gone);
+                self.scope.tokens.remove(gone);
             }
-            self.core.visitor_tokens.insert(token, self.key());
+            self.scope.tokens.insert(token, self.key());
         }
-        answer.give_after(&self.core.store.log, self.life.last_seq(), admitted);
+        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), admitted);
     }
 }
 
@@ -97,27 +96,27 @@ impl Handler<Counted<Leave>> for VisitorSession {
     fn handle(&mut self, leave: Counted<Leave>, _: &mut Self::Context) -> Self::Result {
         let Some((leave, answer)) = leave.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.life.used();
-        let (core, row) = (self.core.clone(), self.row.clone());
+        let (scope, row) = (self.scope.clone(), self.row.clone());
         let retired = self.retired;
-        let noted = async move { if retired { Err(Refusal::Gone) } else { note(core, row, leave.note).await } };
+        let noted = async move { if retired { Err(Refusal::Gone) } else { note(scope, row, leave.note).await } };
         AtomicResponse::new(Box::pin(noted.into_actor(self).map(|noted, session, _| {
             let left = noted.and_then(|ended| match ended {
                 Some(row) => {
                     session.row = row;
-                    session.life.appended(session.core.store.log.last_of(session.row.company_id));
+                    session.life.appended(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }
                 None => session.end(End { idle_since: None, rider: None }),
             });
             let left = left.map(|()| session.row.clone());
-            answer.give_after(&session.core.store.log, session.life.last_seq(), left);
+            answer.give_after(&session.scope.base.store.log, session.life.last_seq(), left);
         })))
     }
 }
 
 /// Writes the note into the session's ticket, and ends the session in the same entry: it is written once. Answers the
 /// ended row; none when there is no open ticket to note it in, or nothing to end.
-async fn note(core: Arc<Core>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
+async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
     let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
     let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), ..row };
     let rider: Rider<MessageRow> = {
@@ -125,7 +124,7 @@ async fn note(core: Arc<Core>, row: SessionRow, body: String) -> Result<Option<S
         Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
     };
     let what = Do { command: AddNote { body, author: Author::CONTACT }, rider: Some(rider) };
-    match Engine::of(core).ask(ended.company_id, ticket, what).await {
+    match scope.tickets.ask(ended.company_id, ticket, what).await {
         Ok(_) => Ok(Some(ended)),
         Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
         Err(refusal) => Err(refusal),

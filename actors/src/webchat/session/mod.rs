@@ -19,9 +19,11 @@ use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 use serde_json::json;
 
 use self::sockets::Sockets;
+use super::watch::Watchers;
+use crate::base::Base;
 use crate::clock::now;
-use crate::engine::{Core, Engine};
-use crate::registry::{Counted, Findable, Hot, Life};
+use crate::engine::{Inbound, Tickets};
+use crate::registry::{Counted, Findable, Hot, Life, Registry};
 use crate::seen::{Membership, SeenSet};
 use crate::tickets::{Do, Receive, Retire, Rider};
 use crate::{Conflict, Refusal};
@@ -37,9 +39,25 @@ pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 /// where that is less: who is there must not be taken for gone.
 const SEEN_STEP: Duration = Duration::from_secs(30);
 
+/// What the actors of sessions share, and which of them are hot.
+pub(crate) struct SessionScope {
+    pub(crate) base: Arc<Base>,
+    pub(crate) inbound: Arc<Inbound>,
+    pub(crate) tickets: Arc<Tickets>,
+    pub(crate) watchers: Arc<Watchers>,
+    pub(crate) tokens: VisitorTokens,
+    pub(crate) hot: Registry<(CompanyId, SessionId), VisitorSession>,
+}
+
+impl SessionScope {
+    pub(crate) fn new(base: Arc<Base>, inbound: Arc<Inbound>, tickets: Arc<Tickets>, watchers: Arc<Watchers>) -> Self {
+        Self { base, inbound, tickets, watchers, tokens: VisitorTokens::new(), hot: Registry::default() }
+    }
+}
+
 /// One visitor session.
 pub struct VisitorSession {
-    pub(super) core: Arc<Core>,
+    pub(super) scope: Arc<SessionScope>,
     pub(super) row: SessionRow,
     sent: SentByClient,
     pub(super) sockets: Sockets,
@@ -62,7 +80,7 @@ impl Drop for VisitorSession {
     fn drop(&mut self) {
         // Its successor, if there is one already, is found in the tables instead.
         for hash in self.row.tokens() {
-            self.core.visitor_tokens.remove(&hash);
+            self.scope.tokens.remove(&hash);
         }
     }
 }
@@ -175,15 +193,15 @@ pub struct ShowSession;
 
 impl VisitorSession {
     /// Starts the actor of a session that is in the tables, or will be.
-    pub(crate) fn start_with(core: &Arc<Core>, row: SessionRow, used_client_ids: &[String]) -> Hot<Self> {
+    pub(crate) fn start_with(scope: &Arc<SessionScope>, row: SessionRow, used_client_ids: &[String]) -> Hot<Self> {
         let life = Arc::new(Life::default());
-        let home = core.homes.of(row.contact_id.0);
+        let home = scope.base.arbiters.of(row.contact_id.0);
         let sent = SentByClient::of(used_client_ids);
         for hash in row.tokens() {
-            core.visitor_tokens.insert(hash, (row.company_id, row.id.clone()));
+            scope.tokens.insert(hash, (row.company_id, row.id.clone()));
         }
         let sockets = Sockets::default();
-        let actor = Self { core: core.clone(), row, sent, sockets, life: life.clone(), retired: false };
+        let actor = Self { scope: scope.clone(), row, sent, sockets, life: life.clone(), retired: false };
         Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
@@ -192,7 +210,7 @@ impl VisitorSession {
     }
 
     fn seen_step(&self) -> TimeDelta {
-        let step = SEEN_STEP.min(self.core.options.session_idle_after / 3);
+        let step = SEEN_STEP.min(self.scope.base.options.session_idle_after / 3);
         TimeDelta::from_std(step).unwrap_or(TimeDelta::zero())
     }
 
@@ -219,7 +237,7 @@ impl VisitorSession {
 
     /// Makes `row` the session's, in an entry of its own.
     pub(super) fn append(&mut self, row: SessionRow, rider: Option<Rider<SessionRow>>) -> Result<(), Refusal> {
-        let place = self.core.store.log.reserve()?;
+        let place = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
         let (seq, _) = place.append(changes)?;
@@ -235,7 +253,7 @@ impl Handler<Counted<Say>> for VisitorSession {
     fn handle(&mut self, say: Counted<Say>, _: &mut Self::Context) -> Self::Result {
         let Some((say, answer)) = say.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.life.used();
-        let core = self.core.clone();
+        let scope = self.scope.clone();
         let row = self.row.clone();
         let known = self.sent.look_up(say.client_id.as_deref());
         let checked = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
@@ -246,13 +264,13 @@ impl Handler<Counted<Say>> for VisitorSession {
                 Known::Perhaps => true,
                 Known::New => false,
             };
-            said(core, row, say, look_up, checked).await
+            said(scope, row, say, look_up, checked).await
         };
         AtomicResponse::new(Box::pin(said.into_actor(self).map(|said, session, _| {
             let said = said.map(|(message, row)| {
                 if let Some(row) = row {
                     session.row = row;
-                    session.life.appended(session.core.store.log.last_of(session.row.company_id));
+                    session.life.appended(session.scope.base.store.log.last_of(session.row.company_id));
                 }
                 session.sent.remember(&message);
                 message
@@ -264,16 +282,15 @@ impl Handler<Counted<Say>> for VisitorSession {
 
 /// Hands what the visitor said to the conversation; the session's row rides along.
 async fn said(
-    core: Arc<Core>,
+    scope: Arc<SessionScope>,
     row: SessionRow,
     say: Say,
     look_up: bool,
     checked: Result<(), Refusal>,
 ) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
-    let engine = Engine::of(core);
     if look_up
         && let Some(client_id) = &say.client_id
-        && let Some(first) = engine.reads().message_by_client_id(row.company_id, &row.id, client_id).await?
+        && let Some(first) = scope.base.reads().message_by_client_id(row.company_id, &row.id, client_id).await?
     {
         return Ok((first, None));
     }
@@ -299,7 +316,7 @@ async fn said(
         ..Receive::default()
     };
     let what = Do { command: receive, rider: Some(rider) };
-    let message = engine.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
+    let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
     seen.ticket_id = Some(message.ticket_id);
     Ok((message, Some(seen)))
 }
@@ -310,7 +327,7 @@ impl Handler<Counted<End>> for VisitorSession {
     fn handle(&mut self, end: Counted<End>, _: &mut Self::Context) {
         let Some((end, answer)) = end.taken() else { return };
         match self.end(end) {
-            Ok(()) => answer.give_after(&self.core.store.log, self.life.last_seq(), Ok(self.row.clone())),
+            Ok(()) => answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Ok(self.row.clone())),
             Err(refusal) => answer.give(Err(refusal)),
         }
     }
@@ -363,7 +380,7 @@ impl Handler<Counted<ShowSession>> for VisitorSession {
             return answer.give(Err(Refusal::Gone));
         }
         let row = SessionRow { last_seen_at: self.sockets.heard_after(self.row.last_seen_at), ..self.row.clone() };
-        answer.give_after(&self.core.store.log, self.life.last_seq(), Ok(row));
+        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Ok(row));
     }
 }
 
@@ -373,10 +390,10 @@ impl Handler<Retire> for VisitorSession {
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
         if self.sockets.are_none()
             && self.life.idle_s() >= retire.idle_s
-            && self.life.last_seq() <= self.core.store.log.flushed()
+            && self.life.last_seq() <= self.scope.base.store.log.flushed()
         {
             self.retired = true;
-            self.core.sessions.remove(&self.key(), &self.life);
+            self.scope.hot.remove(&self.key(), &self.life);
         }
     }
 }

@@ -114,7 +114,7 @@ impl Handler<Counted<Attach>> for VisitorSession {
         let Some((attach, answer)) = attach.taken() else { return };
         let attached = self.attach(attach, cx);
         // What it is refused for must be durable as well.
-        answer.give_after(&self.core.store.log, self.life.last_seq(), attached);
+        answer.give_after(&self.scope.base.store.log, self.life.last_seq(), attached);
     }
 }
 
@@ -129,7 +129,7 @@ impl VisitorSession {
             return Ok(None);
         }
         let conversation = (self.row.company_id, self.row.channel_id, self.row.contact_id);
-        let watchers = &self.core.watchers;
+        let watchers = &self.scope.watchers;
         let watch = self.sockets.watch.get_or_insert_with(|| watchers.watch(conversation, cx.address().recipient()));
         let typing = watch.typing.clone();
         self.sockets.last_id += 1;

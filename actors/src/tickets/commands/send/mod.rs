@@ -7,27 +7,24 @@ use hotline_persistence::Change;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 
+use content::Part;
 pub use content::{Check, Content};
 
 use super::Reopen;
 use super::receive::say;
 use crate::Refusal;
-use crate::tickets::{AfterSend, Author, Command, Context, Follows, Heard, Ticket};
-use crate::variables::{ContactValues, Values};
+use crate::tickets::{AfterSend, Author, Command, Context, Follows, Heard, Knowledge, Needs, Ticket};
+use crate::variables::{ContactValues, Values, names};
 
 /// The company writes to the contact.
 #[derive(Clone, Debug)]
 pub struct Send {
     /// What it writes.
     pub content: Content,
-    /// What the contact has for variables in it.
-    pub values: ContactValues,
     /// Whether a closed ticket is reopened for it.
     pub reopen: bool,
-    /// Whether the caller has found that the channel reaches the contact.
-    pub reachable: bool,
-    /// When the contact last wrote on the channel, where the caller has looked it up.
-    pub heard: Heard,
+    /// What was found of its contact.
+    pub known: Knowledge,
     /// What follows the send.
     pub after: AfterSend,
     /// Who writes.
@@ -37,8 +34,7 @@ pub struct Send {
 impl Send {
     /// Writes this, in the open ticket, and nothing follows.
     pub fn new(content: Content, author: Author) -> Self {
-        let (values, after) = (ContactValues::default(), AfterSend::default());
-        Self { content, values, reopen: false, reachable: false, heard: Heard::Unknown, after, author }
+        Self { content, reopen: false, known: Knowledge::default(), after: AfterSend::default(), author }
     }
 
     /// Writes a text.
@@ -55,59 +51,99 @@ impl Command for Send {
         self.reopen
     }
 
+    fn needs(&self, channel: ChannelType) -> Needs {
+        Needs {
+            reachable: !channel.has_phone(),
+            last_inbound: channel.has_phone() && !self.content.is_template(),
+            values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::are_asked_for)),
+        }
+    }
+
+    fn learn(&mut self, knowledge: Knowledge) {
+        self.known = knowledge;
+    }
+
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
-        if ticket.is_closed() && !self.reopen {
-            return Err(Refusal::TicketClosed(ticket.row.id));
-        }
-        let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?;
-        ticket.reachable |= self.reachable;
-        let reaches = if channel.kind.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
-        if !reaches {
-            return Err(Refusal::ContactUnreachable(channel.kind.into()));
-        }
-        ticket.heard = ticket.heard.max(self.heard);
-        if channel.kind.has_phone() && !self.content.is_template() && !is_within_window(ticket, cx) {
-            return Err(Refusal::WindowClosed);
-        }
+        let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
+        self.check(ticket, channel, cx)?;
+        let Self { content, known, after, author, .. } = self;
         if ticket.is_closed() {
-            Reopen { author: self.author.clone() }.decide(ticket, cx)?;
+            Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
-        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &self.values };
-        let parts = self.content.rendered(&values)?;
-        let mut messages = Vec::with_capacity(parts.len());
-        for part in parts {
-            let mut message = cx.message(ticket, Direction::Outbound, &self.author, "")?;
-            message.job_id = Some(messages.first().map_or(message.id, |first: &MessageRow| first.id));
-            message.kind = part.kind;
-            message.body = part.body;
-            message.media = part.media;
-            message.template = part.template;
-            message.interactive = part.interactive;
-            say(ticket, &message);
-            messages.push(message);
-        }
+        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &known.values };
+        let parts = content.rendered(&values)?;
+        let mut messages = say_all(parts, ticket, cx, &author)?;
         ticket.row.first_response_at.get_or_insert(cx.now);
         cx.touch(ticket);
-        if channel.kind == ChannelType::Webchat {
-            // A webchat is our own: what is durable is handed over, and visitors fetch it. So what follows a send
-            // follows at once, in the same entry.
-            for message in &mut messages {
-                message.status = MessageStatus::Sent;
-                message.sent_at = Some(cx.now);
-            }
-            self.after.carry_out(ticket, cx, &self.author)?;
-        } else if self.after != AfterSend::default() {
-            self.after.check(ticket, cx, &self.author)?;
-            // Of several messages it follows the last.
-            if let Some(last) = messages.last_mut() {
-                last.after_send = serde_json::to_value(&self.after).ok();
-                ticket.follow(last.id, Follows { after: self.after, author: self.author });
-            }
+        if channel == ChannelType::Webchat {
+            hand_over_at_once(&mut messages, cx);
+            after.carry_out(ticket, cx, &author)?;
+        } else if after != AfterSend::default() {
+            after.check(ticket, cx, &author)?;
+            keep_for_later(&mut messages, ticket, after, author);
         }
         for message in &messages {
             cx.record(Change::Message(Box::new(message.clone())));
         }
         messages.into_iter().next().ok_or_else(|| Refusal::Defect("a send without a message".to_owned()))
+    }
+}
+
+impl Send {
+    /// Whether it may be sent: the ticket is open or is to be, the channel reaches the contact, and takes this content.
+    fn check(&self, ticket: &mut Ticket, channel: ChannelType, cx: &Context<'_>) -> Result<(), Refusal> {
+        if ticket.is_closed() && !self.reopen {
+            return Err(Refusal::TicketClosed(ticket.row.id));
+        }
+        ticket.reachable |= self.known.reachable;
+        let reaches = if channel.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
+        if !reaches {
+            return Err(Refusal::ContactUnreachable(channel.into()));
+        }
+        ticket.heard = ticket.heard.max(self.known.heard);
+        if channel.has_phone() && !self.content.is_template() && !is_within_window(ticket, cx) {
+            return Err(Refusal::WindowClosed);
+        }
+        Ok(())
+    }
+}
+
+/// A message for each part, in order, of one job.
+fn say_all(
+    parts: Vec<Part>,
+    ticket: &mut Ticket,
+    cx: &Context<'_>,
+    author: &Author,
+) -> Result<Vec<MessageRow>, Refusal> {
+    let mut messages: Vec<MessageRow> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let mut message = cx.message(ticket, Direction::Outbound, author, "")?;
+        message.job_id = Some(messages.first().map_or(message.id, |first| first.id));
+        message.kind = part.kind;
+        message.body = part.body;
+        message.media = part.media;
+        message.template = part.template;
+        message.interactive = part.interactive;
+        say(ticket, &message);
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// A webchat is our own: what is durable is handed over, and visitors fetch it. So what follows a send follows at once,
+/// in the same entry.
+fn hand_over_at_once(messages: &mut [MessageRow], cx: &Context<'_>) {
+    for message in messages {
+        message.status = MessageStatus::Sent;
+        message.sent_at = Some(cx.now);
+    }
+}
+
+/// What follows the last of several messages is kept until its provider has it.
+fn keep_for_later(messages: &mut [MessageRow], ticket: &mut Ticket, after: AfterSend, author: Author) {
+    if let Some(last) = messages.last_mut() {
+        last.after_send = serde_json::to_value(&after).ok();
+        ticket.follow(last.id, Follows { after, author });
     }
 }
 

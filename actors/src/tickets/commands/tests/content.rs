@@ -9,7 +9,7 @@ use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageTy
 use serde_json::{Value, json};
 
 use super::fixture::*;
-use crate::tickets::{AfterSend, Content, Heard, Receive, Send, Transfer};
+use crate::tickets::{AfterSend, Content, Heard, Knowledge, Receive, Send, Transfer};
 use crate::variables::ContactValues;
 use crate::{FieldError, Refusal};
 
@@ -92,7 +92,10 @@ fn every_variable_has_its_value() {
         ("nobody", ""),
     ] {
         desk.now = Utc.with_ymd_and_hms(2026, 1, 31, 2, 59, 58).single().expect("a time");
-        let sent = Send { values: values.clone(), ..text(&format!("<{{{{{name}}}}}>")) };
+        let sent = Send {
+            known: Knowledge { values: values.clone(), ..Knowledge::default() },
+            ..text(&format!("<{{{{{name}}}}}>"))
+        };
         assert_eq!(body(&mut desk, sent), format!("<{expected}>"), "{name}");
     }
 }
@@ -114,7 +117,8 @@ fn a_built_in_name_comes_before_a_custom_field_and_that_before_a_global_variable
     let own = [("name", "own"), ("size", "own"), ("empty", "")];
     let custom = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let values = ContactValues { email: None, custom };
-    let sent = Send { values, ..text("{{name}} {{size}} {{hours}} {{empty}}") };
+    let sent =
+        Send { known: Knowledge { values, ..Knowledge::default() }, ..text("{{name}} {{size}} {{hours}} {{empty}}") };
     assert_eq!(body(&mut desk, sent), "Zoe own 9 to 18 global");
 }
 
@@ -288,14 +292,17 @@ fn what_the_caller_has_looked_up_opens_the_window_and_is_remembered() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
     let heard = Heard::At(desk.now - TimeDelta::hours(1));
-    desk.does(Send { heard, ..text("hello") });
+    desk.does(Send { known: Knowledge { heard, ..Knowledge::default() }, ..text("hello") });
     desk.does(text("hello again"));
     desk.now += TimeDelta::hours(23);
-    assert_eq!(desk.refuses(Send { heard, ..text("hello") }), Refusal::WindowClosed);
+    assert_eq!(
+        desk.refuses(Send { known: Knowledge { heard, ..Knowledge::default() }, ..text("hello") }),
+        Refusal::WindowClosed
+    );
 
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    desk.does(Send { heard: Heard::Never, ..text("hello") });
+    desk.does(Send { known: Knowledge { heard: Heard::Never, ..Knowledge::default() }, ..text("hello") });
     desk.does(text("hello again"));
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::tickets::{
-    AddNote, AfterSend, Close, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer,
+    AddNote, AfterSend, Close, Knowledge, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Send, Show, Transfer,
 };
 use crate::{Refusal, Unreachable};
 
@@ -121,7 +121,7 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 #[test]
 fn a_phone_channel_reaches_a_number_and_nothing_else() {
     assert_eq!(unreached(PHONE).refuses(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
-    let claimed = Send { reachable: true, ..send() };
+    let claimed = Send { known: Knowledge { reachable: true, ..Knowledge::default() }, ..send() };
     assert_eq!(unreached(PHONE).refuses(claimed), Refusal::ContactUnreachable(Unreachable::NoNumber));
 }
 
@@ -134,7 +134,7 @@ fn a_channel_without_phone_reaches_who_has_talked_there() {
         desk.does(send());
 
         let mut desk = unreached(channel);
-        desk.does(Send { reachable: true, ..send() });
+        desk.does(Send { known: Knowledge { reachable: true, ..Knowledge::default() }, ..send() });
         // It was found once, and is remembered.
         desk.does(send());
         assert!(desk.ticket.reachable);

@@ -14,7 +14,8 @@ use super::fixture::*;
 use super::model::{Call, Line, Model, Queue, Setup, Step, Wrapup, WrapupType};
 use crate::Refusal;
 use crate::tickets::{
-    AddNote, AfterSend, Close, MarkDelivered, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show, Ticket, Transfer,
+    AddNote, AfterSend, Close, Knowledge, MarkDelivered, MarkRead, Open, Receive, Reopen, Send, SetWrapup, Show,
+    Ticket, Transfer,
 };
 
 // What is generated. Ids reach beyond those that exist.
@@ -163,7 +164,8 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
             let (kind, wrapup_note) = close.unwrap_or_default();
             let (queue_id, wrapup_type_id) = (queue.map(QueueId::new), kind.map(WrapupTypeId::new));
             let after = AfterSend { queue_id, close_ticket, wrapup_type_id, wrapup_note };
-            desk.tries(Send { reopen, reachable, after, ..Send::text(body, author) }).map(|done| done.changes)
+            let known = Knowledge { reachable, ..Knowledge::default() };
+            desk.tries(Send { reopen, known, after, ..Send::text(body, author) }).map(|done| done.changes)
         }
         Call::Receive(body) => {
             let said = Receive::text(body);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
-use hotline_persistence::tables::contacts::{self, ContactRow, Own, SignedIn, Visitor};
+use hotline_persistence::tables::contacts::{self, Own, SignedIn, Visitor};
 use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::Engine;
+use super::Sessions;
 use crate::Refusal;
 use crate::clock::now;
 use crate::webchat::{Admit, End, Leave, NewSession, Verify};
@@ -42,13 +42,13 @@ pub struct Identified {
     pub visitor: Visitor,
 }
 
-impl Engine {
+impl Sessions {
     /// Waits for the turn at a contact's sessions. Never take a second one while holding it.
     pub async fn visitor_turn(&self, company: CompanyId, contact: ContactId) -> VisitorTurn {
         let mut hasher = DefaultHasher::new();
         (company, contact).hash(&mut hasher);
         let index = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or(0);
-        VisitorTurn(self.core.visitor_turns.0[index].clone().lock_owned().await)
+        VisitorTurn(self.turns.0[index].clone().lock_owned().await)
     }
 
     /// The company vouches for who a contact is. Whoever was in a session of it without that is out of it: they are
@@ -59,9 +59,9 @@ impl Engine {
     pub async fn vouch(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
         let _turn = self.visitor_turn(company, contact).await;
         self.end_unverified(company, contact, None).await?;
-        let changes = self.contact_changes(company);
+        let changes = self.contacts.changes(company);
         changes.note([contact]);
-        contacts::set_verified(self.core.store.db(company), company, contact).await?;
+        contacts::set_verified(self.base.db(company), company, contact).await?;
         changes.settle().await;
         Ok(())
     }
@@ -72,35 +72,15 @@ impl Engine {
         contact: ContactId,
         but: Option<&SessionId>,
     ) -> Result<(), Refusal> {
-        let db = self.reads().tables(company).await?;
+        let db = self.base.reads().tables(company).await?;
         for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
             if Some(&session) != but {
-                match self.ask_session(company, &session, End { idle_since: None, rider: None }).await {
+                match self.ask(company, &session, End { idle_since: None, rider: None }).await {
                     Ok(_) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Writes what is said of a contact where nothing was known.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away.
-    pub async fn fill_contact(
-        &self,
-        company: CompanyId,
-        contact: &ContactRow,
-        visitor: &Visitor,
-    ) -> Result<(), Refusal> {
-        if !visitor.adds_to(contact) {
-            return Ok(());
-        }
-        let changes = self.contact_changes(company);
-        changes.note([contact.id]);
-        contacts::fill(self.core.store.db(company), company, contact.id, visitor).await?;
-        changes.settle().await;
         Ok(())
     }
 
@@ -121,9 +101,9 @@ impl Engine {
         who: &Identified,
         session: Option<&SessionRow>,
     ) -> Result<(SignedIn, Option<VisitorTurn>), Refusal> {
-        let db = self.core.store.db(company);
+        let db = self.base.db(company);
         let (id, visitor) = (&who.external_id, &who.visitor);
-        let changes = self.contact_changes(company);
+        let changes = self.contacts.changes(company);
         let (signed_in, turn) = match session.filter(|session| session.is_anonymous()) {
             Some(session) => {
                 let turn = self.visitor_turn(company, session.contact_id).await;
@@ -162,7 +142,7 @@ impl Engine {
         let company = session.company_id;
         let (contact, turn) = self.contact_of(company, who, Some(session)).await?;
         if contact.id == session.contact_id {
-            match self.ask_session(company, &session.id, Verify).await {
+            match self.ask(company, &session.id, Verify).await {
                 // It has ended: the next one begins.
                 Err(Refusal::Conflict(_)) => {}
                 outcome => return outcome.map(|row| (row, false)),
@@ -179,9 +159,10 @@ impl Engine {
         drop(turn);
         hotline_persistence::fail_point!("visitor_admitted", |_| std::process::abort());
         if !session.verified {
-            let name = self.contact(company, contact.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
+            let name =
+                self.contacts.get(company, contact.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
             let note = format!("The visitor signed in and went on as {name} (contact {}).", contact.id);
-            self.ask_session(company, &session.id, Leave { note }).await?;
+            self.ask(company, &session.id, Leave { note }).await?;
             hotline_persistence::fail_point!("visitor_left", |_| std::process::abort());
         }
         Ok((there, true))
@@ -195,10 +176,10 @@ impl Engine {
         token: KeyHash,
     ) -> Result<Option<SessionRow>, Refusal> {
         let company = session.company_id;
-        let db = self.reads().tables(company).await?;
+        let db = self.base.reads().tables(company).await?;
         for (channel, id) in webchat_sessions::active(db, company, contact, true).await? {
             if channel == session.channel_id {
-                match self.ask_session(company, &id, Admit { token }).await {
+                match self.ask(company, &id, Admit { token }).await {
                     // It has just ended.
                     Err(Refusal::Conflict(_) | Refusal::NotFound) => {}
                     outcome => return outcome.map(Some),
@@ -234,7 +215,7 @@ impl Engine {
             shown_from,
             token_hashes: Vec::new(),
         };
-        self.begin_session(NewSession { row, rider: None }).await
+        self.begin(NewSession { row, rider: None }).await
     }
 
     /// From when on the next session of a contact in a webchat shows what was said: since the last one ended, or from
@@ -248,11 +229,11 @@ impl Engine {
         channel: ChannelId,
         contact: ContactId,
     ) -> Result<Option<DateTime<Utc>>, Refusal> {
-        let db = self.reads().tables(company).await?;
+        let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
         // What the last session was to show of the time before it, and what was said after its visitor had gone.
-        let idle_after = TimeDelta::from_std(self.core.options.session_idle_after).unwrap_or(TimeDelta::MAX);
+        let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),
             last.ended_at.filter(|ended| *ended - last.last_seen_at >= idle_after).map(|to| (last.last_seen_at, to)),

@@ -7,16 +7,16 @@ use tokio::sync::oneshot;
 
 /// Threads that run actors: those that serve requests, once they are there, so that a command and its answer often
 /// stay on one thread; until then, and where nothing is served, threads of their own.
-pub(crate) struct Homes {
+pub(crate) struct ArbiterPool {
     own: Vec<ArbiterHandle>,
     /// Whether `own` were started here, and are to be stopped.
     started: bool,
     serving: RwLock<Vec<ArbiterHandle>>,
 }
 
-impl Homes {
+impl ArbiterPool {
     /// Starts `count` threads; with none, the thread this is called on stands in.
-    pub(super) fn start(count: usize) -> Self {
+    pub(crate) fn start(count: usize) -> Self {
         let own = match count {
             0 => vec![Arbiter::current()],
             count => (0..count).map(|_| Arbiter::new().handle()).collect(),
@@ -29,7 +29,7 @@ impl Homes {
     }
 
     /// Makes the current thread, which serves requests, a home.
-    pub(super) fn join(&self) {
+    pub(crate) fn join(&self) {
         let mut serving = self.serving.write().unwrap_or_else(PoisonError::into_inner);
         serving.retain(ArbiterHandle::alive);
         serving.push(Arbiter::current());
@@ -45,8 +45,13 @@ impl Homes {
         }
     }
 
+    /// Does something on the thread with this id, in one go, as an actor there would. False: that thread has ended.
+    pub(crate) fn run(&self, id: i64, work: impl FnOnce() + Send + 'static) -> bool {
+        self.of(id).spawn_fn(work)
+    }
+
     /// Stops the threads of their own.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         if self.started {
             for home in &self.own {
                 home.stop();
@@ -57,7 +62,7 @@ impl Homes {
     /// Waits until every actor has ended what it was doing: an actor looks into the directory and appends what it
     /// decides in one go, so what comes after is decided by what the directory holds now, and what came before is in
     /// the log.
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         let homes: Vec<ArbiterHandle> = self.serving().iter().chain(&self.own).cloned().collect();
         let mut passing = Vec::with_capacity(homes.len());
         for home in homes {

@@ -1,0 +1,125 @@
+//! What every part of the engine stands on: the durable half, the companies' directory, and the threads.
+
+mod arbiters;
+mod options;
+pub(crate) mod retry;
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix::dev::ToEnvelope;
+use actix::prelude::SendError;
+use actix::{Handler, Message};
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::{CompanyId, Db, Store};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot::Receiver;
+
+pub use self::options::EngineOptions;
+
+use self::arbiters::ArbiterPool;
+use crate::Refusal;
+use crate::answers::Outcome;
+use crate::directory::Directory;
+use crate::reads::Reads;
+use crate::registry::{Counted, Findable, Hot, Registry};
+
+/// How long the answer to a change waits until the directory has it. The change stands anyway, and the directory
+/// follows the news.
+const REFRESH_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
+
+/// What every part of the engine has.
+pub(crate) struct Base {
+    pub(crate) options: EngineOptions,
+    pub(crate) store: Arc<Store>,
+    pub(crate) directory: Directory,
+    pub(crate) arbiters: ArbiterPool,
+    /// Where work goes on that no request waits for: the runtime that is stopped last.
+    pub(crate) background: Handle,
+    stopping: AtomicBool,
+}
+
+impl Base {
+    /// Over an open store. Needs a running actix system.
+    pub(crate) fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Arc<Self> {
+        let arbiters = ArbiterPool::start(options.arbiters);
+        let background = Handle::current();
+        Arc::new(Self { options, store, directory, arbiters, background, stopping: AtomicBool::new(false) })
+    }
+
+    /// Goes on with something after its request was answered. It may be cut short when the process stops.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.background.spawn(work));
+    }
+
+    /// Reads of live rows.
+    pub(crate) fn reads(&self) -> Reads<'_> {
+        Reads { store: &self.store }
+    }
+
+    /// The tables, as a company asks them.
+    pub(crate) fn db(&self, company: CompanyId) -> Db<'_> {
+        self.store.db(company)
+    }
+
+    /// A company as the directory has it.
+    pub(crate) fn organization(&self, company: CompanyId) -> Result<Arc<Organization>, Refusal> {
+        self.directory.company(company).ok_or(Refusal::NotFound)
+    }
+
+    /// Waits until the actors decide by everything of a company that is committed: after a change of what the
+    /// directory holds.
+    pub(crate) async fn refresh(&self, company: CompanyId) {
+        let refreshed = self.directory.refresh(self.db(company), company);
+        match tokio::time::timeout(REFRESH_TIME_MAX, refreshed).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, %company, "a change of the directory is seen later"),
+            Err(_) => tracing::warn!(%company, "a change of the directory is seen later"),
+        }
+    }
+
+    /// Notes that no request is taken any more: an actor that is gone from now on went with its thread.
+    pub(crate) fn begin_stopping(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Sends a command to an actor and waits for its answer.
+    pub(crate) async fn deliver<K, A, M, R>(
+        &self,
+        registry: &Registry<K, A>,
+        hot: &Hot<A>,
+        command: M,
+    ) -> Result<R, Refusal>
+    where
+        K: Hash + Eq + Clone,
+        A: Findable + Handler<Counted<M>>,
+        A::Context: ToEnvelope<A, Counted<M>>,
+        M: Message<Result = Result<R, Refusal>> + Send + 'static,
+        R: Send + 'static,
+    {
+        let (command, answered) = registry.counted(command);
+        match hot.addr.try_send(command) {
+            Ok(()) => {}
+            Err(SendError::Full(command)) => hot.addr.send(command).await.map_err(|_| self.ended())?,
+            Err(SendError::Closed(_)) => return Err(self.ended()),
+        }
+        self.answer(answered).await
+    }
+
+    /// What a command that lies in a mailbox is answered.
+    pub(crate) async fn answer<R>(&self, answered: Receiver<Outcome<R>>) -> Result<R, Refusal> {
+        answered.await.map_err(|_| self.ended())?
+    }
+
+    /// Why a command was not answered. On the way down a thread that has served its last request takes its actors with
+    /// it, and what lay in their mailboxes; who asks again finds what was begun. Else it is a defect: commands catch
+    /// their own panics.
+    pub(crate) fn ended(&self) -> Refusal {
+        if self.stopping.load(Ordering::Acquire) {
+            return Refusal::Unavailable("the service is stopping".to_owned());
+        }
+        Refusal::Defect("the actor has ended".to_owned())
+    }
+}

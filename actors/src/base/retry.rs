@@ -1,0 +1,114 @@
+//! The two ways something is tried again: at once, when somebody else was faster; and after a pause, when what it needs
+//! is away.
+
+use std::time::Duration;
+
+use hotline_persistence::CompanyId;
+
+use crate::Refusal;
+use crate::contacts::KnownContacts;
+
+/// How often something is tried anew because somebody else was faster. Each loss means somebody else won, so this many
+/// in a row is no race but a defect.
+const ATTEMPTS_MAX: usize = 64;
+
+/// Tries until nobody else is faster. What is always worth another try: the actor has retired, or the contact was about
+/// to be deleted, which is waited for. What else is says `is_conflict`.
+///
+/// # Errors
+/// Why it is refused; [`Refusal::Unavailable`] when others are faster again and again.
+pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
+    contacts: &KnownContacts,
+    company: CompanyId,
+    attempt: impl Fn() -> F,
+    is_conflict: impl Fn(&Refusal) -> bool,
+) -> Result<T, Refusal> {
+    for _ in 0..ATTEMPTS_MAX {
+        match attempt().await {
+            Err(Refusal::Gone) => {}
+            Err(Refusal::ContactLeaving(contact)) => contacts.leaving.left((company, contact)).await?,
+            Err(refusal) if is_conflict(&refusal) => {}
+            outcome => return outcome,
+        }
+    }
+    Err(Refusal::Unavailable("the conversation changes too fast".to_owned()))
+}
+
+/// The conversation changed hands: its ticket was closed, or another one opened.
+pub(crate) fn changed_hands(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_))
+}
+
+/// Nothing else is a conflict.
+pub(crate) fn nothing(_: &Refusal) -> bool {
+    false
+}
+
+/// Tries after each pause, for as long as what it needs is away.
+///
+/// # Errors
+/// Why it is refused, if that is no outage.
+pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>(
+    pause: Duration,
+    attempt: impl Fn() -> F,
+) -> Result<T, Refusal> {
+    loop {
+        match attempt().await {
+            Err(Refusal::Unavailable(reason)) => tracing::debug!(reason, "it is tried again"),
+            outcome => return outcome,
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hotline_persistence::{ContactId, TicketId};
+
+    use super::*;
+
+    const COMPANY: CompanyId = CompanyId::new(1);
+
+    /// What comes of attempts that are refused so, one after the other, and then succeed; and how many there were.
+    async fn tried(refusals: &[Refusal], is_conflict: fn(&Refusal) -> bool) -> (Result<(), Refusal>, usize) {
+        let (contacts, attempts) = (KnownContacts::default(), AtomicUsize::new(0));
+        let attempt = || async {
+            let number = attempts.fetch_add(1, Ordering::Relaxed);
+            refusals.get(number).cloned().map_or(Ok(()), Err)
+        };
+        let outcome = on_conflict(&contacts, COMPANY, attempt, is_conflict).await;
+        (outcome, attempts.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn only_a_conflict_is_tried_again() {
+        let leaving = Refusal::ContactLeaving(ContactId::new(7));
+        assert_eq!(tried(&[Refusal::Gone, leaving], nothing).await, (Ok(()), 3));
+        let closed = Refusal::TicketClosed(TicketId::new(7));
+        assert_eq!(tried(std::slice::from_ref(&closed), changed_hands).await, (Ok(()), 2));
+        assert_eq!(tried(std::slice::from_ref(&closed), nothing).await, (Err(closed), 1), "of a ticket that is named");
+        assert_eq!(tried(&[Refusal::WindowClosed], changed_hands).await, (Err(Refusal::WindowClosed), 1));
+    }
+
+    #[tokio::test]
+    async fn who_loses_again_and_again_is_told_to_come_later() {
+        let (outcome, attempts) = tried(&vec![Refusal::Gone; 1000], nothing).await;
+        assert!(matches!(outcome, Err(Refusal::Unavailable(_))), "{outcome:?}");
+        assert_eq!(attempts, ATTEMPTS_MAX);
+    }
+
+    #[tokio::test]
+    async fn an_outage_is_waited_for_and_anything_else_ends_it() {
+        let attempts = AtomicUsize::new(0);
+        let attempt = || async {
+            match attempts.fetch_add(1, Ordering::Relaxed) {
+                0 | 1 => Err::<(), _>(Refusal::Unavailable("away".to_owned())),
+                _ => Err(Refusal::NotFound),
+            }
+        };
+        assert_eq!(while_unavailable(Duration::ZERO, attempt).await, Err(Refusal::NotFound));
+        assert_eq!(attempts.load(Ordering::Relaxed), 3);
+    }
+}

@@ -1,0 +1,98 @@
+//! What the senders of all channels share while messages are handed over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Arbiter, ArbiterHandle};
+use futures_util::future::BoxFuture;
+use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
+use tokio::sync::watch;
+
+use super::figures::Attempts;
+use super::receipts::Receipts;
+use crate::Refusal;
+use crate::base::Base;
+use crate::channels::{Inboxes, Provider};
+use crate::tickets::Progress;
+use crate::ttl_cache::TtlCache;
+
+/// Addresses of contacts without a number that are kept at hand.
+const ADDRESSES_MAX: usize = 100_000;
+
+/// Where something follows a message its ticket decides that, as soon as it is known what became of the message.
+pub(crate) trait DecidesStatuses: Send + Sync {
+    /// Records in a ticket what became of one of its messages.
+    fn record_status(
+        &self,
+        company: CompanyId,
+        ticket: TicketId,
+        status: Progress,
+    ) -> BoxFuture<'_, Result<(), Refusal>>;
+}
+
+/// What the senders share.
+pub(super) struct Dispatch {
+    pub(super) base: Arc<Base>,
+    pub(super) tickets: Arc<dyn DecidesStatuses>,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) addresses: TtlCache<((CompanyId, ChannelId), ContactId), String>,
+    pub(super) receipts: Arc<Receipts>,
+    pub(super) attempts: Attempts,
+    /// One thread for all senders and their calls. A call takes some 20 µs of it, and the default pace of a channel is
+    /// 80 a second: one is enough for hundreds of channels.
+    arbiter: ArbiterHandle,
+    stopping: watch::Sender<bool>,
+    /// Each sender holds one receiver for as long as it works.
+    working: watch::Sender<()>,
+}
+
+impl Dispatch {
+    pub(super) fn start(
+        base: Arc<Base>,
+        inboxes: Arc<Inboxes>,
+        provider: Arc<dyn Provider>,
+        tickets: Arc<dyn DecidesStatuses>,
+    ) -> Result<Self, Refusal> {
+        let arbiter = Arbiter::try_new().map_err(|error| Refusal::Defect(format!("the senders' thread: {error}")))?;
+        let receipts = Arc::new(Receipts::new(base.clone(), inboxes));
+        Ok(Self {
+            base,
+            tickets,
+            provider,
+            addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
+            receipts,
+            attempts: Attempts::default(),
+            arbiter: arbiter.handle(),
+            stopping: watch::Sender::new(false),
+            working: watch::Sender::new(()),
+        })
+    }
+
+    pub(super) fn arbiter(&self) -> &ArbiterHandle {
+        &self.arbiter
+    }
+
+    /// To be held by a sender while it works.
+    pub(super) fn working(&self) -> watch::Receiver<()> {
+        self.working.subscribe()
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    pub(super) fn begin_stopping(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Waits until no sender works any more.
+    pub(super) async fn ended(&self) {
+        self.working.closed().await;
+    }
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        self.arbiter.stop();
+    }
+}

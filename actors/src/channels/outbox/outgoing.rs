@@ -1,0 +1,111 @@
+//! A message on its way to its provider.
+
+use std::sync::Arc;
+
+use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::messages::{Addressed, Direction, MessageRow, MessageStatus};
+use hotline_persistence::{Change, ContactId, MessageId, TicketId};
+
+use crate::tickets::Ticket;
+
+/// A message that waits for its provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    /// It may be sent once this is durable.
+    pub(super) seq: Seq,
+    pub(super) message: Arc<MessageRow>,
+    /// The recipient's number, if they have one.
+    pub(super) number: Option<String>,
+    /// What it takes in memory, about.
+    pub(super) bytes: usize,
+}
+
+impl Outgoing {
+    /// What of these changes is to be sent; it has no place in the log yet.
+    pub(super) fn of(changes: &[Change], ticket: &Ticket) -> Vec<Self> {
+        let waits = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
+        let outgoing = changes.iter().filter_map(|change| match change {
+            Change::Message(row) if waits(row) => {
+                Some(Self::new(0, MessageRow::clone(row), ticket.contact.number.clone()))
+            }
+            _ => None,
+        });
+        outgoing.collect()
+    }
+
+    fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
+        let bytes = bytes(&message);
+        Self { seq, message: Arc::new(message), number, bytes }
+    }
+
+    pub(super) fn id(&self) -> MessageId {
+        self.message.id
+    }
+
+    pub(super) fn contact(&self) -> ContactId {
+        self.message.contact_id
+    }
+
+    pub(super) fn ticket(&self) -> TicketId {
+        self.message.ticket_id
+    }
+}
+
+/// Bytes a message takes in memory, about.
+fn bytes(message: &MessageRow) -> usize {
+    const ROW: usize = 512;
+    // An object takes some times its text; most messages have none.
+    let object = |object: &Option<serde_json::Value>| object.as_ref().map_or(0, |object| object.to_string().len());
+    ROW + message.body.as_ref().map_or(0, String::len) + object(&message.template) + object(&message.interactive)
+}
+
+impl From<Addressed> for Outgoing {
+    fn from(stored: Addressed) -> Self {
+        // What is read from the tables is durable.
+        Self::new(0, stored.message, stored.number)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use chrono::DateTime;
+    use hotline_persistence::tables::messages::MessageType;
+    use hotline_persistence::tables::source::Source;
+    use hotline_persistence::{ChannelId, CompanyId};
+
+    use super::*;
+
+    /// A text to a contact, who has one ticket.
+    pub(in crate::channels::outbox) fn outgoing(id: i64, contact: i64) -> Outgoing {
+        let message = MessageRow {
+            company_id: CompanyId::new(1),
+            id: MessageId::new(id),
+            job_id: Some(MessageId::new(id)),
+            ticket_id: TicketId::new(contact),
+            contact_id: ContactId::new(contact),
+            channel_id: ChannelId::new(1),
+            direction: Direction::Outbound,
+            kind: MessageType::Text,
+            body: Some(format!("message {id}")),
+            media: None,
+            template: None,
+            interactive: None,
+            quoted_message_id: None,
+            status: MessageStatus::Queued,
+            error: None,
+            user_id: None,
+            user_name: None,
+            integration_id: None,
+            source: Source::Api,
+            session_id: None,
+            client_id: None,
+            after_send: None,
+            provider_message_id: None,
+            created_at: DateTime::UNIX_EPOCH,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+        };
+        Outgoing::new(0, message, Some(format!("551199999{contact:04}")))
+    }
+}

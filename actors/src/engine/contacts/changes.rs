@@ -1,0 +1,205 @@
+//! Contacts change and go while conversations with them are hot.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hotline_persistence::tables::contacts::{self, ContactRef, Tie};
+use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
+
+use super::Contacts;
+use crate::base::retry::while_unavailable;
+use crate::contacts::Mark;
+use crate::tickets::{ContactGone, ContactIs};
+use crate::{Conflict, Refusal};
+
+/// Pause before contacts are read anew after the database went away.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// Contacts that are about to be changed in the tables. Once they are, or once it is unclear whether they are,
+/// conversations are told.
+pub struct ContactChanges {
+    contacts: Arc<Contacts>,
+    company: CompanyId,
+    ids: Mutex<Vec<ContactId>>,
+}
+
+impl ContactChanges {
+    /// Notes contacts before they are changed.
+    pub fn note(&self, ids: impl IntoIterator<Item = ContactId>) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    }
+
+    fn take(&self) -> Vec<ContactId> {
+        std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells the conversations: what is asked next shows the contacts as they are now.
+    pub async fn settle(self) {
+        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if self.contacts.settle(self.company, &ids, false).await.is_ok() {
+            self.take();
+        }
+        // Else dropping it goes on, behind the answer: the change stands.
+    }
+}
+
+impl Drop for ContactChanges {
+    fn drop(&mut self) {
+        let ids = self.take();
+        if !ids.is_empty() {
+            let (contacts, company) = (self.contacts.clone(), self.company);
+            self.contacts.base.spawn(async move { contacts.settle_in_time(company, &ids).await });
+        }
+    }
+}
+
+/// What contacts have become that somebody keeps.
+#[derive(Default)]
+struct Become {
+    changed: Vec<Arc<ContactRef>>,
+    gone: Vec<ContactId>,
+}
+
+impl Contacts {
+    /// To be called before contacts are changed, and settled afterwards.
+    pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
+        ContactChanges { contacts: self.clone(), company, ids: Mutex::default() }
+    }
+
+    /// Reads contacts anew, and tells what they are now to all that keep them.
+    async fn settle(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<(), Refusal> {
+        let _turn = self.known.changing(company).await;
+        let read = self.read_anew(company, ids, unclear).await;
+        match &read {
+            Ok(Become { changed, gone }) => {
+                gone.iter().for_each(|id| self.known.forget(company, *id));
+                changed.iter().for_each(|contact| self.known.remember(company, contact));
+            }
+            Err(_) => ids.iter().for_each(|id| self.known.forget(company, *id)),
+        }
+        ids.iter().for_each(|id| self.known.outdate((company, *id)));
+        let Become { changed, gone } = read?;
+        // An opening that was told of a contact before has ended then, and its ticket is found; one that comes after
+        // looks again.
+        self.base.arbiters.pass().await;
+        self.tell_changed(company, changed);
+        self.tell_gone(company, gone).await;
+        Ok(())
+    }
+
+    /// Those that somebody keeps, as the tables have them; with `unclear` all of them. Those nobody keeps need not be
+    /// read, but an opening may just have looked at them.
+    async fn read_anew(&self, company: CompanyId, ids: &[ContactId], unclear: bool) -> Result<Become, Refusal> {
+        let is_kept = |id: ContactId| self.known.get(company, id).is_some() || self.known.hot.has((company, id));
+        let wanted: Vec<ContactId> = ids.iter().copied().filter(|id| unclear || is_kept(*id)).collect();
+        if wanted.is_empty() {
+            return Ok(Become::default());
+        }
+        let found = contacts::find_refs(self.base.db(company), company, &wanted, unclear).await?;
+        let there: HashSet<ContactId> = found.iter().map(|contact| contact.id).collect();
+        let gone = wanted.into_iter().filter(|id| !there.contains(id)).collect();
+        Ok(Become { changed: found.into_iter().map(Arc::new).collect(), gone })
+    }
+
+    fn tell_changed(&self, company: CompanyId, changed: Vec<Arc<ContactRef>>) {
+        for contact in changed {
+            for ticket in self.known.hot.of((company, contact.id)) {
+                if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
+                    // Whoever asks the ticket next stands behind this in its mailbox.
+                    hot.life.shared.outdate();
+                    hot.addr.do_send(ContactIs(contact.clone()));
+                }
+            }
+        }
+    }
+
+    async fn tell_gone(&self, company: CompanyId, gone: Vec<ContactId>) {
+        for id in gone {
+            for ticket in self.known.hot.of((company, id)) {
+                if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
+                    // It may have ended by itself.
+                    let _ = hot.addr.send(ContactGone).await;
+                }
+            }
+        }
+    }
+
+    /// The same, as soon as the database answers.
+    async fn settle_in_time(&self, company: CompanyId, ids: &[ContactId]) {
+        let settle = || async {
+            // Whatever stands in the way, the conversations must learn of it in the end.
+            self.settle(company, ids, true).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
+        };
+        let _ = while_unavailable(RETRY_PAUSE, settle).await;
+    }
+
+    /// Deletes a contact with everything that is theirs. An opening at the same moment comes before, and keeps the
+    /// contact, or finds it gone. `forget` is told the sessions they had.
+    pub(in crate::engine) async fn remove(
+        self: &Arc<Self>,
+        company: CompanyId,
+        id: ContactId,
+        forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
+    ) -> Result<(), Refusal> {
+        let contacts = self.clone();
+        // What has begun ends, also when its caller goes away.
+        let removing = self.base.background.spawn(async move { contacts.remove_marked(company, id, forget).await });
+        removing.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
+    }
+
+    async fn remove_marked(
+        self: &Arc<Self>,
+        company: CompanyId,
+        id: ContactId,
+        forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
+    ) -> Result<(), Refusal> {
+        // One that stays anyway is not marked: nobody needs to wait.
+        refuse(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
+
+        let mark = self.known.leaving.mark((company, id)).await?;
+        // What was decided before is in the tables by then, and nothing is decided any more.
+        self.base.arbiters.pass().await;
+        let db = self.base.reads().tables(company).await?;
+        let sessions = contacts::sessions(db, company, id).await?;
+        let removed = contacts::remove(db, company, id).await;
+        let contacts = self.clone();
+        // Its sessions are read anew by who asks for them.
+        let gone = async move |mark: Mark| {
+            contacts.settle_in_time(company, &[id]).await;
+            forget(&sessions);
+            drop(mark);
+        };
+        match removed {
+            Ok(None) => {
+                gone(mark).await;
+                Ok(())
+            }
+            Ok(tie) => refuse(tie),
+            Err(Error::NotFound(_)) => Err(Refusal::NotFound),
+            Err(error) => {
+                // It may have happened. Until that is known the mark stays.
+                self.base.spawn(async move { gone(mark).await });
+                Err(error.into())
+            }
+        }
+    }
+}
+
+fn refuse(tie: Option<Tie>) -> Result<(), Refusal> {
+    match tie {
+        None => Ok(()),
+        Some(Tie { tickets, sessions }) => {
+            let (state, reason) = if tickets > 0 {
+                ("the contact has an open ticket", "open_ticket")
+            } else {
+                ("the contact has an active visitor session", "active_session")
+            };
+            Err(Refusal::Conflict(Conflict::used_by(
+                state,
+                reason,
+                [("ticket", tickets), ("webchatSession", sessions)],
+            )))
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Contacts: found or created, with what their conversations need to know of them.
+
+mod changes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::contacts::{self, ContactRef, ContactRow, Numbered, Visitor};
+use hotline_persistence::tables::custom_fields::CustomFieldType;
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::tables::{messages, webchat_sessions};
+use hotline_persistence::{ChannelId, CompanyId, ContactId};
+
+pub use changes::ContactChanges;
+
+use crate::Refusal;
+use crate::base::Base;
+use crate::contacts::KnownContacts;
+use crate::tickets::{Author, Heard, Open, Send, TicketScope, waiting_in};
+use crate::variables::{ContactValues, names};
+
+/// How long an opening waits for what its contact has for variables: a database that is away keeps no contact waiting.
+const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Every contact.
+pub struct Contacts {
+    base: Arc<Base>,
+    known: Arc<KnownContacts>,
+    /// Those who keep contacts.
+    tickets: Arc<TicketScope>,
+}
+
+impl Contacts {
+    pub(super) fn new(base: Arc<Base>, known: Arc<KnownContacts>, tickets: Arc<TicketScope>) -> Self {
+        Self { base, known, tickets }
+    }
+
+    /// What is known of them without a look into the tables.
+    pub(super) fn known(&self) -> &KnownContacts {
+        &self.known
+    }
+
+    /// A contact, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn get(&self, company: CompanyId, id: ContactId) -> Result<Option<Arc<ContactRef>>, Refusal> {
+        if let Some(contact) = self.known.get(company, id) {
+            return Ok(Some(contact));
+        }
+        let _turn = self.known.looking(company).await;
+        let found = contacts::find_ref(self.base.db(company), company, id).await?;
+        Ok(found.map(|contact| self.remember(company, contact)))
+    }
+
+    /// The contact with a number: found, or created.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn find_or_create(&self, company: CompanyId, new: Numbered<'_>) -> Result<Arc<ContactRef>, Refusal> {
+        if let Some(contact) = self.known.with_number(company, new.number) {
+            return Ok(contact);
+        }
+        let _turn = self.known.looking(company).await;
+        let api = Author::API.source;
+        let contact = contacts::find_or_create_by_number(self.base.db(company), company, new, api).await?;
+        Ok(self.remember(company, contact))
+    }
+
+    /// Whether there is a contact with this number.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not remembered and the database is away.
+    pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
+        if self.known.with_number(company, number).is_some() {
+            return Ok(true);
+        }
+        let _turn = self.known.looking(company).await;
+        let found = contacts::find_ref_by_number(self.base.db(company), company, number).await?;
+        Ok(found.map(|contact| self.remember(company, contact)).is_some())
+    }
+
+    pub(super) fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {
+        let contact = Arc::new(contact);
+        self.known.remember(company, &contact);
+        contact
+    }
+
+    /// Writes what is said of a contact where nothing was known.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn fill(
+        self: &Arc<Self>,
+        company: CompanyId,
+        contact: &ContactRow,
+        visitor: &Visitor,
+    ) -> Result<(), Refusal> {
+        if !visitor.adds_to(contact) {
+            return Ok(());
+        }
+        let changes = self.changes(company);
+        changes.note([contact.id]);
+        contacts::fill(self.base.db(company), company, contact.id, visitor).await?;
+        changes.settle().await;
+        Ok(())
+    }
+
+    /// What a contact has for variables. One that is gone has nothing; whoever writes to it finds that out.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn values(&self, company: CompanyId, id: ContactId) -> Result<ContactValues, Refusal> {
+        let found = contacts::find(self.base.db(company), company, id).await?;
+        let Some(contact) = found else { return Ok(ContactValues::default()) };
+        let custom = contact.custom_fields.0.into_iter().filter_map(|field| {
+            let is_list = field.kind.as_deref() == Some(CustomFieldType::Multiselect.as_str());
+            Some((field.key?, if is_list { enumerated(field.value) } else { field.value }))
+        });
+        Ok(ContactValues { email: contact.email, custom: custom.collect() })
+    }
+
+    /// What a contact who opens a ticket is greeted with, if its queue greets.
+    pub(super) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
+        let channel = organization.channels.get(&open.channel).filter(|_| open.author == Author::CONTACT)?;
+        let queue = organization.queues.get(&open.queue.or(waiting_in(organization, channel))?)?;
+        let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
+        let mut greeting = Send::text(text, Author::AUTOMATION);
+        if names(text).any(ContactValues::are_asked_for) {
+            // While the database is away the greeting goes without what it holds.
+            let values = tokio::time::timeout(VALUES_TIME_MAX, self.values(open.company, open.contact.id)).await;
+            greeting.known.values = values.ok().and_then(Result::ok).unwrap_or_default();
+        }
+        Some(greeting)
+    }
+
+    /// When a contact last wrote on a channel: known, once it was looked up.
+    pub(super) async fn look_up_heard(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<Heard, Refusal> {
+        let db = self.base.reads().tables(company).await?;
+        let heard = messages::last_inbound_at(db, company, channel, contact).await?.into();
+        self.known.remember_heard(company, channel, contact, heard);
+        Ok(heard)
+    }
+
+    /// Whether a channel without phone reaches a contact: on a webchat a session of theirs, elsewhere a message from
+    /// them.
+    pub(super) async fn look_up_reachable(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        kind: ChannelType,
+        contact: ContactId,
+    ) -> Result<bool, Refusal> {
+        let db = self.base.reads().tables(company).await?;
+        let reachable = match kind {
+            ChannelType::Webchat => webchat_sessions::exists(db, company, channel, contact).await?,
+            _ => messages::has_received(db, company, channel, contact).await?,
+        };
+        if reachable {
+            self.known.remember_reachable(company, channel, contact);
+        }
+        Ok(reachable)
+    }
+}
+
+/// The options of a list as people write them.
+fn enumerated(list: String) -> String {
+    serde_json::from_str::<Vec<String>>(&list).map_or(list, |options| options.join(", "))
+}

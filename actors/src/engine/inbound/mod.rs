@@ -1,0 +1,350 @@
+//! What comes in: what contacts write, and what channels' providers say of messages ([`statuses`]). Each is received once,
+//! and durable when it is answered.
+
+mod statuses;
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::tables::contacts::{self, Addressed, ContactRef, Numbered, Referral, ReferralRow};
+use hotline_persistence::tables::messages::{MessageRow, Passed};
+use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
+use serde_json::Value;
+
+use super::contacts::Contacts;
+use super::tickets::Tickets;
+use crate::Refusal;
+use crate::base::Base;
+use crate::base::retry::{changed_hands, on_conflict};
+use crate::channels::{Inboxes, Turn};
+use crate::clock::now;
+use crate::conversations::Slot;
+use crate::seen::Membership;
+use crate::tickets::{Author, Do, Heard, Open, Receive, Rider};
+
+/// What a provider says a contact has written.
+#[derive(Clone, Debug)]
+pub struct InboundMessage {
+    /// What the provider calls the message.
+    pub message_id: String,
+    /// When it was written, as far as the provider says.
+    pub written_at: Option<DateTime<Utc>>,
+    /// Who wrote it.
+    pub from: Sender,
+    /// What they wrote, or what stands with the file.
+    pub body: Option<String>,
+    /// The file that came with it.
+    pub media: Option<Value>,
+    /// What the provider calls the message they reply to.
+    pub quotes: Option<String>,
+    /// The advertisement or link that brought them.
+    pub referral: Referral,
+}
+
+/// Whom a provider names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Their number, with other spellings of it; none where the provider does not tell it.
+    pub number: Option<Number>,
+    /// The provider's own id for them.
+    pub address: Option<String>,
+    /// Their name, as they gave it to the provider.
+    pub name: Option<String>,
+    /// What they are called where there is no name.
+    pub fallback_name: String,
+    /// Their name on the social channel.
+    pub social_username: Option<String>,
+    /// By which kind of channel they come.
+    pub origin: &'static str,
+}
+
+/// A phone number as a provider writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Digits.
+    pub digits: String,
+    /// The same number as it may be written elsewhere.
+    pub others: Vec<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+}
+
+/// What comes in.
+pub struct Inbound {
+    base: Arc<Base>,
+    contacts: Arc<Contacts>,
+    tickets: Arc<Tickets>,
+    inboxes: Arc<Inboxes>,
+}
+
+impl Inbound {
+    pub(super) fn new(
+        base: Arc<Base>,
+        contacts: Arc<Contacts>,
+        tickets: Arc<Tickets>,
+        inboxes: Arc<Inboxes>,
+    ) -> Arc<Self> {
+        let inbound = Arc::new(Self { base, contacts, tickets, inboxes });
+        // Weak: the inboxes are this one's own.
+        let settles = Arc::downgrade(&inbound);
+        inbound.inboxes.set_gives_pending(move |(company, channel), id| {
+            if let Some(inbound) = settles.upgrade() {
+                inbound.settle_pending(company, channel, vec![id]);
+            }
+        });
+        inbound
+    }
+
+    /// Receives what a contact has written: in the open ticket, else in a new one. None when it was taken before.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    pub async fn receive_inbound(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        what: InboundMessage,
+    ) -> Result<Option<MessageRow>, Refusal> {
+        let inbox = self.inbox(company, channel).await?;
+        let turn = inbox.turn(&what.message_id).await;
+        let is_known = match turn.known(what.written_at) {
+            Membership::Present => true,
+            Membership::Absent => false,
+            Membership::Unknown => {
+                self.base.reads().message_by_provider_id(company, channel, &what.message_id).await?.is_some()
+            }
+        };
+        if is_known {
+            turn.received(now());
+            return Ok(None);
+        }
+        let id = what.message_id.clone();
+        let taken = self.receive_from(company, channel, what, &turn).await?;
+        turn.received(taken.created_at);
+        self.inboxes.note((company, channel), &id, Passed { ticket_id: taken.ticket_id, id: taken.id });
+        Ok(Some(taken))
+    }
+
+    async fn receive_from(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        what: InboundMessage,
+        turn: &Turn,
+    ) -> Result<MessageRow, Refusal> {
+        let InboundMessage { message_id, written_at, from, body, media, quotes, referral } = what;
+        let quoted = match quotes {
+            Some(quotes) => self.passed(company, channel, &quotes).await,
+            None => Ok(None),
+        };
+        // A quote is no reason to refuse what is said: without the database an old one is left out.
+        let quoted = quoted.unwrap_or_else(|refusal| {
+            tracing::debug!(%refusal, "a quoted message is not found now");
+            None
+        });
+        let receive = Receive {
+            body,
+            media,
+            quoted: quoted.map(|message| message.id),
+            provider_message_id: Some(message_id),
+            written_at,
+            ..Receive::default()
+        };
+        let rider = (!referral.is_empty()).then(|| brought_by(referral));
+        let what = Do { command: receive, rider };
+        let attempt = || async {
+            let contact = self.contact_from(company, channel, &from).await?;
+            self.attempt(company, channel, contact.id, &what).await
+        };
+        // Its contact may be deleted since it was looked for.
+        let is_conflict = |refusal: &Refusal| {
+            changed_hands(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
+        };
+        let received = on_conflict(self.contacts.known(), company, attempt, is_conflict).await;
+        if received.is_err() {
+            turn.doubtful(now());
+        }
+        received
+    }
+
+    /// Receives what a contact wrote: in the open ticket, else in a new one.
+    ///
+    /// # Errors
+    /// Why it could not be received.
+    pub async fn receive(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        what: Do<Receive>,
+    ) -> Result<MessageRow, Refusal> {
+        let attempt = || self.attempt(company, channel, contact, &what);
+        on_conflict(self.contacts.known(), company, attempt, changed_hands).await
+    }
+
+    async fn attempt(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        what: &Do<Receive>,
+    ) -> Result<MessageRow, Refusal> {
+        let message = match self.tickets.slot(company, channel, contact).await? {
+            Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, what).await?,
+            _ => {
+                let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+                let author = Author::CONTACT;
+                let open = Open { company, channel, contact, reachable: true, queue: None, user: None, author };
+                self.tickets.attempt_opening(open, what.clone()).await?
+            }
+        };
+        let heard = message.sent_at.unwrap_or(message.created_at);
+        self.contacts.known().remember_reachable(company, channel, contact);
+        self.contacts.known().remember_heard(company, channel, contact, Heard::At(heard));
+        Ok(message)
+    }
+
+    /// The contact a provider names: found, or created.
+    async fn contact_from(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        from: &Sender,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        let kept = self.contacts.known();
+        let contact = match (&from.number, &from.address) {
+            (Some(number), _) => {
+                let mut spellings = std::iter::once(&number.digits).chain(&number.others);
+                match spellings.find_map(|number| kept.with_number(company, number)) {
+                    Some(contact) => contact,
+                    None => self.load_numbered(company, number, from).await?,
+                }
+            }
+            (None, Some(address)) => match kept.with_address(company, channel, address) {
+                Some(contact) => contact,
+                None => self.load_addressed(company, channel, address, from).await?,
+            },
+            (None, None) => return Err(Refusal::invalid("from", "must name the sender")),
+        };
+        if let (Some(_), Some(address)) = (&from.number, &from.address)
+            && kept.with_address(company, channel, address).is_none()
+        {
+            // Should the provider not tell the number the next time.
+            self.note_address(company, channel, address.clone(), contact.clone());
+        }
+        if let Some(name) = &from.name
+            && contact.number.as_ref() == Some(&contact.name)
+        {
+            self.name(company, contact.id, name.clone());
+        }
+        Ok(contact)
+    }
+
+    async fn load_numbered(
+        &self,
+        company: CompanyId,
+        number: &Number,
+        from: &Sender,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        let _turn = self.contacts.known().looking(company).await;
+        let new = Numbered { number: &number.digits, name: from.name.as_deref(), country: number.country.as_deref() };
+        let db = self.base.db(company);
+        let found = contacts::find_or_create_by_any_number(db, company, new, &number.others, from.origin).await?;
+        Ok(self.contacts.remember(company, found))
+    }
+
+    async fn load_addressed(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        address: &str,
+        from: &Sender,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        let _turn = self.contacts.known().looking(company).await;
+        let new = Addressed {
+            channel,
+            address,
+            name: from.name.as_deref().unwrap_or(&from.fallback_name),
+            social_username: from.social_username.as_deref(),
+            origin: from.origin,
+        };
+        let found = contacts::find_or_create_by_address(self.base.db(company), company, new).await?;
+        let contact = self.contacts.remember(company, found);
+        self.contacts.known().remember_address(company, channel, address, contact.id);
+        Ok(contact)
+    }
+
+    /// Notes an address behind the answer: it is of use only once the number is not told any more.
+    fn note_address(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        address: String,
+        contact: Arc<ContactRef>,
+    ) {
+        let inbound = self.clone();
+        self.base.spawn(async move {
+            let db = inbound.base.db(company);
+            match contacts::note_address(db, company, channel, &address, contact.id).await {
+                Ok(()) => inbound.contacts.known().remember_address(company, channel, &address, contact.id),
+                Err(error) => tracing::debug!(%error, "a contact's address is noted with the next message"),
+            }
+        });
+    }
+
+    /// Calls a contact by the name they go by, who was called by their number, behind the answer.
+    fn name(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
+        let inbound = self.clone();
+        self.base.spawn(async move {
+            let changes = inbound.contacts.changes(company);
+            changes.note([contact]);
+            match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {
+                Ok(()) => changes.settle().await,
+                Err(error) => tracing::debug!(%error, "a contact is named with the next message"),
+            }
+        });
+    }
+
+    /// A contact came by an advertisement or a link, without writing. One who never wrote is nobody yet: what brought
+    /// them comes again with what they write.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    pub async fn record_referral(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        address: &str,
+        referral: Referral,
+    ) -> Result<(), Refusal> {
+        let Some(contact) = self.addressed(company, channel, address).await? else { return Ok(()) };
+        let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
+        let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::Referral(Box::new(row))])?;
+        Ok(durable.reached().await?)
+    }
+
+    async fn addressed(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        address: &str,
+    ) -> Result<Option<ContactId>, Refusal> {
+        if let Some(contact) = self.contacts.known().with_address(company, channel, address) {
+            return Ok(Some(contact.id));
+        }
+        let found = contacts::by_address(self.base.db(company), company, channel, address).await?;
+        Ok(found.map(|contact| contact.id))
+    }
+}
+
+/// What brought the contact, in one entry with what they wrote.
+fn brought_by(referral: Referral) -> Rider<MessageRow> {
+    Arc::new(move |message: &MessageRow| {
+        vec![Change::Referral(Box::new(ReferralRow {
+            company_id: message.company_id,
+            contact_id: message.contact_id,
+            referral: referral.clone(),
+            at: message.created_at,
+        }))]
+    })
+}

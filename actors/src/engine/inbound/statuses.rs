@@ -1,0 +1,199 @@
+//! How far messages have come, as their providers tell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
+use hotline_persistence::tables::messages::{self, Milestone, Passed};
+use hotline_persistence::{ChannelId, CompanyId};
+
+use super::Inbound;
+use crate::Refusal;
+use crate::base::retry::while_unavailable;
+use crate::channels::{EARLY_MAX, Early, Inbox, SEEN_MAX};
+use crate::clock::now;
+use crate::tickets::Progress;
+
+/// How long a status waits for its message: a provider's answer takes seconds, a restart in between minutes.
+const EARLY_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(2);
+
+/// How often those that waited long enough are forgotten, and how many at once.
+const EARLY_SWEEP_EVERY: Duration = Duration::from_secs(600);
+const EARLY_SWEPT_MAX: i64 = 10_000;
+
+/// Pause before early statuses are looked at again after the database went away.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// Messages a provider's watermark moves at once, and how often: more were never on their way to one contact.
+const PASSED_MAX: i64 = 200;
+const PASSED_ROUNDS_MAX: usize = 10;
+
+impl Inbound {
+    /// A channel's inbox; read once, kept for the life of the process.
+    pub(super) async fn inbox(self: &Arc<Self>, company: CompanyId, channel: ChannelId) -> Result<Arc<Inbox>, Refusal> {
+        let cell = self.inboxes.cell((company, channel));
+        let load = || async {
+            let db = self.base.reads().tables(company).await?;
+            let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
+            let received = messages::received(db, company, channel, limit(SEEN_MAX)).await?;
+            let early = early_statuses::of_channel(db, company, channel, limit(EARLY_MAX)).await?;
+            let inbox = Inbox::of(&received, Early::of(&early, now()));
+            self.settle_pending(company, channel, early);
+            Ok::<_, Refusal>(Arc::new(inbox))
+        };
+        cell.get_or_try_init(load).await.cloned()
+    }
+
+    /// The message a provider knows by an id, or none.
+    pub(super) async fn passed(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        id: &str,
+    ) -> Result<Option<Passed>, Refusal> {
+        if let Some(passed) = self.inboxes.passed((company, channel), id) {
+            return Ok(Some(passed));
+        }
+        let found = self.base.reads().message_by_provider_id(company, channel, id).await?;
+        let found = found.map(|message| Passed { ticket_id: message.ticket_id, id: message.id });
+        if let Some(message) = found {
+            self.inboxes.note((company, channel), id, message);
+        }
+        Ok(found)
+    }
+
+    /// A provider tells how far a message has come. It may do so before the outbox has noted what the provider calls
+    /// the message; it is kept then, until the message is found.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    pub async fn record_status(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        provider_message_id: &str,
+        milestone: Milestone,
+        at: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let at = at.min(now());
+        if let Some(message) = self.passed(company, channel, provider_message_id).await? {
+            return self.progress(company, message, milestone, at).await;
+        }
+        let inbox = self.inbox(company, channel).await?;
+        let early = EarlyStatus {
+            company_id: company,
+            channel_id: channel,
+            provider_message_id: provider_message_id.to_owned(),
+            milestone,
+            at,
+        };
+        early_statuses::keep(self.base.db(company), &early).await?;
+        inbox.early.note(provider_message_id, now());
+        // Noted since we looked: who noted it did not yet see that something is kept.
+        if self.passed(company, channel, provider_message_id).await?.is_some() {
+            self.settle_pending(company, channel, vec![provider_message_id.to_owned()]);
+        }
+        Ok(())
+    }
+
+    async fn progress(
+        &self,
+        company: CompanyId,
+        message: Passed,
+        milestone: Milestone,
+        at: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let progress = Progress { message: message.id, milestone, at, provider_message_id: None };
+        match self.tickets.ask(company, message.ticket_id, progress).await {
+            // Deleted with its contact: there is nothing to tell of any more.
+            Err(Refusal::NotFound) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// A provider tells that everything it was given for a contact up to a time has come this far.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be taken now: the provider is to repeat it.
+    pub async fn record_statuses_until(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        address: &str,
+        milestone: Milestone,
+        until: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let Some(contact) = self.addressed(company, channel, address).await? else { return Ok(()) };
+        let status = milestone.status();
+        let at = until.min(now());
+        for _ in 0..PASSED_ROUNDS_MAX {
+            let db = self.base.reads().tables(company).await?;
+            let passed = messages::sent_until(db, company, channel, contact, until, status, PASSED_MAX).await?;
+            if passed.is_empty() {
+                break;
+            }
+            for message in passed {
+                let progress =
+                    Progress { message: message.id, milestone: milestone.clone(), at, provider_message_id: None };
+                match self.tickets.ask(company, message.ticket_id, progress).await {
+                    Ok(()) | Err(Refusal::NotFound) => {}
+                    Err(refusal) => return Err(refusal),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives messages what was told of them before they were known, as soon as the database answers.
+    pub(super) fn settle_pending(self: &Arc<Self>, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
+        let inbound = self.clone();
+        self.base.spawn(async move {
+            for id in ids {
+                let give = || inbound.give_pending(company, channel, &id);
+                if let Err(refusal) = while_unavailable(RETRY_PAUSE, give).await {
+                    tracing::warn!(%refusal, company.id = %company, "an early status is not given");
+                }
+            }
+        });
+    }
+
+    async fn give_pending(self: &Arc<Self>, company: CompanyId, channel: ChannelId, id: &str) -> Result<(), Refusal> {
+        let inbox = self.inbox(company, channel).await?;
+        if !inbox.early.may_hold(id) {
+            return Ok(());
+        }
+        // It waits on: the message is none of ours, or not noted yet.
+        let Some(message) = self.passed(company, channel, id).await? else { return Ok(()) };
+        let db = self.base.db(company);
+        for early in early_statuses::of_message(db, company, channel, id).await? {
+            self.progress(company, message, early.milestone, early.at).await?;
+        }
+        early_statuses::remove(db, company, channel, id).await?;
+        inbox.early.remove(id);
+        Ok(())
+    }
+
+    /// Finds the messages of what was told early before a restart, and forgets what belongs to none, for as long as
+    /// the process lives.
+    pub async fn keep_pending(self: &Arc<Self>) {
+        let mut clock = tokio::time::interval(EARLY_SWEEP_EVERY);
+        loop {
+            clock.tick().await;
+            if let Err(refusal) = self.sweep_pending().await {
+                tracing::debug!(%refusal, "early statuses are swept later");
+            }
+        }
+    }
+
+    async fn sweep_pending(self: &Arc<Self>) -> Result<(), Refusal> {
+        let db = &self.base.store.housekeeping;
+        let before = now() - EARLY_KEPT;
+        while early_statuses::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
+        self.inboxes.sweep_early(before);
+        for (company, channel) in early_statuses::channels(db).await? {
+            self.inbox(company, channel).await?;
+        }
+        Ok(())
+    }
+}

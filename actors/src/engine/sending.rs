@@ -1,0 +1,299 @@
+//! Sending: whom a message is for, what has to be known before it is accepted, and the conversation it goes into.
+
+use std::sync::Arc;
+
+use hotline_persistence::id_blocks::IdBlocks;
+use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::contacts::{ContactRef, Numbered};
+use hotline_persistence::tables::messages::MessageRow;
+use hotline_persistence::tables::tickets;
+use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
+
+use super::contacts::Contacts;
+use super::tickets::Tickets;
+use crate::Refusal;
+use crate::base::Base;
+use crate::base::retry::{changed_hands, on_conflict};
+use crate::channels::{Outboxes, Provider, SendingFigures};
+use crate::clock::now;
+use crate::conversations::Slot;
+use crate::registry::Population;
+use crate::tickets::{Command, Context, Do, Heard, Knowledge, Needs, Open, Send, apply};
+
+/// Whom a message is for, as its sender names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recipient {
+    /// Whoever the ticket is with.
+    Ticket(TicketId),
+    /// A contact, on a channel.
+    Contact(ChannelId, ContactId),
+    /// A number, on a channel. It makes a contact when there is none.
+    Number(ChannelId, NewContact),
+}
+
+/// A number, and what is known of whoever has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewContact {
+    /// Digits.
+    pub number: String,
+    /// Their name; without one they are called by their number.
+    pub name: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+}
+
+impl NewContact {
+    fn numbered(&self) -> Numbered<'_> {
+        Numbered { number: &self.number, name: self.name.as_deref(), country: self.country.as_deref() }
+    }
+
+    /// A contact there is not yet.
+    fn stranger(&self) -> ContactRef {
+        let name = self.name.clone().unwrap_or_else(|| self.number.clone());
+        ContactRef { id: ContactId::new(0), name, number: Some(self.number.clone()), verified: false }
+    }
+}
+
+/// Where a message goes: found once, before anything else is.
+#[derive(Clone, Debug)]
+pub struct Target {
+    company: CompanyId,
+    channel: ChannelId,
+    kind: ChannelType,
+    to: To,
+}
+
+#[derive(Clone, Debug)]
+enum To {
+    Ticket(TicketId, ContactId),
+    Contact(ContactId),
+    Number(NewContact),
+}
+
+impl Target {
+    /// The channel it goes over.
+    pub fn channel(&self) -> ChannelId {
+        self.channel
+    }
+
+    /// The contact, where it is one that the sender names.
+    pub fn named_contact(&self) -> Option<ContactId> {
+        match &self.to {
+            To::Contact(contact) => Some(*contact),
+            To::Ticket(..) | To::Number(_) => None,
+        }
+    }
+}
+
+/// Sending.
+pub struct Sending {
+    base: Arc<Base>,
+    contacts: Arc<Contacts>,
+    tickets: Arc<Tickets>,
+    outboxes: Arc<Outboxes>,
+}
+
+impl Sending {
+    pub(super) fn new(
+        base: Arc<Base>,
+        contacts: Arc<Contacts>,
+        tickets: Arc<Tickets>,
+        outboxes: Arc<Outboxes>,
+    ) -> Self {
+        Self { base, contacts, tickets, outboxes }
+    }
+
+    /// Where a message goes.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when there is no such ticket or channel; [`Refusal::Unavailable`] when the database is
+    /// needed and away.
+    pub async fn resolve(&self, company: CompanyId, recipient: Recipient) -> Result<Target, Refusal> {
+        let (channel, to) = match recipient {
+            Recipient::Ticket(ticket) => {
+                let (channel, contact) = self.tickets.parties(company, ticket).await?;
+                (channel, To::Ticket(ticket, contact))
+            }
+            Recipient::Contact(channel, contact) => (channel, To::Contact(contact)),
+            Recipient::Number(channel, new) => (channel, To::Number(new)),
+        };
+        let organization = self.base.organization(company)?;
+        let kind = organization.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
+        Ok(Target { company, channel, kind, to })
+    }
+
+    /// Writes to somebody: in the ticket that is named; else in the open ticket, in the latest one if the send reopens,
+    /// or in a new one.
+    ///
+    /// # Errors
+    /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
+    pub async fn send(&self, target: &Target, what: impl Into<Do<Send>>) -> Result<MessageRow, Refusal> {
+        let (company, what) = (target.company, what.into());
+        let known = self.contacts.known();
+        match &target.to {
+            To::Ticket(ticket, contact) => {
+                let what = self.informed(target, *contact, what).await?;
+                self.tickets.ask(company, *ticket, what).await
+            }
+            To::Contact(contact) => {
+                let what = self.informed(target, *contact, what).await?;
+                let attempt = || self.attempt(target, *contact, &what);
+                on_conflict(known, company, attempt, changed_hands).await
+            }
+            To::Number(new) => {
+                if !self.contacts.is_known_number(company, &new.number).await? {
+                    // What is refused leaves no contact behind.
+                    self.dry_run(target, new.stranger(), what.command.clone())?;
+                }
+                let attempt = || async {
+                    let contact = self.contacts.find_or_create(company, new.numbered()).await?.id;
+                    let what = self.informed(target, contact, what.clone()).await?;
+                    self.attempt(target, contact, &what).await
+                };
+                // Deleted since it was found, the number has another contact now.
+                let is_conflict = |refusal: &Refusal| changed_hands(refusal) || *refusal == Refusal::ContactNotFound;
+                on_conflict(known, company, attempt, is_conflict).await
+            }
+        }
+    }
+
+    /// Writes to a contact in the conversation that is theirs at this moment.
+    async fn attempt(&self, target: &Target, contact: ContactId, what: &Do<Send>) -> Result<MessageRow, Refusal> {
+        let Target { company, channel, .. } = *target;
+        match self.conversation(target, contact, what.command.reopen).await? {
+            Some(ticket) => match self.tickets.attempt(company, ticket, what).await {
+                // With the contact, which has gone since we looked.
+                Err(Refusal::NotFound) if self.contacts.get(company, contact).await?.is_none() => {
+                    Err(Refusal::ContactNotFound)
+                }
+                outcome => outcome,
+            },
+            None => {
+                let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+                let author = what.command.author.clone();
+                let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
+                self.tickets.attempt_opening(open, what.clone()).await
+            }
+        }
+    }
+
+    /// The ticket a contact is written to in; none: a new one.
+    async fn conversation(
+        &self,
+        target: &Target,
+        contact: ContactId,
+        reopens: bool,
+    ) -> Result<Option<TicketId>, Refusal> {
+        let Target { company, channel, .. } = *target;
+        match self.tickets.slot(company, channel, contact).await? {
+            Some(Slot::Open(ticket)) => Ok(Some(ticket)),
+            _ if !reopens => Ok(None),
+            Some(Slot::Closed(ticket)) => Ok(Some(ticket)),
+            None => Ok(tickets::latest(self.base.reads().tables(company).await?, company, channel, contact).await?),
+        }
+    }
+
+    /// The command with what it needs to know of its contact: remembered, else known to the hot ticket, else looked up.
+    async fn informed<C: Command>(&self, target: &Target, contact: ContactId, what: Do<C>) -> Result<Do<C>, Refusal> {
+        let Needs { reachable, last_inbound, values } = what.command.needs(target.kind);
+        let mut what = what;
+        let mut knowledge = Knowledge::default();
+        if reachable {
+            knowledge.reachable = self.is_reachable(target, contact).await?;
+        }
+        if last_inbound && self.base.options.conversation_window.is_some() {
+            knowledge.heard = self.heard(target, contact).await?;
+        }
+        if values {
+            knowledge.values = self.contacts.values(target.company, contact).await?;
+        }
+        what.command.learn(knowledge);
+        Ok(what)
+    }
+
+    async fn is_reachable(&self, target: &Target, contact: ContactId) -> Result<bool, Refusal> {
+        let Target { company, channel, kind, .. } = *target;
+        if self.contacts.known().is_reachable(company, channel, contact) {
+            return Ok(true);
+        }
+        if self.hot_ticket(target, contact, |ticket| ticket.reachable).await? == Some(true) {
+            return Ok(true);
+        }
+        self.contacts.look_up_reachable(company, channel, kind, contact).await
+    }
+
+    async fn heard(&self, target: &Target, contact: ContactId) -> Result<Heard, Refusal> {
+        let Target { company, channel, .. } = *target;
+        let remembered = self.contacts.known().heard(company, channel, contact);
+        if remembered != Heard::Unknown {
+            return Ok(remembered);
+        }
+        match self.hot_ticket(target, contact, |ticket| ticket.heard).await? {
+            Some(heard) if heard != Heard::Unknown => Ok(heard),
+            _ => self.contacts.look_up_heard(company, channel, contact).await,
+        }
+    }
+
+    /// What the conversation's ticket knows, if it is hot: also while the database is away.
+    async fn hot_ticket<T>(
+        &self,
+        target: &Target,
+        contact: ContactId,
+        look: impl Fn(&crate::tickets::Ticket) -> T,
+    ) -> Result<Option<T>, Refusal> {
+        let ticket = match &target.to {
+            To::Ticket(ticket, _) => Some(*ticket),
+            To::Contact(_) | To::Number(_) => match self.tickets.slot(target.company, target.channel, contact).await? {
+                Some(Slot::Open(ticket) | Slot::Closed(ticket)) => Some(ticket),
+                None => None,
+            },
+        };
+        let Some(ticket) = ticket else { return Ok(None) };
+        match self.tickets.if_hot(target.company, ticket).await {
+            Some(Ok(ticket)) => Ok(Some(look(&ticket))),
+            Some(Err(Refusal::NotFound)) | None => Ok(None),
+            Some(Err(refusal)) => Err(refusal),
+        }
+    }
+
+    /// Why a send to a contact there is not yet would be refused: asked before the contact is made.
+    fn dry_run(&self, target: &Target, contact: ContactRef, send: Send) -> Result<(), Refusal> {
+        let Target { company, channel, .. } = *target;
+        let organization = self.base.organization(company)?;
+        let ids = IdBlocks::unbacked();
+        let context = || {
+            let mut cx = Context::new(now(), &organization, &ids);
+            cx.window = self.base.options.conversation_window;
+            cx
+        };
+        let (contact, author) = (Arc::new(contact), send.author.clone());
+        let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
+        let ticket = open.decide(TicketId::new(0), &mut context())?;
+        // Nobody has heard from a contact there is not yet.
+        let known = Knowledge { heard: Heard::Never, ..send.known };
+        apply(Send { known, ..send }, &ticket, context()).map(drop)
+    }
+
+    /// Begins to hand messages over to providers, those first that an earlier run has left. Once, before anything is
+    /// asked.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
+        self.outboxes.begin(provider, self.tickets.clone()).await
+    }
+
+    /// What is on its way to providers, and what they have said so far; nothing before sending begins.
+    pub fn figures(&self) -> SendingFigures {
+        self.outboxes.figures()
+    }
+
+    /// Begins no further attempt, and waits a while for those that are under way.
+    pub async fn stop(&self) {
+        self.outboxes.stop().await;
+    }
+
+    pub(super) fn population(&self) -> Population {
+        self.outboxes.population()
+    }
+}

@@ -1,0 +1,168 @@
+//! Visitor sessions: begun, asked, and found by what their visitors show.
+
+mod identity;
+
+use std::sync::Arc;
+
+use actix::dev::ToEnvelope;
+use actix::{Actor, Handler, Message};
+use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::messages;
+use hotline_persistence::tables::webchat_sessions::{self, SessionRow};
+use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId};
+
+use identity::VisitorTurns;
+pub use identity::{Identified, VisitorTurn};
+
+use super::contacts::Contacts;
+use crate::Refusal;
+use crate::base::Base;
+use crate::base::retry::{nothing, on_conflict};
+use crate::registry::{Counted, Hot, Population};
+use crate::tickets::Rider;
+use crate::webchat::{
+    CLIENT_IDS_MAX, Conversation, Doing, NewSession, Push, SessionScope, ShowSession, Told, VisitorSession,
+};
+
+/// Every visitor session.
+pub struct Sessions {
+    base: Arc<Base>,
+    contacts: Arc<Contacts>,
+    scope: Arc<SessionScope>,
+    turns: VisitorTurns,
+}
+
+impl Sessions {
+    pub(super) fn new(base: Arc<Base>, contacts: Arc<Contacts>, scope: Arc<SessionScope>) -> Self {
+        Self { base, contacts, scope, turns: VisitorTurns::default() }
+    }
+
+    /// Begins a visitor session.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the contact is gone, [`Refusal::Unavailable`] when it cannot be made durable.
+    pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
+        let NewSession { row, rider } = new;
+        let attempt = || self.attempt_beginning(&row, rider.as_ref());
+        on_conflict(self.contacts.known(), row.company_id, attempt, nothing).await?.reached().await?;
+        self.contacts.known().remember_reachable(row.company_id, row.channel_id, row.contact_id);
+        Ok(row)
+    }
+
+    async fn attempt_beginning(&self, row: &SessionRow, rider: Option<&Rider<SessionRow>>) -> Result<Durable, Refusal> {
+        let (known, contact) = (self.contacts.known(), (row.company_id, row.contact_id));
+        let version = known.version(contact);
+        self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
+        known.leaving.unless_marked(contact, || {
+            if known.version(contact) != version {
+                return Err(Refusal::ContactLeaving(contact.1));
+            }
+            self.append(row, rider)
+        })
+    }
+
+    /// Appends the beginning of a session and starts its actor, before anyone can learn of it.
+    fn append(&self, row: &SessionRow, rider: Option<&Rider<SessionRow>>) -> Result<Durable, Refusal> {
+        let place = self.base.store.log.reserve(row.company_id)?;
+        let mut changes = vec![Change::Session(Box::new(row.clone()))];
+        changes.extend(rider.into_iter().flat_map(|rider| rider(row)));
+        let (seq, durable) = place.append(changes)?;
+        let hot = VisitorSession::start_with(&self.scope, row.clone(), &[]);
+        hot.life.appended(seq);
+        self.scope.hot.insert((row.company_id, row.id.clone()), hot);
+        Ok(durable)
+    }
+
+    /// Sends a message to a visitor session's actor.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such session, or why it is refused.
+    pub async fn ask<M, R>(&self, company: CompanyId, id: &SessionId, message: M) -> Result<R, Refusal>
+    where
+        M: Message<Result = Result<R, Refusal>> + Clone + Send + 'static,
+        R: Send + 'static,
+        VisitorSession: Handler<Counted<M>>,
+        <VisitorSession as Actor>::Context: ToEnvelope<VisitorSession, Counted<M>>,
+    {
+        let attempt = || {
+            let message = message.clone();
+            async move {
+                let hot = self.hot(company, id).await?;
+                self.base.deliver(&self.scope.hot, &hot, message).await
+            }
+        };
+        on_conflict(self.contacts.known(), company, attempt, nothing).await
+    }
+
+    /// The actor of a visitor session, started if it is not hot.
+    async fn hot(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+        let key = (company, id.clone());
+        if let Some(hot) = self.scope.hot.get(&key) {
+            return Ok(hot);
+        }
+        let _turn = self.contacts.known().looking(company).await;
+        self.scope.hot.get_or_start(&key, || self.load(company, id)).await
+    }
+
+    async fn load(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+        let db = self.base.reads().tables(company).await?;
+        let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;
+        Ok(VisitorSession::start_with(&self.scope, row, &used))
+    }
+
+    /// Forgets sessions of a contact that is deleted, or may be: who asks for one reads it anew.
+    pub(super) fn forget(&self, company: CompanyId, sessions: &[SessionId]) {
+        for session in sessions {
+            let key = (company, session.clone());
+            if let Some(hot) = self.scope.hot.get(&key) {
+                self.scope.hot.remove(&key, &hot.life);
+            }
+        }
+    }
+
+    /// The session that the token with this hash opens in a webchat, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the session is not hot and the database is away.
+    pub async fn by_token(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        hash: &KeyHash,
+    ) -> Result<Option<SessionRow>, Refusal> {
+        let hot = self.scope.tokens.get(hash).map(|known| known.clone());
+        let id = match hot {
+            Some((owner, id)) => (owner == company).then_some(id),
+            None => {
+                webchat_sessions::by_token(self.base.reads().tables(company).await?, company, channel, hash).await?
+            }
+        };
+        let Some(id) = id else { return Ok(None) };
+        match self.ask(company, &id, ShowSession).await {
+            Ok(row) => Ok(Some(row).filter(|row| row.channel_id == channel)),
+            Err(Refusal::NotFound) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// An agent types to a visitor, or has stopped. Nobody keeps it.
+    pub fn agent_types(&self, conversation: Conversation, agent: Option<&str>, typing: bool) {
+        let agent: Option<Arc<str>> = agent.map(Arc::from);
+        self.scope.watchers.send(conversation, || Told { session: None, push: Push::Typing { agent, typing } });
+    }
+
+    /// What the visitor of a conversation is doing.
+    pub fn visitor_doing(&self, conversation: Conversation) -> Doing {
+        self.scope.watchers.doing(conversation)
+    }
+
+    /// Sessions that have sockets.
+    pub fn watching(&self) -> usize {
+        self.scope.watchers.len()
+    }
+
+    pub(super) fn population(&self) -> Population {
+        self.scope.hot.population()
+    }
+}

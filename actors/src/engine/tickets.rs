@@ -1,0 +1,257 @@
+//! Tickets: commands find their actor here, actors are started from the tables when they are not hot, and new tickets
+//! are opened.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use hotline_persistence::tables::tickets;
+use hotline_persistence::{ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId};
+use tokio::sync::OnceCell;
+
+use super::assignment::Assignment;
+use super::contacts::Contacts;
+use crate::Refusal;
+use crate::answers::Answer;
+use crate::base::Base;
+use crate::base::retry::{nothing, on_conflict};
+use crate::channels::DecidesStatuses;
+use crate::conversations::{Conversations, Slot};
+use crate::registry::{Hot, Life, Population};
+use crate::tickets::{
+    Author, Command, Do, Look, Open, Opening, Progress, Release, Rider, Show, Ticket, TicketActor, TicketScope,
+};
+
+/// Tickets of a leaving user that are read at once.
+const RELEASED_MAX: i64 = 1000;
+
+/// Tickets that are taken from them at once: enough to share the journal's syncs.
+const RELEASES_AT_ONCE: usize = 64;
+
+/// A channel's conversations, loaded or not.
+type ConversationsCell = Arc<OnceCell<Arc<Conversations>>>;
+
+/// Every ticket.
+pub struct Tickets {
+    base: Arc<Base>,
+    contacts: Arc<Contacts>,
+    assignment: Arc<Assignment>,
+    scope: Arc<TicketScope>,
+    conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
+}
+
+impl Tickets {
+    pub(super) fn new(
+        base: Arc<Base>,
+        contacts: Arc<Contacts>,
+        assignment: Arc<Assignment>,
+        scope: Arc<TicketScope>,
+    ) -> Self {
+        Self { base, contacts, assignment, scope, conversations: DashMap::new() }
+    }
+
+    /// Carries out a command on a ticket.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such ticket, or why the command is refused.
+    pub async fn ask<C: Command>(
+        &self,
+        company: CompanyId,
+        id: TicketId,
+        what: impl Into<Do<C>>,
+    ) -> Result<C::Reply, Refusal> {
+        let what = what.into();
+        let attempt = || self.attempt(company, id, &what);
+        on_conflict(self.contacts.known(), company, attempt, nothing).await
+    }
+
+    /// The same, once: the actor may just have retired.
+    pub(super) async fn attempt<C: Command>(
+        &self,
+        company: CompanyId,
+        id: TicketId,
+        what: &Do<C>,
+    ) -> Result<C::Reply, Refusal> {
+        if let Some(answered) = self.scope.hot.post(&(company, id), || what.clone()) {
+            return self.base.answer(answered).await;
+        }
+        let hot = self.hot(company, id).await?;
+        self.base.deliver(&self.scope.hot, &hot, what.clone()).await
+    }
+
+    /// The ticket as it is: what its actor shows or says if it is hot, else read.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the company has no such ticket.
+    pub async fn get(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
+        match self.if_hot(company, id).await {
+            Some(outcome) => outcome,
+            None => {
+                let db = self.base.reads().shown(company).await?;
+                let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+                Ok(Arc::new(Ticket::loaded(loaded, false)))
+            }
+        }
+    }
+
+    /// The same of a ticket that is hot; none for others.
+    pub(super) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
+        let key = (company, id);
+        if let Some(shown) = self.scope.hot.look(&key, Life::look) {
+            return Some(Ok(shown));
+        }
+        let hot = self.scope.hot.get(&key)?;
+        match self.base.deliver(&self.scope.hot, &hot, Look).await {
+            Err(Refusal::Gone) => None,
+            outcome => Some(outcome),
+        }
+    }
+
+    /// On which channel a ticket is, and with whom: that never changes. Its actor is started for it, which is about to
+    /// be asked.
+    pub(super) async fn parties(&self, company: CompanyId, id: TicketId) -> Result<(ChannelId, ContactId), Refusal> {
+        if let Some(parties) = self.scope.hot.look(&(company, id), |life| life.shared.parties()) {
+            return Ok(parties);
+        }
+        self.hot(company, id).await?.life.shared.parties().ok_or(Refusal::NotFound)
+    }
+
+    /// Opens a ticket.
+    ///
+    /// # Errors
+    /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
+    pub async fn open(&self, open: Open, rider: Option<Rider<Ticket>>) -> Result<Ticket, Refusal> {
+        let show = Do { command: Show, rider };
+        let attempt = || self.attempt_opening(open.clone(), show.clone());
+        match on_conflict(self.contacts.known(), open.company, attempt, nothing).await {
+            Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
+            outcome => outcome,
+        }
+    }
+
+    /// Opens a ticket with its first command, once: its contact may just be changing. It happens on the thread of the
+    /// contact's slot, in one go, as an actor's command does.
+    pub(super) async fn attempt_opening<C: Command>(&self, open: Open, then: Do<C>) -> Result<C::Reply, Refusal> {
+        let (company, contact) = (open.company, open.contact.id);
+        let conversations = self.conversations(company, open.channel).await?;
+        let opening = self.prepare(open, then).await?;
+        let (answer, answered) = Answer::expected();
+        let scope = self.scope.clone();
+        let opens = move || {
+            // Nothing is begun for a caller that has gone.
+            if answer.is_wanted() {
+                match scope.open(&conversations, opening) {
+                    Ok((reply, durable)) => answer.give_once(durable, reply),
+                    Err(refusal) => answer.give(Err(refusal)),
+                }
+            }
+        };
+        if !self.base.arbiters.run(contact.0, opens) {
+            return Err(self.base.ended());
+        }
+        self.base.answer(answered).await
+    }
+
+    /// What an opening has to know, looked up before it begins.
+    async fn prepare<C: Command>(&self, mut open: Open, then: Do<C>) -> Result<Opening<C>, Refusal> {
+        let (company, contact) = (open.company, open.contact.id);
+        let version = self.contacts.known().version((company, contact));
+        open.contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+        open.reachable |= self.contacts.known().is_reachable(company, open.channel, contact);
+        let organization = self.base.organization(company)?;
+        let desk = self.assignment.desk(&organization, &open).await;
+        let greeting = self.contacts.greeting(&organization, &open).await;
+        Ok(Opening { open, desk, greeting, version, then })
+    }
+
+    /// Takes the open tickets from a user who leaves the company, or a queue. Within [`Assignment::leave`] none can come
+    /// after.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when a ticket cannot be taken from them now; those before are.
+    pub async fn release(
+        &self,
+        company: CompanyId,
+        user: UserId,
+        queue: Option<QueueId>,
+        author: Author,
+    ) -> Result<(), Refusal> {
+        let mut after = TicketId::new(0);
+        loop {
+            let db = self.base.reads().tables(company).await?;
+            let held = tickets::open_of_user(db, company, user, queue, after, RELEASED_MAX).await?;
+            let Some(last) = held.last() else { return Ok(()) };
+            after = *last;
+            stream::iter(held)
+                .map(|ticket| self.ask(company, ticket, Release { user, queue, author: author.clone() }))
+                .buffer_unordered(RELEASES_AT_ONCE)
+                .try_collect::<Vec<()>>()
+                .await?;
+        }
+    }
+
+    /// Where a contact stands on a channel; none when no ticket is open and none of theirs is hot.
+    pub(super) async fn slot(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<Option<Slot>, Refusal> {
+        Ok(self.conversations(company, channel).await?.get(contact))
+    }
+
+    /// A channel's conversations; read once, kept for the life of the process.
+    async fn conversations(&self, company: CompanyId, channel: ChannelId) -> Result<Arc<Conversations>, Refusal> {
+        let cell = match self.conversations.get(&(company, channel)) {
+            Some(cell) => cell.clone(),
+            None => self.conversations.entry((company, channel)).or_default().clone(),
+        };
+        let load = || async {
+            let db = self.base.reads().tables(company).await?;
+            let open = tickets::open_of_channel(db, company, channel).await?;
+            Ok::<_, Refusal>(Arc::new(Conversations::of(open)))
+        };
+        cell.get_or_try_init(load).await.cloned()
+    }
+
+    /// The actor of a ticket, started if it is not hot.
+    async fn hot(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+        let key = (company, id);
+        if let Some(hot) = self.scope.hot.get(&key) {
+            return Ok(hot);
+        }
+        // Until it can be found: whoever changes its contact tells it, or it reads the change.
+        let _turn = self.contacts.known().looking(company).await;
+        self.scope.hot.get_or_start(&key, || self.load(company, id)).await
+    }
+
+    async fn load(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+        let db = self.base.reads().tables(company).await?;
+        let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
+        let conversations = self.conversations(company, channel).await?;
+        let reachable = self.contacts.known().is_reachable(company, channel, contact);
+        let mut ticket = Ticket::loaded(loaded, reachable);
+        for following in tickets::following(db, company, id).await? {
+            ticket.follow(following.id, following.into());
+        }
+        self.contacts.known().remember(company, &ticket.contact);
+        Ok(TicketActor::start_with(&self.scope, conversations, ticket))
+    }
+
+    pub(super) fn population(&self) -> Population {
+        self.scope.hot.population()
+    }
+}
+
+impl DecidesStatuses for Tickets {
+    fn record_status(
+        &self,
+        company: CompanyId,
+        ticket: TicketId,
+        status: Progress,
+    ) -> BoxFuture<'_, Result<(), Refusal>> {
+        self.ask(company, ticket, status).boxed()
+    }
+}

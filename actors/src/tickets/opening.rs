@@ -1,0 +1,129 @@
+//! How a ticket begins: with its first command, in one entry of the log, under the lock of its contact's slot. A message
+//! never lacks its ticket, and a ticket opened by a message never lacks the message.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hotline_persistence::tables::organization::Organization;
+use hotline_persistence::{Change, CompanyId, ContactId, Durable, TicketId, UserId};
+
+use super::actor::{Do, TicketActor, TicketScope};
+use super::command::{Command, Decided, apply};
+use super::commands::{Open, Send};
+use super::state::Ticket;
+use crate::Refusal;
+use crate::clock::now;
+use crate::conversations::Conversations;
+use crate::distribution::{Desk, Turn};
+
+/// A ticket to be opened, and what happens in it first.
+pub(crate) struct Opening<C: Command> {
+    /// The ticket.
+    pub(crate) open: Open,
+    /// Who gives it an agent, if its queue does.
+    pub(crate) desk: Option<Arc<Desk>>,
+    /// What is written to a contact who opens it.
+    pub(crate) greeting: Option<Send>,
+    /// The version of what is known of its contact.
+    pub(crate) version: u64,
+    /// What happens in it first.
+    pub(crate) then: Do<C>,
+}
+
+/// An opening that is decided, and not in the log yet.
+struct Opened<R> {
+    reply: R,
+    ticket: Ticket,
+    entry: Vec<Change>,
+}
+
+impl<C: Command> Opening<C> {
+    fn contact(&self) -> (CompanyId, ContactId) {
+        (self.open.company, self.open.contact.id)
+    }
+
+    /// Decides the ticket, what happens in it first, and the greeting.
+    fn decide(
+        self,
+        scope: &TicketScope,
+        organization: &Organization,
+        agent: Option<UserId>,
+    ) -> Result<Opened<C::Reply>, Refusal> {
+        let Self { mut open, greeting, then, .. } = self;
+        open.user = open.user.or(agent);
+        let now = now();
+        let mut cx = scope.context(organization, now);
+        let ticket = open.decide(scope.base.store.ids.ticket()?, &mut cx)?;
+        let mut entry = cx.into_changes(&ticket);
+        let Decided { reply, mut ticket, changes } = apply(then.command, &ticket, scope.context(organization, now))?;
+        entry.extend(changes);
+        // A greeting that cannot be sent is no reason not to listen.
+        let greeted = greeting.and_then(|greeting| apply(greeting, &ticket, scope.context(organization, now)).ok());
+        if let Some(greeted) = greeted {
+            entry.extend(greeted.changes);
+            ticket = greeted.ticket;
+        }
+        if let Some(rider) = then.rider {
+            entry.extend(rider(&reply));
+        }
+        Ok(Opened { reply, ticket, entry })
+    }
+}
+
+impl TicketScope {
+    /// Opens a ticket. A panic is a defect of this opening alone: nothing is left half done.
+    pub(crate) fn open<C: Command>(
+        self: &Arc<Self>,
+        conversations: &Arc<Conversations>,
+        opening: Opening<C>,
+    ) -> Result<(C::Reply, Durable), Refusal> {
+        catch_unwind(AssertUnwindSafe(|| self.open_in_slot(conversations, opening)))
+            .unwrap_or_else(|_| Err(Refusal::Defect("panic while a ticket was opened".to_owned())))
+    }
+
+    fn open_in_slot<C: Command>(
+        self: &Arc<Self>,
+        conversations: &Arc<Conversations>,
+        opening: Opening<C>,
+    ) -> Result<(C::Reply, Durable), Refusal> {
+        let (company, contact) = opening.contact();
+        let organization = self.base.organization(company)?;
+        let place = self.base.store.log.reserve(company)?;
+        let (id, is_closed, outcome) = conversations.open(contact, |taken_by| {
+            self.check_free(&opening, taken_by)?;
+            let desk = opening.desk.clone();
+            let turn = desk.as_ref().and_then(|desk| desk.turn(&organization, &opening.open));
+            let Opened { reply, ticket, entry } = opening.decide(self, &organization, turn.as_ref().map(Turn::user))?;
+            hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
+            let outgoing = self.outboxes.outgoing(&entry, &ticket);
+            let (seq, durable) = place.append(entry)?;
+            match turn {
+                Some(turn) => turn.taken(&ticket),
+                None => self.desks.note(&ticket),
+            }
+            self.outboxes.put(seq, outgoing);
+            let (id, is_closed) = (ticket.row.id, ticket.is_closed());
+            // The actor is there before anyone can learn of the ticket: nobody looks for it in the tables yet.
+            let hot = TicketActor::start_with(self, conversations.clone(), ticket);
+            hot.life.appended(seq);
+            self.hot.insert((company, id), hot);
+            Ok::<_, Refusal>((id, (id, is_closed, (reply, durable))))
+        })?;
+        if is_closed {
+            conversations.closed(contact, id);
+        }
+        Ok(outcome)
+    }
+
+    /// No ticket of the contact's is open on the channel, and the contact is still what the opening was told.
+    fn check_free<C: Command>(&self, opening: &Opening<C>, taken_by: Option<TicketId>) -> Result<(), Refusal> {
+        let contact = opening.contact();
+        if self.contacts.leaving.is_marked(contact) || self.contacts.version(contact) != opening.version {
+            return Err(Refusal::ContactLeaving(contact.1));
+        }
+        match taken_by {
+            Some(ticket) => Err(Refusal::AlreadyOpen(ticket)),
+            None => Ok(()),
+        }
+    }
+}
