@@ -11,7 +11,7 @@ MODULES := $(BROWSER)/node_modules/.package-lock.json
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
 	@if [ ! -x $(TARGET)/debug/hotline ]; then \
-		echo "First Hotline is built: about 320 crates, some four minutes on two cores. Later builds take seconds."; \
+		echo "First Hotline is built: about 320 crates, which takes some minutes. Later builds take seconds."; \
 	fi
 	cargo build --bin hotline
 	@echo "Now it runs, with a company, conversations and a token to try it with. Its data is kept in ./hotline-data."

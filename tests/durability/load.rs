@@ -107,8 +107,9 @@ impl Conversation {
                 self.kept.insert(body, job.parse().expect("a number"));
                 true
             }
-            // A closing and then the visitor's words, both unanswered, may have opened another ticket: it is named.
-            Some(reply) if reply.status == 409 && self.changes_unknown.closed > 0 && !self.unknown.is_empty() => {
+            // A closing, or a reopening that was lost, and then the visitor's words, unanswered too, may have opened another
+            // ticket: it is named.
+            Some(reply) if reply.status == 409 && self.changes_unknown.closes() && !self.unknown.is_empty() => {
                 let open = reply.body["error"]["details"]["ticketId"].as_i64();
                 self.ticket = open.unwrap_or_else(|| panic!("{}: {}", self.name, reply.body));
                 true
@@ -193,6 +194,11 @@ impl Conversation {
 }
 
 impl Changes {
+    /// Whether the ticket may be closed although its owner takes it for open.
+    fn closes(self) -> bool {
+        self.closed + self.reopened > 0
+    }
+
     fn any(self) -> bool {
         self.transferred + self.closed + self.reopened > 0
     }
