@@ -23,7 +23,7 @@ use hotline::cli::everything;
 use hotline::routes;
 use hotline::service::{Service, Settings};
 use hotline_actors::EngineOptions;
-use hotline_persistence::select::Page;
+use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::contacts::{self, ContactFilter};
 use hotline_persistence::tables::tokens::{self, NewToken};
@@ -46,13 +46,13 @@ struct Case {
     name: &'static str,
     query: String,
     filter: ContactFilter,
-    page: Page,
+    page: PageRequest,
     /// Whether an index finds its rows, so that it must not grow with the table.
     is_indexed: bool,
 }
 
 fn cases(rows: usize) -> Vec<Case> {
-    let page = |number: i64| Page { number, size: 100, descending: false };
+    let page = |number: i64| PageRequest { number, size: 100, descending: false };
     // A page in the middle of what there is, or the thousandth.
     let deep = i64::try_from((rows / 100 / 2).clamp(1, 1_000)).expect("a page");
     let number = format!("55119{:08}", rows / 2);

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use tokio::sync::watch;
 
 use crate::media::Media;
-use crate::metrics::Figures;
+use crate::metrics::Metrics;
 use crate::templates::Templates;
 
 /// The handles. What stands before the handlers has its own ([`crate::web::Front`]), and so have the providers' calls and
@@ -22,7 +22,7 @@ pub struct App {
     /// The templates of channels, as their providers told them lately.
     pub templates: Templates,
     /// What is counted.
-    pub figures: Data<Figures>,
+    pub figures: Data<Metrics>,
     stopping: watch::Sender<bool>,
 }
 
@@ -33,7 +33,7 @@ impl App {
         trusted_proxies: Vec<IpNet>,
         media: Media,
         templates: Templates,
-        figures: Data<Figures>,
+        figures: Data<Metrics>,
     ) -> Self {
         Self { engine, trusted_proxies, media, templates, figures, stopping: watch::Sender::new(false) }
     }

@@ -15,12 +15,12 @@ use tokio::sync::{Notify, oneshot};
 use crate::Refusal;
 
 thread_local! {
-    static GATE: OnceCell<Gate> = const { OnceCell::new() };
+    static GATE: OnceCell<CompletionQueue> = const { OnceCell::new() };
 }
 
 /// Where answers for callers on one thread come in.
 #[derive(Clone)]
-pub(crate) struct Gate(Arc<Inner>);
+pub(crate) struct CompletionQueue(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -33,7 +33,7 @@ trait Pass: Send {
     fn pass(self: Box<Self>);
 }
 
-impl Gate {
+impl CompletionQueue {
     /// Opens the gate of this thread, whose actix arbiter then hands out what comes in. Once.
     pub(crate) fn open() {
         GATE.with(|gate| {
@@ -87,16 +87,16 @@ async fn hand_out(gate: Arc<Inner>) {
 pub type Outcome<R> = Result<R, Refusal>;
 
 /// Where the answer to one command goes. Dropped, it tells of a defect.
-pub struct Answer<R> {
+pub struct ReplyTo<R> {
     to: oneshot::Sender<Outcome<R>>,
-    gate: Option<Gate>,
+    gate: Option<CompletionQueue>,
 }
 
-impl<R: Send + 'static> Answer<R> {
+impl<R: Send + 'static> ReplyTo<R> {
     /// An answer to a caller on this thread.
     pub(crate) fn expected() -> (Self, oneshot::Receiver<Outcome<R>>) {
         let (to, answered) = oneshot::channel();
-        (Self { to, gate: Gate::here() }, answered)
+        (Self { to, gate: CompletionQueue::here() }, answered)
     }
 
     /// Whether the caller is still there.
@@ -115,7 +115,7 @@ impl<R: Send + 'static> Answer<R> {
 
     /// Answers once an entry is durable.
     pub(crate) fn give_once(self, durable: Durable, reply: R) {
-        durable.tell(Box::new(Kept { given: Given { to: self.to, outcome: Ok(reply) }, gate: self.gate }));
+        durable.notify(Box::new(Kept { given: Given { to: self.to, outcome: Ok(reply) }, gate: self.gate }));
     }
 
     /// Answers once everything up to `seq` is durable: what somebody has seen must be, before anyone hears of it.
@@ -147,7 +147,7 @@ impl<R: Send> Pass for Given<R> {
 /// Kept back until its entry is durable.
 struct Kept<R> {
     given: Given<R>,
-    gate: Option<Gate>,
+    gate: Option<CompletionQueue>,
 }
 
 impl<R: Send + 'static> Waiter for Kept<R> {
@@ -177,8 +177,8 @@ mod tests {
     #[actix::test]
     async fn answers_from_another_thread_come_through_the_gate_in_order() {
         const ANSWERS: u32 = 1000;
-        Gate::open();
-        let (answers, expected): (Vec<_>, Vec<_>) = (0..ANSWERS).map(|_| Answer::expected()).unzip();
+        CompletionQueue::open();
+        let (answers, expected): (Vec<_>, Vec<_>) = (0..ANSWERS).map(|_| ReplyTo::expected()).unzip();
         let elsewhere = std::thread::spawn(move || {
             for (number, answer) in (0..).zip(answers) {
                 answer.give(Ok::<u32, _>(number));
@@ -192,10 +192,10 @@ mod tests {
 
     #[actix::test]
     async fn a_caller_without_a_gate_is_answered_directly() {
-        let (answer, expected) = Answer::expected();
+        let (answer, expected) = ReplyTo::expected();
         answer.give(Err::<(), _>(Refusal::Gone));
         assert_eq!(expected.await, Ok(Err(Refusal::Gone)));
-        let (unwanted, expected) = Answer::<()>::expected();
+        let (unwanted, expected) = ReplyTo::<()>::expected();
         drop(expected);
         assert!(!unwanted.is_wanted());
     }

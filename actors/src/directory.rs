@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
+use hotline_persistence::directory_events::DirectoryEvents;
 use hotline_persistence::key::KeyHash;
-use hotline_persistence::news::News;
 use hotline_persistence::sealed::Keyring;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
@@ -71,11 +71,11 @@ struct Loads {
     /// Up to which of them the directory is loaded. Locked by the load that runs.
     loaded: tokio::sync::Mutex<u64>,
     /// Who is about to be deleted.
-    leaving: Mutex<Vec<Leaving>>,
+    leaving: Mutex<Vec<Removal>>,
 }
 
 impl Loads {
-    fn leaving(&self) -> MutexGuard<'_, Vec<Leaving>> {
+    fn leaving(&self) -> MutexGuard<'_, Vec<Removal>> {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +84,7 @@ impl Loads {
 /// to it. An agent who is about to leave a queue is none of it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Leaving {
+pub enum Removal {
     User(UserId),
     Queue(QueueId),
     /// An agent of a queue.
@@ -92,7 +92,7 @@ pub enum Leaving {
     WrapupType(WrapupTypeId),
 }
 
-impl Leaving {
+impl Removal {
     fn mark(self, organization: &mut Organization) {
         if let Self::Member(queue, user) = self {
             if let Some(queue) = organization.queues.get_mut(&queue) {
@@ -234,7 +234,7 @@ impl Directory {
     }
 
     async fn listen(&self, db: &PgPool) -> Result<()> {
-        let mut news = News::listen(db).await?;
+        let mut news = DirectoryEvents::listen(db).await?;
         // What happened while nobody listened is seen now.
         self.reload_all(db).await?;
         // By the clock, however many news there are in between: the lost one is none of them.
@@ -296,7 +296,7 @@ impl Directory {
     }
 
     /// From here on a record is not active in memory, until [`Directory::stays`].
-    pub(crate) async fn leaves(&self, id: CompanyId, what: Leaving) {
+    pub(crate) async fn leaves(&self, id: CompanyId, what: Removal) {
         let loads = self.loads(id);
         // Between two loads, or one that began before would bring it back.
         let _between = loads.loaded.lock().await;
@@ -309,7 +309,7 @@ impl Directory {
     }
 
     /// The record is gone, or stays after all; the next load shows which.
-    pub(crate) fn stays(&self, id: CompanyId, what: Leaving) {
+    pub(crate) fn stays(&self, id: CompanyId, what: Removal) {
         let loads = self.loads(id);
         let mut leaving = loads.leaving();
         // As often as it was to leave, so often it stays: two may delete it at once.

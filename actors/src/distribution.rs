@@ -1,6 +1,6 @@
 //! Who gets a new ticket: the one place where it is decided.
 //!
-//! A company whose queues distribute has a [`Desk`]. It is locked from the choice to the ticket's entry in the log, and
+//! A company whose queues distribute has a [`Assigner`]. It is locked from the choice to the ticket's entry in the log, and
 //! nothing in between waits: openings of all channels take their turns here, and no two get the same one.
 
 use std::collections::hash_map::Entry;
@@ -22,12 +22,12 @@ const COUNT_PAUSE: Duration = Duration::from_secs(5);
 /// The desks of the companies that distribute.
 #[derive(Default)]
 pub(crate) struct Desks {
-    desks: IdMap<CompanyId, Arc<Desk>>,
+    desks: IdMap<CompanyId, Arc<Assigner>>,
 }
 
 /// What one company distributes by.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct Assigner {
     state: Mutex<State>,
     /// Told when a count has ended, well or not.
     counted: watch::Sender<()>,
@@ -72,7 +72,7 @@ pub(crate) enum Count {
 
 impl Desks {
     /// A company's desk, made when it is first needed.
-    pub(crate) fn of(&self, company: CompanyId) -> Arc<Desk> {
+    pub(crate) fn of(&self, company: CompanyId) -> Arc<Assigner> {
         if let Some(desk) = self.desks.get(&company) {
             return desk.clone();
         }
@@ -81,7 +81,7 @@ impl Desks {
 
     /// Notes who has a ticket now; none when it is closed, or nobody has it. To be told of each change after it was
     /// appended.
-    pub(crate) fn note(&self, ticket: &Ticket) {
+    pub(crate) fn assigned(&self, ticket: &Ticket) {
         // Not locked within the map: a company's turn keeps no other company waiting.
         let desk = self.desks.get(&ticket.row.company_id).map(|desk| desk.clone());
         if let Some(desk) = desk {
@@ -103,7 +103,7 @@ pub(crate) fn distributing(organization: &Organization, open: &Open) -> Option<(
     (distribution != Distribution::Manual).then_some((queue, distribution))
 }
 
-impl Desk {
+impl Assigner {
     /// Told when a count has ended, from now on.
     pub(crate) fn counted(&self) -> watch::Receiver<()> {
         self.counted.subscribe()
@@ -126,24 +126,24 @@ impl Desk {
     }
 
     /// Chooses an agent, and holds the turn until the ticket is in the log.
-    pub(crate) fn turn(&self, organization: &Organization, open: &Open) -> Option<Turn<'_>> {
+    pub(crate) fn turn(&self, organization: &Organization, open: &Open) -> Option<Choice<'_>> {
         let (queue, distribution) = distributing(organization, open)?;
         let agents: BTreeSet<UserId> = organization.queues.get(&queue)?.users.iter().copied().collect();
         let is_active = |user: &UserId| organization.users.get(user).is_some_and(|user| user.active);
         let state = self.lock();
         let user = state.choose(queue, distribution, agents.into_iter().filter(is_active).collect())?;
-        Some(Turn { state, queue, user })
+        Some(Choice { state, queue, user })
     }
 }
 
 /// An agent's turn, while the ticket is decided. Dropped, it stays theirs.
-pub(crate) struct Turn<'a> {
+pub(crate) struct Choice<'a> {
     state: MutexGuard<'a, State>,
     queue: QueueId,
     user: UserId,
 }
 
-impl Turn<'_> {
+impl Choice<'_> {
     /// Whose turn it is.
     pub(crate) fn user(&self) -> UserId {
         self.user

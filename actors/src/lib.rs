@@ -30,6 +30,6 @@ pub mod variables;
 pub mod webchat;
 
 pub use base::EngineOptions;
-pub use directory::{Directory, Leaving, Organization};
+pub use directory::{Directory, Organization, Removal};
 pub use engine::Engine;
 pub use refusal::{Conflict, FieldError, Refusal, Unreachable};

@@ -2,8 +2,8 @@
 //! acknowledged before is in the tables, and is read there. Who decides by the tables waits for what was decided before
 //! as well.
 
-use hotline_persistence::error::within;
-use hotline_persistence::select::{Listed, Page};
+use hotline_persistence::error::with_timeout;
+use hotline_persistence::select::{Page, PageRequest};
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::tickets::{self, LoadedTicket, TicketFilter};
 use hotline_persistence::{ChannelId, CompanyId, Database, Db, MessageId, PgConnection, SessionId, Store};
@@ -57,15 +57,15 @@ impl<'a> Reads<'a> {
         &self,
         company: CompanyId,
         filter: &TicketFilter,
-        page: Page,
-    ) -> Result<Listed<LoadedTicket>, Refusal> {
+        page: PageRequest,
+    ) -> Result<Page<LoadedTicket>, Refusal> {
         let db = self.shown(company).await?;
         if tickets::is_steady(filter, page) {
             let list = async |db: &mut PgConnection| tickets::list(db, company, filter, page).await;
             return Ok(self.store.readers.read(company, list).await?);
         }
         let db = if tickets::is_heavy(filter, page) { db.heavy() } else { db };
-        Ok(within(tickets::list(db, company, filter, page)).await?)
+        Ok(with_timeout(tickets::list(db, company, filter, page)).await?)
     }
 
     /// One message, or none.

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
 
 use crate::Refusal;
-use crate::answers::{Answer, Outcome};
+use crate::answers::{Outcome, ReplyTo};
 use crate::map::IdMap;
 
 /// Parts of a registry that are locked one at a time. Whoever looks through all actors holds up those who start one in
@@ -21,33 +21,33 @@ use crate::map::IdMap;
 const SHARDS: usize = 64;
 
 /// An actor that is found by a key.
-pub trait Findable: Actor {
+pub trait Registered: Actor {
     /// What others may read of it without asking.
     type Shared: Default + Send + Sync + 'static;
 }
 
 /// Actors of one kind.
-pub struct Registry<K, A: Findable> {
-    actors: IdMap<K, Place<A>>,
+pub struct Registry<K, A: Registered> {
+    actors: IdMap<K, Registration<A>>,
     waiting: Waiting,
 }
 
 /// What is under a key.
-enum Place<A: Findable> {
+enum Registration<A: Registered> {
     /// Whoever asks waits for one load.
-    Starting(Arc<OnceCell<Hot<A>>>),
-    Hot(Hot<A>),
+    Starting(Arc<OnceCell<ActorHandle<A>>>),
+    Hot(ActorHandle<A>),
 }
 
-impl<A: Findable> Place<A> {
-    fn hot(&self) -> Option<&Hot<A>> {
+impl<A: Registered> Registration<A> {
+    fn hot(&self) -> Option<&ActorHandle<A>> {
         match self {
             Self::Starting(cell) => cell.get(),
             Self::Hot(hot) => Some(hot),
         }
     }
 
-    fn is_starting(&self, with: &Arc<OnceCell<Hot<A>>>) -> bool {
+    fn is_starting(&self, with: &Arc<OnceCell<ActorHandle<A>>>) -> bool {
         matches!(self, Self::Starting(cell) if Arc::ptr_eq(cell, with))
     }
 }
@@ -73,19 +73,19 @@ impl Waiting {
 
 /// A command on its way, and where its answer goes. It counts as waiting until its actor takes it, or it is thrown
 /// away with the actor's mailbox.
-pub struct Counted<M: Command> {
+pub struct Envelope<M: Request> {
     message: M,
-    answer: Answer<M::Reply>,
+    answer: ReplyTo<M::Reply>,
     _waiting: Waiting,
 }
 
 /// A message that is answered with a reply or a refusal.
-pub trait Command: Message<Result = Result<Self::Reply, Refusal>> + Send + 'static {
+pub trait Request: Message<Result = Result<Self::Reply, Refusal>> + Send + 'static {
     /// What its caller is answered.
     type Reply: Send + 'static;
 }
 
-impl<M, R> Command for M
+impl<M, R> Request for M
 where
     M: Message<Result = Result<R, Refusal>> + Send + 'static,
     R: Send + 'static,
@@ -94,26 +94,26 @@ where
 }
 
 /// The answer goes its own way.
-impl<M: Command> Message for Counted<M> {
+impl<M: Request> Message for Envelope<M> {
     type Result = ();
 }
 
-impl<M: Command> Counted<M> {
+impl<M: Request> Envelope<M> {
     /// The command, which waits no longer, unless its caller has gone: then nothing is begun.
-    pub(crate) fn taken(self) -> Option<(M, Answer<M::Reply>)> {
+    pub(crate) fn taken(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.answer.is_wanted().then_some((self.message, self.answer))
     }
 }
 
 /// A hot actor.
-pub struct Hot<A: Findable> {
+pub struct ActorHandle<A: Registered> {
     /// Where it takes its messages.
     pub addr: Addr<A>,
     /// What others may know of it without asking.
-    pub life: Arc<Life<A::Shared>>,
+    pub life: Arc<ActorStatus<A::Shared>>,
 }
 
-impl<A: Findable> Clone for Hot<A> {
+impl<A: Registered> Clone for ActorHandle<A> {
     fn clone(&self) -> Self {
         Self { addr: self.addr.clone(), life: self.life.clone() }
     }
@@ -121,7 +121,7 @@ impl<A: Findable> Clone for Hot<A> {
 
 /// The signs of life of one actor.
 #[derive(Debug)]
-pub struct Life<O = ()> {
+pub struct ActorStatus<O = ()> {
     started: Instant,
     /// Seconds after `started` when it was last asked something.
     used_s: AtomicU32,
@@ -130,13 +130,13 @@ pub struct Life<O = ()> {
     pub shared: O,
 }
 
-impl<O: Default> Default for Life<O> {
+impl<O: Default> Default for ActorStatus<O> {
     fn default() -> Self {
         Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0), shared: O::default() }
     }
 }
 
-impl<O> Life<O> {
+impl<O> ActorStatus<O> {
     /// Notes a use.
     pub fn used(&self) {
         let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
@@ -165,27 +165,27 @@ impl<O> Life<O> {
     }
 }
 
-impl<K: Hash + Eq + Clone, A: Findable> Default for Registry<K, A> {
+impl<K: Hash + Eq + Clone, A: Registered> Default for Registry<K, A> {
     fn default() -> Self {
         let actors = IdMap::with_hasher_and_shard_amount(RandomState::default(), SHARDS);
         Self { actors, waiting: Waiting::default() }
     }
 }
 
-impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
+impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
     /// The actor, if it is hot.
-    pub fn get(&self, key: &K) -> Option<Hot<A>> {
-        self.with(key, Hot::clone)
+    pub fn get(&self, key: &K) -> Option<ActorHandle<A>> {
+        self.with(key, ActorHandle::clone)
     }
 
     /// What `look` makes of the actor's signs of life, if it is hot. It must not wait: nobody else finds the actors near
     /// this one meanwhile, nor starts them.
-    pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&Life<A::Shared>) -> Option<R>) -> Option<R> {
+    pub(crate) fn look<R>(&self, key: &K, look: impl FnOnce(&ActorStatus<A::Shared>) -> Option<R>) -> Option<R> {
         look(&self.actors.get(key)?.hot()?.life)
     }
 
     /// What `with` makes of the actor, if it is hot and alive. It must not wait either.
-    fn with<R>(&self, key: &K, with: impl FnOnce(&Hot<A>) -> R) -> Option<R> {
+    fn with<R>(&self, key: &K, with: impl FnOnce(&ActorHandle<A>) -> R) -> Option<R> {
         let dead = {
             let place = self.actors.get(key)?;
             let hot = place.hot()?;
@@ -202,9 +202,9 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
     /// Lays a command into the actor's mailbox, if it is hot and has room: the answer comes where this tells.
     pub(crate) fn post<M>(&self, key: &K, command: impl FnOnce() -> M) -> Option<Receiver<Outcome<M::Reply>>>
     where
-        M: Command,
-        A: Handler<Counted<M>>,
-        A::Context: ToEnvelope<A, Counted<M>>,
+        M: Request,
+        A: Handler<Envelope<M>>,
+        A::Context: ToEnvelope<A, Envelope<M>>,
     {
         self.with(key, |hot| {
             let (command, answered) = self.counted(command());
@@ -216,23 +216,23 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
     ///
     /// # Errors
     /// Whatever `load` says; nothing is kept of it, and the next one to ask tries anew.
-    pub async fn get_or_start<F>(&self, key: &K, load: impl FnOnce() -> F) -> Result<Hot<A>, Refusal>
+    pub async fn get_or_start<F>(&self, key: &K, load: impl FnOnce() -> F) -> Result<ActorHandle<A>, Refusal>
     where
-        F: Future<Output = Result<Hot<A>, Refusal>>,
+        F: Future<Output = Result<ActorHandle<A>, Refusal>>,
     {
         if let Some(hot) = self.get(key) {
             return Ok(hot);
         }
-        let cell = match &*self.actors.entry(key.clone()).or_insert_with(|| Place::Starting(Arc::default())) {
-            Place::Hot(hot) => return Ok(hot.clone()),
-            Place::Starting(cell) => cell.clone(),
+        let cell = match &*self.actors.entry(key.clone()).or_insert_with(|| Registration::Starting(Arc::default())) {
+            Registration::Hot(hot) => return Ok(hot.clone()),
+            Registration::Starting(cell) => cell.clone(),
         };
         let loaded = cell.get_or_try_init(load).await.cloned();
         match &loaded {
             // The cell has served; it is larger than what it holds.
             Ok(hot) => {
                 if let Some(mut place) = self.actors.get_mut(key).filter(|place| place.is_starting(&cell)) {
-                    *place = Place::Hot(hot.clone());
+                    *place = Registration::Hot(hot.clone());
                 }
             }
             // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
@@ -247,25 +247,25 @@ impl<K: Hash + Eq + Clone, A: Findable> Registry<K, A> {
     }
 
     /// Puts a new actor under a key nobody has had.
-    pub fn insert(&self, key: K, hot: Hot<A>) {
-        self.actors.insert(key, Place::Hot(hot));
+    pub fn insert(&self, key: K, hot: ActorHandle<A>) {
+        self.actors.insert(key, Registration::Hot(hot));
     }
 
     /// Removes the actor with these signs of life, and not its successor.
-    pub fn remove(&self, key: &K, life: &Arc<Life<A::Shared>>) {
+    pub fn remove(&self, key: &K, life: &Arc<ActorStatus<A::Shared>>) {
         self.actors.remove_if(key, |_, place| place.hot().is_some_and(|kept| Arc::ptr_eq(&kept.life, life)));
     }
 
     /// Every hot actor that `wanted` picks by its signs of life.
-    pub fn select(&self, wanted: impl Fn(&Life<A::Shared>) -> bool) -> Vec<Hot<A>> {
-        let hot = |place: &Place<A>| place.hot().filter(|hot| wanted(&hot.life)).cloned();
+    pub fn select(&self, wanted: impl Fn(&ActorStatus<A::Shared>) -> bool) -> Vec<ActorHandle<A>> {
+        let hot = |place: &Registration<A>| place.hot().filter(|hot| wanted(&hot.life)).cloned();
         self.actors.iter().filter_map(|entry| hot(entry.value())).collect()
     }
 
     /// The command as it is sent to one of these actors, and its answer.
-    pub(crate) fn counted<M: Command>(&self, message: M) -> (Counted<M>, Receiver<Outcome<M::Reply>>) {
-        let (answer, answered) = Answer::expected();
-        (Counted { message, answer, _waiting: self.waiting.clone() }, answered)
+    pub(crate) fn counted<M: Request>(&self, message: M) -> (Envelope<M>, Receiver<Outcome<M::Reply>>) {
+        let (answer, answered) = ReplyTo::expected();
+        (Envelope { message, answer, _waiting: self.waiting.clone() }, answered)
     }
 
     /// How many there are and how busy they are, about now.
@@ -297,7 +297,7 @@ mod tests {
         type Context = Context<Self>;
     }
 
-    impl Findable for Stuck {
+    impl Registered for Stuck {
         type Shared = ();
     }
 
@@ -305,10 +305,10 @@ mod tests {
     #[rtype(result = "Result<(), Refusal>")]
     struct Work;
 
-    impl Handler<Counted<Work>> for Stuck {
+    impl Handler<Envelope<Work>> for Stuck {
         type Result = ();
 
-        fn handle(&mut self, work: Counted<Work>, _: &mut Self::Context) {
+        fn handle(&mut self, work: Envelope<Work>, _: &mut Self::Context) {
             let Some((Work, answer)) = work.taken() else { return };
             let _ = self.0.recv();
             answer.give(Ok(()));
@@ -357,9 +357,9 @@ mod tests {
         assert_eq!(waiting(), 0);
     }
 
-    fn hot() -> Hot<Stuck> {
+    fn hot() -> ActorHandle<Stuck> {
         let (_, told) = std::sync::mpsc::channel();
-        Hot { addr: Stuck(told).start(), life: Arc::default() }
+        ActorHandle { addr: Stuck(told).start(), life: Arc::default() }
     }
 
     #[actix::test]
@@ -379,7 +379,7 @@ mod tests {
         let (first, second, ()) = tokio::join!(ask(), ask(), let_go);
         let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
         assert!(Arc::ptr_eq(&first.life, &second.life) && loads.load(Ordering::Relaxed) == 1);
-        assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Place::Hot(_))));
+        assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Registration::Hot(_))));
         // A successor is not removed for the one before it.
         registry.remove(&7, &hot().life);
         assert_eq!(registry.len(), 1);

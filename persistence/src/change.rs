@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::Seq;
 use crate::tables::contacts::{ContactChannel, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
+use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
@@ -24,15 +24,15 @@ pub enum Change {
     /// This was said.
     Message(Box<MessageRow>),
     /// A message has come this far.
-    Progress(Box<ProgressRow>),
+    Progress(Box<DeliveryStatusRow>),
     /// The file of a message is there, or lost.
     Media(Box<MediaRow>),
     /// The visitor has received the company's messages up to here.
-    Delivered(ReachedUpTo),
+    Delivered(DeliveryReceipt),
     /// The visitor has read the company's messages up to here.
-    Seen(ReachedUpTo),
+    Seen(DeliveryReceipt),
     /// The company has read the contact's messages up to here.
-    Read(ReachedUpTo),
+    Read(DeliveryReceipt),
     /// The session is now this.
     Session(Box<SessionRow>),
     /// The contact was last talked to here.

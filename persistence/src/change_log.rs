@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use crate::change::encode;
 use crate::durable::{Durable, Synced};
 use crate::journal::{self, Journal, Seq};
-use crate::persister::{Entry, FlushQueue, Witness};
+use crate::persister::{CommitListener, Entry, FlushQueue};
 use crate::{Change, CompanyId, Error, Result};
 
 /// When a change counts as kept, and its caller is answered.
@@ -77,8 +77,8 @@ impl ChangeLog {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the queue or the journal is full, or the log is closing.
-    pub fn reserve(&self, company: CompanyId) -> Result<Place> {
-        Ok(Place { log: self.clone(), company, seat: self.seat()? })
+    pub fn reserve(&self, company: CompanyId) -> Result<Reservation> {
+        Ok(Reservation { log: self.clone(), company, seat: self.seat()? })
     }
 
     /// Whether an entry would find a place now.
@@ -86,20 +86,20 @@ impl ChangeLog {
         self.seat().is_ok()
     }
 
-    fn seat(&self) -> Result<Seat> {
+    fn seat(&self) -> Result<Permit> {
         match &self.inner.way {
             Way::Journal(journal) => {
-                journal.reserve().map(Seat::Journal).map_err(|refused| Error::Unavailable(refused.to_string()))
+                journal.reserve().map(Permit::Journal).map_err(|refused| Error::Unavailable(refused.to_string()))
             }
             Way::Direct { durability, .. } => {
                 self.inner.queue.has_room(*durability == Durability::Database)?;
-                Ok(Seat::Direct)
+                Ok(Permit::Direct)
             }
         }
     }
 
     /// Sets who is told of every decision the moment it is durable. Once; what was recovered at the start is not told.
-    pub fn set_witness(&self, witness: Witness) {
+    pub fn set_witness(&self, witness: CommitListener) {
         self.inner.queue.set_witness(witness);
     }
 
@@ -175,14 +175,14 @@ impl ChangeLog {
         }
     }
 
-    fn append(&self, company: CompanyId, seat: Seat, changes: Vec<Change>) -> Result<(Seq, Durable)> {
+    fn append(&self, company: CompanyId, seat: Permit, changes: Vec<Change>) -> Result<(Seq, Durable)> {
         if let Some(other) = changes.iter().map(Change::company).find(|other| *other != company) {
             let reason = format!("it is of company {company} and holds a change of company {other}");
             return Err(Error::Entry { seq: 0, reason });
         }
         let is_empty = changes.is_empty();
         let appended = match seat {
-            Seat::Journal(place) => {
+            Permit::Journal(place) => {
                 let bytes = encode(&changes)?;
                 let (synced, durable) = Durable::pending();
                 let seq = place
@@ -190,7 +190,7 @@ impl ChangeLog {
                     .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
                 (seq, durable)
             }
-            Seat::Direct => self.append_directly(changes),
+            Permit::Direct => self.append_directly(changes),
         };
         if !is_empty {
             self.inner.last.entry(company).and_modify(|last| *last = (*last).max(appended.0)).or_insert(appended.0);
@@ -214,18 +214,18 @@ impl ChangeLog {
 }
 
 /// A place in the log. Dropping it gives it back.
-pub struct Place {
+pub struct Reservation {
     log: ChangeLog,
     company: CompanyId,
-    seat: Seat,
+    seat: Permit,
 }
 
-enum Seat {
-    Journal(journal::Place<Waiting>),
+enum Permit {
+    Journal(journal::Reservation<Waiting>),
     Direct,
 }
 
-impl Place {
+impl Reservation {
     /// Appends the changes of one decision, all of the company the place was taken for. They become durable together or
     /// not at all.
     ///
@@ -240,7 +240,7 @@ impl Place {
 /// Passes what the journal has synced on to the persister, then releases those who wait.
 pub(crate) fn pass_on(queue: &FlushQueue, synced: &mut Vec<(Seq, Waiting)>) {
     for (_, waiting) in synced.iter() {
-        queue.tell(&waiting.changes);
+        queue.on_durable(&waiting.changes);
     }
     let mut released = Vec::with_capacity(synced.len());
     queue.push(synced.drain(..).map(|(seq, waiting)| {

@@ -15,7 +15,7 @@ use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlStr, Transaction};
 use tokio::runtime::Handle;
 
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result};
 
@@ -69,7 +69,7 @@ impl<'a> Db<'a> {
     /// # Errors
     /// [`crate::Error::Unavailable`] when the database is away, or the company's share is used up.
     pub async fn begin(self) -> Result<PlainChange> {
-        within(async {
+        with_timeout(async {
             let permit = self.scheduler.permit_change(self.company, self.weight).await?;
             let transaction = self.pool.begin().await?;
             Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
@@ -215,7 +215,7 @@ impl PlainChange {
     /// [`crate::Error::Unavailable`] when the database is away: then nobody knows whether it stands.
     pub async fn commit(mut self) -> Result<()> {
         match self.transaction.take() {
-            Some(transaction) => within(transaction.commit()).await,
+            Some(transaction) => with_timeout(transaction.commit()).await,
             None => Err(sqlx::Error::PoolClosed.into()),
         }
     }

@@ -40,7 +40,7 @@ impl Durable {
     }
 
     /// Has `waiter` told, at once if there is nothing to wait for.
-    pub fn tell(self, waiter: Box<dyn Waiter>) {
+    pub fn notify(self, waiter: Box<dyn Waiter>) {
         let durable = match self.0 {
             None => true,
             Some(latch) => match &mut *lock(&latch) {
@@ -60,7 +60,7 @@ impl Durable {
     /// [`Error::Unavailable`] when the log stopped before; whether the change was kept is unknown.
     pub async fn reached(self) -> Result<()> {
         let (told, durable) = oneshot::channel();
-        self.tell(Box::new(Task(told)));
+        self.notify(Box::new(Task(told)));
         match durable.await {
             Ok(true) => Ok(()),
             _ => Err(stopped()),

@@ -140,7 +140,7 @@ impl Holder {
     /// # Errors
     /// When the database cannot answer.
     pub async fn find(&self, db: impl sqlx::PgExecutor<'_>) -> Result<Option<i64>> {
-        within(
+        with_timeout(
             sqlx::query_scalar(sqlx::AssertSqlSafe(self.statement.as_str()))
                 .bind(self.company)
                 .bind(&self.value)
@@ -236,7 +236,7 @@ pub const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// [`Error::Unavailable`] when the time is up, else what the statement says.
-pub async fn within<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
+pub async fn with_timeout<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
     match tokio::time::timeout(STATEMENT_TIME_MAX, statement).await {
         Ok(outcome) => Ok(outcome?),
         Err(_) => Err(Error::Unavailable(format!("no answer within {} s", STATEMENT_TIME_MAX.as_secs()))),

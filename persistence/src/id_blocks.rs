@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use sqlx::PgPool;
 
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{Error, EventId, MessageId, Result, TicketId};
 
 /// Ids reserved at a time: an hour without the database at the highest rate measured on two cores, rounded up.
@@ -119,7 +119,7 @@ impl IdBlocks {
             let end = block.end.load(Ordering::Acquire);
             if end - block.next.load(Ordering::Acquire) < BLOCK / 2 {
                 // The one writer's blocks follow one another, so the new one begins where this one ends.
-                let end: i64 = within(
+                let end: i64 = with_timeout(
                     sqlx::query_scalar(
                         "update id_blocks set next = greatest(next, $2) + $3 where kind = $1 returning next",
                     )
@@ -141,7 +141,7 @@ impl IdBlocks {
     /// When the database cannot answer; the next start takes it back by itself, but for events.
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
         for block in self.inner.iter() {
-            within(
+            with_timeout(
                 // A later owner has blocks of its own.
                 sqlx::query("update id_blocks set next = $2 from ownership where kind = $1 and epoch = $3")
                     .bind(block.kind)

@@ -1,6 +1,6 @@
 //! Hotline's durable half.
 //!
-//! A change to a live row takes this way: an actor takes a [`Place`] in the log, decides, and appends the
+//! A change to a live row takes this way: an actor takes a [`Reservation`] in the log, decides, and appends the
 //! changes it decided as one entry. The journal writes and syncs the entry; only then is the caller
 //! answered. The persister carries synced entries to PostgreSQL, many at once, in a transaction that also
 //! moves the watermark; segments of the journal below the watermark are deleted. After a crash the entries
@@ -14,6 +14,7 @@ pub mod change;
 pub mod change_log;
 mod copy;
 pub mod db;
+pub mod directory_events;
 mod document;
 pub mod durable;
 pub mod error;
@@ -22,7 +23,6 @@ pub mod id_blocks;
 pub mod ids;
 pub mod journal;
 pub mod key;
-pub mod news;
 pub mod noun;
 pub mod password;
 pub mod persister;
@@ -40,7 +40,7 @@ pub mod tables;
 pub mod timestamp;
 
 pub use change::Change;
-pub use change_log::{ChangeLog, Durability, Place};
+pub use change_log::{ChangeLog, Durability, Reservation};
 pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};

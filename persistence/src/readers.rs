@@ -12,7 +12,7 @@ use std::thread::available_parallelism;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
 
-use crate::error::{is_outage, within};
+use crate::error::{is_outage, with_timeout};
 use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, request_shares};
 use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::{CompanyId, Result};
@@ -53,7 +53,7 @@ impl Readers {
         company: CompanyId,
         statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>,
     ) -> Result<T> {
-        within(self.attempt(company, statement)).await
+        with_timeout(self.attempt(company, statement)).await
     }
 
     async fn attempt<T>(

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
 use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
-use crate::persister::{Batch, Mark, Writer};
+use crate::persister::{Batch, FencingToken, Writer};
 use crate::pool::WriterClaim;
 use crate::{Error, Result};
 
@@ -66,7 +66,7 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
 /// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
 pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &mut Recovered, epoch: i64) -> Result<Report> {
     let watermark = find_watermark(db, journal, epoch).await?;
-    let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
+    let mark = FencingToken { epoch, journal: Some(journal.id().to_owned()) };
     let writer = Writer::new(db.clone(), claim.clone(), mark);
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);

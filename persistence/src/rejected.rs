@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, PgExecutor};
 
-use crate::error::{is_outage, within, without_values};
+use crate::error::{is_outage, with_timeout, without_values};
 use crate::{CompanyId, Error, Result};
 
 /// Characters of a reason that are kept: PostgreSQL may quote what it refuses.
@@ -62,7 +62,7 @@ pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::
 /// When the database cannot answer, or does not take even this.
 pub(crate) async fn keep_as_text(db: impl PgExecutor<'_>, refused: Refused, error: &sqlx::Error) -> Result<()> {
     let change = text_of(&storable(refused.row.clone()));
-    within(insert(db, &refused, change, error)).await?;
+    with_timeout(insert(db, &refused, change, error)).await?;
     note(&refused, error);
     Ok(())
 }

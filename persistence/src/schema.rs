@@ -7,7 +7,7 @@
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 
-use crate::error::{NewerSchema, within};
+use crate::error::{NewerSchema, with_timeout};
 use crate::{Error, Result};
 
 fn migrations() -> Migrator {
@@ -36,18 +36,18 @@ pub async fn migrate(db: &PgPool) -> Result<()> {
     // Nobody says they migrated it who is older than who did.
     let newest = "update schema_needs set release = $1
          where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";
-    within(sqlx::query(newest).bind(RELEASE).bind(known()).execute(db)).await?;
+    with_timeout(sqlx::query(newest).bind(RELEASE).bind(known()).execute(db)).await?;
     Ok(())
 }
 
 async fn refuse_newer(db: &PgPool) -> Result<()> {
     let is_there: bool =
-        within(sqlx::query_scalar("select to_regclass('schema_needs') is not null").fetch_one(db)).await?;
+        with_timeout(sqlx::query_scalar("select to_regclass('schema_needs') is not null").fetch_one(db)).await?;
     if !is_there {
         return Ok(());
     }
     let needs: Option<(i64, String)> =
-        within(sqlx::query_as("select least, release from schema_needs").fetch_optional(db)).await?;
+        with_timeout(sqlx::query_as("select least, release from schema_needs").fetch_optional(db)).await?;
     match needs {
         Some((least, release)) if least > known() => Err(Error::Newer(NewerSchema { release, least, known: known() })),
         _ => Ok(()),

@@ -6,12 +6,12 @@ use sqlx::postgres::PgRow;
 use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Type};
 
 use crate::document;
-use crate::error::{TooDeep, within};
+use crate::error::{TooDeep, with_timeout};
 use crate::{CompanyId, Database, Result};
 
 /// Which rows of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct PageRequest {
     /// From 1.
     pub number: i64,
     /// Rows on it.
@@ -20,7 +20,7 @@ pub struct Page {
     pub descending: bool,
 }
 
-impl Page {
+impl PageRequest {
     /// Rows that lie before it.
     pub fn offset(&self) -> i64 {
         (self.number - 1).saturating_mul(self.size)
@@ -58,7 +58,7 @@ fn words(text: &str) -> Vec<Vec<String>> {
 
 /// One page of a list.
 #[derive(Debug, Serialize)]
-pub struct Listed<T> {
+pub struct Page<T> {
     /// The rows.
     pub rows: Vec<T>,
     /// Whether another page follows.
@@ -85,7 +85,7 @@ impl Select {
     }
 
     /// The way to the tables for this page of it: what may be long has a smaller share.
-    pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: Page) -> D {
+    pub fn weigh<'c, D: Database<'c>>(&self, db: D, page: PageRequest) -> D {
         if self.is_heavy || page.is_deep() { db.heavy() } else { db }
     }
 
@@ -183,20 +183,20 @@ impl Select {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn page<T>(mut self, db: impl Database<'_>, key: &str, page: Page) -> Result<Listed<T>>
+    pub async fn page<T>(mut self, db: impl Database<'_>, key: &str, page: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let db = self.weigh(db, page);
         self.cut(key, page);
-        within(self.rows(db, page)).await
+        with_timeout(self.rows(db, page)).await
     }
 
     /// The same in the order of several columns, which are unique together.
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn page_by<T>(mut self, db: impl Database<'_>, keys: &[&str], page: Page) -> Result<Listed<T>>
+    pub async fn page_by<T>(mut self, db: impl Database<'_>, keys: &[&str], page: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -206,7 +206,7 @@ impl Select {
             self.query.push(if page.descending { " desc" } else { "" });
         }
         self.bound(page);
-        within(self.rows(db, page)).await
+        with_timeout(self.rows(db, page)).await
     }
 
     /// The same in two steps: what was built finds the page's rows, as `with page as (select …`, and `then` closes it
@@ -218,9 +218,9 @@ impl Select {
         mut self,
         db: impl PgExecutor<'e>,
         key: &str,
-        page: Page,
+        page: PageRequest,
         then: &str,
-    ) -> sqlx::Result<Listed<T>>
+    ) -> sqlx::Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -230,23 +230,23 @@ impl Select {
         self.rows(db, page).await
     }
 
-    fn order(&mut self, key: &str, page: Page) {
+    fn order(&mut self, key: &str, page: PageRequest) {
         self.query.push(" order by ").push(key).push(if page.descending { " desc" } else { "" });
     }
 
-    fn cut(&mut self, key: &str, page: Page) {
+    fn cut(&mut self, key: &str, page: PageRequest) {
         self.order(key, page);
         self.bound(page);
     }
 
-    fn bound(&mut self, page: Page) {
+    fn bound(&mut self, page: PageRequest) {
         // Of a page too deep one row is looked for at the bound: where there is none, the list has ended before it.
         let rows = if page.offset() > DEPTH_MAX { 1 } else { page.size + 1 };
         self.query.push(" limit ").push_bind(rows);
         self.query.push(" offset ").push_bind(page.offset().min(DEPTH_MAX));
     }
 
-    async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, page: Page) -> sqlx::Result<Listed<T>>
+    async fn rows<'e, T>(mut self, db: impl PgExecutor<'e>, page: PageRequest) -> sqlx::Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
@@ -256,7 +256,7 @@ impl Select {
         }
         let has_more = found.len() as i64 > page.size;
         found.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
-        Ok(Listed { rows: document::read_all(&found), has_more })
+        Ok(Page { rows: document::read_all(&found), has_more })
     }
 }
 

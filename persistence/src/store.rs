@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::change_log::pass_on;
 use crate::id_blocks::IdBlocks;
 use crate::journal::Recovered;
-use crate::persister::{self, FlushQueue, Mark, Writer};
+use crate::persister::{self, FencingToken, FlushQueue, Writer};
 use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
@@ -104,12 +104,12 @@ impl Store {
         let ids = IdBlocks::reserve(&housekeeping, epoch).await?;
         let (log, mark) = match options.durability {
             Durability::Journal => {
-                let mark = Mark { epoch, journal: Some(journal.id().to_owned()) };
+                let mark = FencingToken { epoch, journal: Some(journal.id().to_owned()) };
                 (start_journal(journal, recovered.watermark, on_failure.clone())?, mark)
             }
             durability => {
                 let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
-                (log, Mark { epoch, journal: None })
+                (log, FencingToken { epoch, journal: None })
             }
         };
         let writer = Writer::new(writes.clone(), claim, mark);

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::named;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
 
 /// Where contacts write: a phone number, a social account or a chat on a page.
 #[derive(Debug, Serialize, ToSchema)]
@@ -65,13 +65,13 @@ impl Filter for Filters {
 }
 
 /// `GET /channels`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Channel>> {
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Channel>> {
     let rows = channels::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| Channel::of(&caller.organization, row)))
+    Ok(Page::of(query.page, rows, |row| Channel::of(&caller.organization, row)))
 }
 
 /// `GET /channels/{channelId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<ChannelId>) -> Answer<Shown<Channel>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ChannelId>) -> ApiResult<Json<Channel>> {
     let row = channels::find(app.db(caller.company), caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Shown::of(Channel::of(&caller.organization, row)))
+    Ok(Json::of(Channel::of(&caller.organization, row)))
 }

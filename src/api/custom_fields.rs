@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::CompanyId;
-use hotline_persistence::select::{self, Page};
+use hotline_persistence::select::{self, PageRequest};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::custom_fields::{
     self, Application, CustomField, CustomFieldId, CustomFieldType, is_named_as_built_in,
@@ -16,7 +16,7 @@ use super::plain::{BodyColumns, Change, Filters, Plain};
 use crate::app::App;
 use crate::web::params::PER_PAGE;
 use crate::web::values::{Name, Options, OrderedIds, Position};
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Listed, Once, PathId, Shown};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Page, PathId};
 
 impl Plain for CustomField {
     fn fields(body: &mut BodyColumns<'_, '_>) {
@@ -75,9 +75,14 @@ fn wrong_options(kind: CustomFieldType, options: Option<&[String]>) -> Option<&'
 }
 
 /// `POST /custom-fields`.
-pub async fn create(caller: Caller, app: Data<App>, body: Body<NewField>, once: Once) -> Answer<Created<CustomField>> {
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewField>,
+    once: Idempotency,
+) -> ApiResult<Created<CustomField>> {
     let NewField { application, columns } = body.0;
-    once.plain(app.db(caller.company), async |db| {
+    once.transaction(app.db(caller.company), async |db| {
         Ok(Created::of(custom_fields::insert(db, caller.company, application, columns).await?))
     })
     .await
@@ -89,18 +94,18 @@ pub async fn update(
     app: Data<App>,
     id: PathId<CustomFieldId>,
     body: Body<Change<CustomField>>,
-    once: Once,
-) -> Answer<Shown<CustomField>> {
+    once: Idempotency,
+) -> ApiResult<Json<CustomField>> {
     let mut columns = body.0.columns;
     let kind = columns.text("type").and_then(|word| word.parse().ok());
-    once.plain(app.db(caller.company), async |db| {
+    once.transaction(app.db(caller.company), async |db| {
         let field = custom_fields::lock(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
         let options = next_options(&field, kind, columns.texts("options"))?;
         check_values(db, caller.company, &field, kind, options.as_deref()).await?;
         if let Some(options) = options {
             columns.set("options", options);
         }
-        Ok(Shown::of(table::update::<CustomField>(db, caller.company, id.0, &columns).await?))
+        Ok(Json::of(table::update::<CustomField>(db, caller.company, id.0, &columns).await?))
     })
     .await
 }
@@ -110,7 +115,7 @@ fn next_options(
     field: &CustomField,
     kind: Option<CustomFieldType>,
     given: Option<Vec<String>>,
-) -> Answer<Option<Vec<String>>> {
+) -> ApiResult<Option<Vec<String>>> {
     let kind = kind.unwrap_or(field.kind);
     let kept = Some(field.options.as_slice()).filter(|kept| kind.has_options() && !kept.is_empty());
     if let Some(reason) = wrong_options(kind, given.as_deref().or(kept)) {
@@ -126,7 +131,7 @@ async fn check_values(
     field: &CustomField,
     kind: Option<CustomFieldType>,
     options: Option<&[String]>,
-) -> Answer<()> {
+) -> ApiResult<()> {
     if kind.is_some_and(|kind| kind != field.kind) {
         let values = custom_fields::values(db, company, field.id).await?;
         refuse_used("the custom field has values, so its type stays", "has_values", values)?;
@@ -139,7 +144,7 @@ async fn check_values(
     Ok(())
 }
 
-fn refuse_used(state: &'static str, reason: &'static str, by: Vec<(&'static str, i64)>) -> Answer<()> {
+fn refuse_used(state: &'static str, reason: &'static str, by: Vec<(&'static str, i64)>) -> ApiResult<()> {
     let conflict = Conflict::used_by(state, reason, by);
     if conflict.by.is_empty() { Ok(()) } else { Err(Refusal::Conflict(conflict).into()) }
 }
@@ -163,16 +168,21 @@ impl Input for Order {
 }
 
 /// `PUT /custom-fields/order`: answers all of them in the new order.
-pub async fn reorder(caller: Caller, app: Data<App>, body: Body<Order>, once: Once) -> Answer<Listed<CustomField>> {
+pub async fn reorder(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<Order>,
+    once: Idempotency,
+) -> ApiResult<Page<CustomField>> {
     let Order { application, ids } = body.0;
-    once.plain(app.db(caller.company), async |db| {
+    once.transaction(app.db(caller.company), async |db| {
         let rows = table::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
             Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")
         })?;
         // They are one page, however many there are.
         let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
-        let page = Page { number: 1, size, descending: false };
-        Ok(Listed::of(page, select::Listed { rows, has_more: false }, |row| row))
+        let page = PageRequest { number: 1, size, descending: false };
+        Ok(Page::of(page, select::Page { rows, has_more: false }, |row| row))
     })
     .await
 }

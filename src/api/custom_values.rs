@@ -5,7 +5,7 @@ use hotline_actors::FieldError;
 use hotline_persistence::tables::custom_fields::{CustomField, CustomFieldId, CustomFieldType};
 use url::Url;
 
-use crate::web::values::{Accepted, Email, Name, Number, Text};
+use crate::web::values::{Email, FromField, Name, Number, Text};
 use crate::web::{Fields, Patch};
 
 /// Values written at once.

@@ -68,7 +68,7 @@ pub async fn live() -> Written<Liveness> {
 /// `GET /health/ready`: `200` when every part can serve, else `503`; says which cannot.
 pub async fn ready(app: Data<App>) -> Written<Readiness> {
     let store = app.engine.store();
-    let database = hotline_persistence::error::within(async {
+    let database = hotline_persistence::error::with_timeout(async {
         sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.housekeeping).await
     })
     .await

@@ -21,7 +21,7 @@ use crate::app::App;
 pub use crate::media::PATH;
 use crate::media::{Bad, Claim};
 use crate::web::head::is_asked_alone;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// Types a browser may show by itself: pictures, sound and films run nothing. Anything else is saved, above all what
 /// runs scripts (HTML, SVG, XML).
@@ -72,7 +72,7 @@ pub async fn show(
     app: Data<App>,
     path: Path<(String, String)>,
     said: Option<Query<Said>>,
-) -> Answer<HttpResponse> {
+) -> ApiResult<HttpResponse> {
     let (company, id) = path.into_inner();
     let company: CompanyId = company.parse().map_err(|_| ApiError::not_found())?;
     let Query(Said { name, mime_type, expires, signature }) = said.ok_or_else(ApiError::not_found)?;

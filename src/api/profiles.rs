@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::plain::ListFilter;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Listed, PathId, Query, Shown};
+use crate::web::{ApiError, ApiResult, Caller, Json, Page, PathId, Query};
 
 /// What users may do.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,13 +44,13 @@ impl From<ProfileRow> for Profile {
 }
 
 /// `GET /profiles`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<ListFilter>) -> Answer<Listed<Profile>> {
+pub async fn list(caller: Caller, app: Data<App>, query: Query<ListFilter>) -> ApiResult<Page<Profile>> {
     let rows = table::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row: ProfileRow| Profile::from(row)))
+    Ok(Page::of(query.page, rows, |row: ProfileRow| Profile::from(row)))
 }
 
 /// `GET /profiles/{profileId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<ProfileId>) -> Answer<Shown<Profile>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ProfileId>) -> ApiResult<Json<Profile>> {
     let row: Option<ProfileRow> = table::find(app.db(caller.company), caller.company, id.0).await?;
-    Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
+    Ok(Json::of(row.ok_or_else(ApiError::not_found)?))
 }

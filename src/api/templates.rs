@@ -8,10 +8,15 @@ use hotline_persistence::select;
 use super::contacts::check_channel;
 use crate::app::App;
 use crate::templates::Template;
-use crate::web::{Answer, Caller, Listed, PathId, Query};
+use crate::web::{ApiResult, Caller, Page, PathId, Query};
 
 /// `GET /channels/{channelId}/templates`: those that may be sent, by name and language.
-pub async fn list(caller: Caller, app: Data<App>, id: PathId<ChannelId>, query: Query<()>) -> Answer<Listed<Template>> {
+pub async fn list(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<ChannelId>,
+    query: Query<()>,
+) -> ApiResult<Page<Template>> {
     let channel = check_channel(&caller, id.0)?;
     let templates = app.templates.of(channel).await?;
     let page = query.page;
@@ -24,5 +29,5 @@ pub async fn list(caller: Caller, app: Data<App>, id: PathId<ChannelId>, query: 
     let before = usize::try_from(page.number - 1).unwrap_or(usize::MAX).saturating_mul(size);
     let rows: Vec<Template> = approved.iter().skip(before).take(size).map(|template| (*template).clone()).collect();
     let has_more = approved.len() > before.saturating_add(rows.len()) && !rows.is_empty();
-    Ok(Listed::of(page, select::Listed { rows, has_more }, |template| template))
+    Ok(Page::of(page, select::Page { rows, has_more }, |template| template))
 }

@@ -9,7 +9,7 @@ use hotline_persistence::{Error, table};
 use super::plain::{BodyColumns, Plain};
 use crate::app::App;
 use crate::web::values::Name;
-use crate::web::{Answer, Caller, Done, PathId};
+use crate::web::{ApiResult, Caller, NoContent, PathId};
 
 impl Plain for WrapupCategory {
     fn fields(body: &mut BodyColumns<'_, '_>) {
@@ -18,13 +18,13 @@ impl Plain for WrapupCategory {
 }
 
 /// `DELETE /wrapup-categories/{categoryId}`: refused while it has types.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> Answer<Done> {
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     match table::remove::<WrapupCategory>(db, caller.company, id.0).await {
         Err(Error::InUse) => {
             let types = [("wrapupType", wrapup_types::of_category(db, caller.company, id.0).await?)];
             Err(Refusal::Conflict(Conflict::used_by("the category has wrap-up types", "in_use", types)).into())
         }
-        removed => Ok(removed.map(|()| Done)?),
+        removed => Ok(removed.map(|()| NoContent)?),
     }
 }

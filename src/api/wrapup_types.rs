@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
-use hotline_actors::{Conflict, Leaving, Refusal};
+use hotline_actors::{Conflict, Refusal, Removal};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::tickets;
@@ -17,7 +17,7 @@ use super::named::LINKS_MAX;
 use super::plain::{BodyColumns, Filters, Plain};
 use crate::app::App;
 use crate::web::values::Name;
-use crate::web::{Answer, ApiError, Body, Caller, Created, Done, Fields, Input, Once, PathId, Shown};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
 impl Plain for WrapupType {
     const IS_IN_DIRECTORY: bool = true;
@@ -58,11 +58,11 @@ pub async fn create(
     caller: Caller,
     app: Data<App>,
     body: Body<NewWrapupType>,
-    once: Once,
-) -> Answer<Created<WrapupType>> {
+    once: Idempotency,
+) -> ApiResult<Created<WrapupType>> {
     let NewWrapupType { columns, queues } = body.0;
     let company = caller.company;
-    let insert = once.plain(app.db(company), async |db| {
+    let insert = once.transaction(app.db(company), async |db| {
         let made: WrapupType = table::insert(&mut *db, company, &columns).await?;
         wrapup_types::set_queues(&mut *db, company, made.id, &queues).await?;
         Ok(Created::of(find(db, company, made.id).await?))
@@ -93,26 +93,26 @@ pub async fn update(
     app: Data<App>,
     id: PathId<WrapupTypeId>,
     body: Body<ChangedWrapupType>,
-    once: Once,
-) -> Answer<Shown<WrapupType>> {
+    once: Idempotency,
+) -> ApiResult<Json<WrapupType>> {
     let ChangedWrapupType { columns, queues } = body.0;
     let company = caller.company;
-    let update = once.plain(app.db(company), async |db| {
+    let update = once.transaction(app.db(company), async |db| {
         table::update::<WrapupType>(&mut *db, company, id.0, &columns).await?;
         if let Some(queues) = &queues {
             wrapup_types::set_queues(&mut *db, company, id.0, queues).await?;
         }
-        Ok(Shown::of(find(db, company, id.0).await?))
+        Ok(Json::of(find(db, company, id.0).await?))
     });
     changed(&app, company, update).await
 }
 
-async fn find(db: &mut PgConnection, company: CompanyId, id: WrapupTypeId) -> Answer<WrapupType> {
+async fn find(db: &mut PgConnection, company: CompanyId, id: WrapupTypeId) -> ApiResult<WrapupType> {
     table::find(db, company, id).await?.ok_or_else(ApiError::not_found)
 }
 
 /// `DELETE /wrapup-types/{wrapupTypeId}`: refused when a ticket was closed with it.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) -> Answer<Done> {
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) -> ApiResult<NoContent> {
     let company = caller.company;
     if !table::exists::<WrapupType>(app.db(company), company, id.0).await? {
         return Err(ApiError::not_found());
@@ -123,11 +123,11 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) ->
         check_unused(db, company, id.0).await?;
         Ok::<_, ApiError>(table::remove::<WrapupType>(db, company, id.0).await?)
     };
-    app.engine.assignment.leave(company, Leaving::WrapupType(id.0), remove).await?;
-    Ok(Done)
+    app.engine.assignment.delete_guarded(company, Removal::WrapupType(id.0), remove).await?;
+    Ok(NoContent)
 }
 
-async fn check_unused(db: Db<'_>, company: CompanyId, id: WrapupTypeId) -> Answer<()> {
+async fn check_unused(db: Db<'_>, company: CompanyId, id: WrapupTypeId) -> ApiResult<()> {
     match tickets::closed_with(db, company, id).await? {
         0 => Ok(()),
         count => {

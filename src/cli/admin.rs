@@ -12,7 +12,7 @@ use super::Failure;
 use super::database::with_new_database;
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
-use crate::web::values::{Accepted, Email};
+use crate::web::values::{Email, FromField};
 
 #[derive(Subcommand)]
 pub enum Command {

@@ -162,6 +162,6 @@ pub fn command() -> clap::Command {
 
 /// A name as the API would take it.
 fn named(name: &str) -> Result<String, Failure> {
-    use crate::web::values::{Accepted, Name};
+    use crate::web::values::{FromField, Name};
     Ok(Name::from_text(name).map_err(|reason| format!("the name {reason}"))?.0)
 }

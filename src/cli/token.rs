@@ -15,7 +15,7 @@ use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
 use crate::config::DatabaseArgs;
-use crate::web::values::Accepted;
+use crate::web::values::FromField;
 
 /// Addresses and ranges a token may be bound to.
 const ALLOWED_IPS_MAX: usize = 50;
@@ -83,13 +83,13 @@ pub struct One {
 
 /// A token as listed.
 #[derive(Serialize)]
-struct Shown {
+struct PrintedToken {
     #[serde(flatten)]
     row: TokenRow,
     status: TokenStatus,
 }
 
-impl Shown {
+impl PrintedToken {
     fn of(row: TokenRow) -> Self {
         let status = row.status(Utc::now());
         Self { row, status }
@@ -101,14 +101,14 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Create(create) => create.run().await,
         Command::List { company, database, output } => {
             let all = with_database(&database, async |db| Ok(tokens::all(db, company).await?)).await?;
-            let all: Vec<Shown> = all.into_iter().map(Shown::of).collect();
+            let all: Vec<PrintedToken> = all.into_iter().map(PrintedToken::of).collect();
             let shown = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
             output.many("tokens", &shown, all)
         }
         Command::Rotate(one) => one.rotate().await,
         Command::Revoke(one) => {
             let row = with_database(&one.database, async |db| Ok(tokens::revoke(db, one.id).await?)).await?;
-            one.output.one(Shown::of(row))
+            one.output.one(PrintedToken::of(row))
         }
     }
 }

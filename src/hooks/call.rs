@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
 use hotline_actors::engine::InboundMessage;
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::{MessageError, Milestone};
+use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -50,9 +50,9 @@ pub(super) enum What {
     /// A contact has written.
     Said(Box<InboundMessage>),
     /// One of our messages has come further.
-    Status { message_id: String, milestone: Milestone, at: Option<DateTime<Utc>> },
+    Status { message_id: String, milestone: DeliveryStatus, at: Option<DateTime<Utc>> },
     /// All of our messages to a contact up to a time have.
-    Until { address: String, milestone: Milestone, until: DateTime<Utc> },
+    Until { address: String, milestone: DeliveryStatus, until: DateTime<Utc> },
     /// A contact came by a link, and has not written yet.
     Came { address: String, referral: Referral },
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::signature::HEADER;
 use crate::metrics::Tally;
 use crate::openapi::{Describes, Operation};
-use crate::web::reply::{Reply, Shown};
+use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
 /// The answer to a provider that makes sure of the address: its challenge, as it came.
@@ -55,7 +55,7 @@ impl Describes for Received {
         schemas.insert(CALL.to_owned(), call());
         operation.body = Some((CALL.into(), call()));
         operation.errors.extend([403, 408, 413]);
-        operation.success = (Shown::<Tally>::STATUS, Shown::<Tally>::schema(schemas));
+        operation.success = (Json::<Tally>::STATUS, Json::<Tally>::schema(schemas));
     }
 }
 

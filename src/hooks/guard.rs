@@ -11,7 +11,7 @@ use hotline_actors::ttl_cache::TtlCache;
 
 use super::seats::Channel;
 use crate::web::origin::Address;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// Refusals of one kind an address is told why in a minute: somebody sets a channel up. It counts for each channel on
 /// its own: a provider calls for many from one address.
@@ -48,7 +48,7 @@ impl Guard {
     ///
     /// # Errors
     /// `429`.
-    pub(super) fn check(&self, address: Option<Address>, guess: Guess) -> Answer<()> {
+    pub(super) fn check(&self, address: Option<Address>, guess: Guess) -> ApiResult<()> {
         let refused = self.refused.get(&(address, guess)).map_or(0, |count| count.load(Ordering::Relaxed));
         if refused < REFUSED_PER_MINUTE_MAX { Ok(()) } else { Err(ApiError::rate_limited(MINUTE.as_secs())) }
     }

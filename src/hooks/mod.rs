@@ -48,7 +48,7 @@ use crate::metrics::Tally;
 use crate::openapi::{Operation, Table, Written};
 use crate::web::origin::{self, Address};
 use crate::web::schema::Schemas;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// The path.
 pub const PATH: &str = "/hooks/{publicKey}";
@@ -86,7 +86,7 @@ pub fn configure(services: &mut web::ServiceConfig) {
 
 /// `GET /hooks/{publicKey}`: the provider makes sure that the address is ours.
 /// <https://developers.facebook.com/docs/graph-api/webhooks/getting-started#verification-requests>
-pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> Answer<Written<Challenge>> {
+pub async fn verify(request: HttpRequest, app: Data<App>, hooks: Data<Hooks>) -> ApiResult<Written<Challenge>> {
     let address = caller(&request, &app);
     let channel = channel(&request, &app, &hooks, address)?;
     let guess = Guess::Token((channel.company_id, channel.id));
@@ -122,7 +122,7 @@ pub async fn receive(
     app: Data<App>,
     hooks: Data<Hooks>,
     payload: web::Payload,
-) -> Answer<Written<Received>> {
+) -> ApiResult<Written<Received>> {
     let outcome = carry_out(&request, &app, &hooks, payload).await;
     match &outcome {
         Ok(tally) => app.figures.hooks.told(tally),
@@ -131,7 +131,7 @@ pub async fn receive(
     outcome.map(answer)
 }
 
-async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload: web::Payload) -> Answer<Tally> {
+async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload: web::Payload) -> ApiResult<Tally> {
     let address = caller(request, app);
     let channel = channel(request, app, hooks, address)?;
     let key = (channel.company_id, channel.id);
@@ -180,7 +180,7 @@ fn caller(request: &HttpRequest, app: &App) -> Option<Address> {
 }
 
 /// The channel a path names.
-fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Address>) -> Answer<ChannelRow> {
+fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Address>) -> ApiResult<ChannelRow> {
     let directory = app.engine.directory();
     let named = request.match_info().get("publicKey").and_then(|key| directory.channel(key));
     let channel = named.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::web::wire::{Pace, Paced, body_error};
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// Bytes of a call: the provider says up to 3 MB.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/overview>
@@ -98,7 +98,7 @@ struct OfChannel {
 }
 
 /// A call's place, until it is answered.
-pub(super) struct Seat {
+pub(super) struct Permit {
     seats: Seats,
     id: u64,
     cut: Arc<Notify>,
@@ -129,7 +129,7 @@ impl Seats {
     ///
     /// # Errors
     /// `503` when all of them are being worked on: the provider calls again.
-    pub(super) fn enter(&self, channel: Channel) -> Answer<Seat> {
+    pub(super) fn enter(&self, channel: Channel) -> ApiResult<Permit> {
         let mut held = self.held();
         let calls = held.channels.get(&channel).map_or(0, |channel| channel.calls);
         if calls >= self.0.shares.of_channel_calls {
@@ -142,7 +142,7 @@ impl Seats {
         let call = Call { channel, bytes: 0, since: Instant::now(), is_on_its_way: true, cut: cut.clone() };
         held.calls.insert(id, call);
         held.channels.entry(channel).or_default().calls += 1;
-        Ok(Seat { seats: self.clone(), id, cut })
+        Ok(Permit { seats: self.clone(), id, cut })
     }
 
     /// Memory for so many more bytes of a call.
@@ -215,13 +215,13 @@ impl Held {
     }
 }
 
-impl Seat {
+impl Permit {
     /// Reads a call's body.
     ///
     /// # Errors
     /// `413` when it is larger than any, `408` when it comes too slowly, `400` when it breaks off, `503` when there is
     /// no memory for it.
-    pub(super) async fn read(&self, payload: Payload) -> Answer<Bytes> {
+    pub(super) async fn read(&self, payload: Payload) -> ApiResult<Bytes> {
         let mut chunks = Paced::at(PACE, payload);
         let mut body = BytesMut::new();
         loop {
@@ -250,7 +250,7 @@ impl Seat {
         }
     }
 
-    async fn grow(&self, bytes: usize) -> Answer<()> {
+    async fn grow(&self, bytes: usize) -> ApiResult<()> {
         let deadline = Instant::now() + WAIT_MAX;
         loop {
             let freed = self.seats.0.freed.notified();
@@ -275,7 +275,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -316,7 +316,7 @@ mod tests {
     #[actix_web::test]
     async fn who_sends_nothing_holds_nothing_and_gives_way_to_who_comes() {
         let seats = seats();
-        let silent: Vec<Seat> = (0..3).map(|_| seats.enter(A).expect("a seat")).collect();
+        let silent: Vec<Permit> = (0..3).map(|_| seats.enter(A).expect("a seat")).collect();
         assert_eq!(seats.held().bytes, 0);
         let fourth = seats.enter(A).expect("the oldest is cut off");
         assert_eq!(seats.ask(silent[0].id, 1, Instant::now()), Asked::Gone);
@@ -351,7 +351,7 @@ mod tests {
     #[actix_web::test]
     async fn what_is_small_finds_room_when_others_have_everything() {
         let seats = seats();
-        let held: Vec<Seat> = [4, 4, 2]
+        let held: Vec<Permit> = [4, 4, 2]
             .into_iter()
             .zip(1..)
             .map(|(bytes, number)| {
@@ -362,7 +362,7 @@ mod tests {
             .collect();
         let small = seats.enter(B).expect("a seat");
         let other = seats.enter(channel(9)).expect("a seat");
-        held.iter().for_each(Seat::settle);
+        held.iter().for_each(Permit::settle);
         assert_eq!(seats.ask(other.id, 1, Instant::now()), Asked::Granted);
         assert_eq!(
             seats.ask(other.id, 1, Instant::now()),

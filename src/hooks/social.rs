@@ -11,7 +11,7 @@
 
 use hotline_actors::engine::{InboundMessage, Sender};
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::Milestone;
+use hotline_persistence::tables::messages::DeliveryStatus;
 use serde_json::{Value, json};
 
 use super::call::{
@@ -88,9 +88,9 @@ impl Network {
                 None => is_readable = false,
             }
         } else if let Some(delivery) = event.get("delivery") {
-            reached(&sender, event, delivery, &Milestone::Delivered, &mut add);
+            reached(&sender, event, delivery, &DeliveryStatus::Delivered, &mut add);
         } else if let Some(seen) = event.get("read") {
-            reached(&sender, event, seen, &Milestone::Read, &mut add);
+            reached(&sender, event, seen, &DeliveryStatus::Read, &mut add);
         } else if let Some(told) = event.get("referral") {
             add(What::Came { address: sender, referral: referral(told) });
         }
@@ -189,7 +189,7 @@ fn happened(what: &str, sender: &str, event: &Value) -> String {
 }
 
 /// What our messages have reached: each that is named, and where none is, all up to a time.
-fn reached(sender: &str, event: &Value, told: &Value, milestone: &Milestone, add: &mut impl FnMut(What)) {
+fn reached(sender: &str, event: &Value, told: &Value, milestone: &DeliveryStatus, add: &mut impl FnMut(What)) {
     let at = time(told, "watermark").or_else(|| time(event, "timestamp"));
     let mut named: Vec<String> = list(told, "mids").iter().filter_map(|mid| id(&json!({"mid": mid}), "mid")).collect();
     named.extend(id(told, "mid"));

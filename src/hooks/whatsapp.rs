@@ -19,7 +19,7 @@
 
 use hotline_actors::engine::{InboundMessage, Number, Sender};
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::Milestone;
+use hotline_persistence::tables::messages::DeliveryStatus;
 use serde_json::Value;
 
 use super::call::{
@@ -76,13 +76,13 @@ fn read_messages(value: &Value, read: &mut Call) {
     }
 }
 
-fn milestone(status: &Value) -> Option<Milestone> {
+fn milestone(status: &Value) -> Option<DeliveryStatus> {
     match status.get("status")?.as_str()? {
-        "sent" => Some(Milestone::Sent),
-        "delivered" => Some(Milestone::Delivered),
+        "sent" => Some(DeliveryStatus::Sent),
+        "delivered" => Some(DeliveryStatus::Delivered),
         // A voice message that was played was read.
-        "read" | "played" => Some(Milestone::Read),
-        "failed" => Some(Milestone::Failed(failure(list(status, "errors")))),
+        "read" | "played" => Some(DeliveryStatus::Read),
+        "failed" => Some(DeliveryStatus::Failed(failure(list(status, "errors")))),
         _ => None,
     }
 }

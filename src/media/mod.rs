@@ -13,9 +13,9 @@ mod kind;
 mod links;
 mod name;
 mod outgoing;
-mod places;
 mod published;
 mod space;
+mod storage;
 mod sweep;
 
 use std::io;
@@ -42,10 +42,10 @@ pub use incoming::Incoming;
 pub use kind::Declared;
 pub use links::{Bad, Claim, Links, PATH};
 pub use object_store::GetResult;
-use places::Place;
-pub use places::StoreUrl;
 pub use published::Published;
 use space::Space;
+use storage::Storage;
+pub use storage::StoreUrl;
 
 /// Bytes of a file, unless the installation says otherwise.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -108,7 +108,7 @@ pub struct Media(Arc<Inner>);
 struct Inner {
     bytes_max: u64,
     incoming: Incoming,
-    place: Place,
+    place: Storage,
     links: Links,
     sweep_every: Duration,
     sweep_asked: Notify,
@@ -140,7 +140,7 @@ impl Media {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
             let disk = Disk::default();
             let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min), disk.clone())?;
-            Ok::<_, OpenError>((incoming, Place::open(&folder, store.as_ref(), disk)?))
+            Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?))
         });
         let (incoming, place) = opened.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {

@@ -11,7 +11,7 @@ use actix_web::{App as Routes, HttpResponse, HttpServer};
 use hotline_actors::Engine;
 use tokio::task::JoinHandle;
 
-use super::Figures;
+use super::Metrics;
 use super::sample::Sample;
 
 /// The one path.
@@ -51,7 +51,7 @@ impl Listener {
     ///
     /// # Errors
     /// When the socket cannot be used.
-    pub fn start(socket: TcpListener, engine: Engine, figures: Data<Figures>) -> io::Result<Self> {
+    pub fn start(socket: TcpListener, engine: Engine, figures: Data<Metrics>) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let server = HttpServer::new(move || {
             Routes::new()
@@ -79,7 +79,7 @@ impl Listener {
     }
 }
 
-async fn show(engine: Data<Engine>, figures: Data<Figures>) -> HttpResponse {
+async fn show(engine: Data<Engine>, figures: Data<Metrics>) -> HttpResponse {
     match Sample::take(Engine::clone(&engine), figures).await.into_text() {
         Ok(text) => HttpResponse::Ok().insert_header(("content-type", TEXT)).body(text),
         Err(error) => {

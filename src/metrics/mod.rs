@@ -21,7 +21,7 @@ pub use requests::Requests;
 pub use sockets::SocketFigures;
 
 /// What a service counts by itself.
-pub struct Figures {
+pub struct Metrics {
     /// Requests that were answered.
     pub requests: Requests,
     /// Visitors' sockets.
@@ -32,7 +32,7 @@ pub struct Figures {
     started: Instant,
 }
 
-impl Figures {
+impl Metrics {
     /// Nothing counted yet; `paths` are those of the route table.
     pub fn new(paths: Vec<String>) -> Self {
         Self {

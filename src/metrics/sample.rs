@@ -12,7 +12,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEnc
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
-use super::{Figures, process};
+use super::{Metrics, process};
 
 /// What every name begins with.
 const PREFIX: &str = "hotline";
@@ -26,13 +26,13 @@ const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Everything at one moment.
 pub(super) struct Sample {
     engine: Engine,
-    figures: Data<Figures>,
+    figures: Data<Metrics>,
     database_is_up: bool,
 }
 
 impl Sample {
     /// Asks the database whether it is there; the rest is read when it is written.
-    pub(super) async fn take(engine: Engine, figures: Data<Figures>) -> Self {
+    pub(super) async fn take(engine: Engine, figures: Data<Metrics>) -> Self {
         let asked = engine.clone();
         // On the runtime that lives longest: a connection this opens lives on it.
         let database_is_up = engine.background().spawn(async move { answers(&asked).await }).await;

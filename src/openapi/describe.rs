@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 use super::texts::Texts;
 use crate::web::bounds::{FILES_PART, JSON_BYTES_MAX};
 use crate::web::form::FILES_MAX;
-use crate::web::idempotency::{self, KEY_CHARACTERS_MAX, Once};
+use crate::web::idempotency::{self, Idempotency, KEY_CHARACTERS_MAX};
 use crate::web::modules::{API, module_of};
 use crate::web::params::{Filter, Params, PathIds};
 use crate::web::reply::Reply;
 use crate::web::schema::{Schemas, reference};
-use crate::web::{Answer, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query};
+use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query};
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -439,7 +439,7 @@ impl<D: Describes> Described for Written<D> {
     }
 }
 
-impl<D: Describes> Described for Answer<Written<D>> {
+impl<D: Describes> Described for ApiResult<Written<D>> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         D::describe(operation, schemas);
     }
@@ -453,7 +453,7 @@ impl<T: 'static> Described for Data<T> {
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
-impl Described for Once {
+impl Described for Idempotency {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         debug_assert!(
             operation.method.parse().is_ok_and(|method| idempotency::applies_to(&method)),
@@ -507,7 +507,7 @@ impl<T: Input> Described for BodyWithFiles<T> {
     }
 }
 
-impl<T: Reply> Described for Answer<T> {
+impl<T: Reply> Described for ApiResult<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (T::STATUS, T::schema(schemas));
     }

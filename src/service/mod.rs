@@ -27,7 +27,7 @@ pub use self::settings::Settings;
 use crate::app::App;
 use crate::hooks::{Downloads, Hooks};
 use crate::media::Media;
-use crate::metrics::{Figures, Listener};
+use crate::metrics::{Listener, Metrics};
 use crate::openapi::Document;
 use crate::outbound::Outbound;
 use crate::providers::{Graph, Providers};
@@ -168,7 +168,7 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     let graph = Graph::new(&settings.provider)?;
     let outbound = Outbound::new(&settings.outbound)?;
     let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
-    let figures = Data::new(Figures::new(routes::paths()));
+    let figures = Data::new(Metrics::new(routes::paths()));
     let front = Front {
         admission: Data::new(Admission {
             directory: engine.directory().clone(),

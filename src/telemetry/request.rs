@@ -26,7 +26,7 @@ struct Parts {
 
 /// The same, as it is written.
 #[derive(Serialize)]
-pub(super) struct Shown<'a> {
+pub(super) struct RequestFields<'a> {
     pub id: &'a str,
     pub method: &'a str,
     pub path: &'a str,
@@ -48,8 +48,8 @@ impl RequestName {
         self.0.id.to_str().unwrap_or_default()
     }
 
-    fn shown(&self) -> Shown<'_> {
-        Shown { id: self.id_text(), method: self.0.method.as_str(), path: &self.0.path }
+    fn shown(&self) -> RequestFields<'_> {
+        RequestFields { id: self.id_text(), method: self.0.method.as_str(), path: &self.0.path }
     }
 }
 
@@ -58,7 +58,7 @@ thread_local! {
 }
 
 /// What `show` makes of the request that is being served here; none between requests.
-pub(super) fn served<T>(show: impl FnOnce(Shown<'_>) -> T) -> Option<T> {
+pub(super) fn served<T>(show: impl FnOnce(RequestFields<'_>) -> T) -> Option<T> {
     SERVED.with(|served| served.borrow().as_ref().map(|name| show(name.shown())))
 }
 
@@ -66,23 +66,23 @@ pub(super) fn served<T>(show: impl FnOnce(Shown<'_>) -> T) -> Option<T> {
 pub async fn during<F: Future>(name: RequestName, work: F) -> F::Output {
     let (mut name, mut work) = (Some(name), pin!(work));
     poll_fn(|cx| {
-        let _turn = Turn::of(&mut name);
+        let _turn = Served::of(&mut name);
         work.as_mut().poll(cx)
     })
     .await
 }
 
 /// While it lives, the name is the thread's. A panic ends it as well.
-struct Turn<'a>(&'a mut Option<RequestName>);
+struct Served<'a>(&'a mut Option<RequestName>);
 
-impl<'a> Turn<'a> {
+impl<'a> Served<'a> {
     fn of(name: &'a mut Option<RequestName>) -> Self {
         SERVED.with(|served| std::mem::swap(&mut *served.borrow_mut(), name));
         Self(name)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Served<'_> {
     fn drop(&mut self) {
         SERVED.with(|served| std::mem::swap(&mut *served.borrow_mut(), self.0));
     }

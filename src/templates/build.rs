@@ -9,7 +9,7 @@ use url::Url;
 
 use super::Template;
 use crate::web::Fields;
-use crate::web::values::{Accepted, FilledText, Name, Object};
+use crate::web::values::{FilledText, FromField, Name, Object};
 
 /// Parameters of one component: more than any template has places.
 const PARAMETERS_MAX: usize = 50;
@@ -48,7 +48,7 @@ pub struct Built {
 /// A language, by itself or as the provider has it: `{"code": …}`.
 struct Language(String);
 
-impl Accepted for Language {
+impl FromField for Language {
     fn from_json(value: &Value) -> Result<Self, String> {
         Name::from_json(value.get("code").unwrap_or(value)).map(|name| Self(name.0))
     }

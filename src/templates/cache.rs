@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::Template;
 use crate::providers::Graph;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// How often the providers are asked.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ impl Templates {
     ///
     /// # Errors
     /// `503` when they are not known and the provider does not tell.
-    pub async fn of(&self, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
+    pub async fn of(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
         self.not_older_than(self.options.fresh_for, channel).await
     }
 
@@ -92,11 +92,11 @@ impl Templates {
     ///
     /// # Errors
     /// As [`Templates::of`].
-    pub async fn anew(&self, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
+    pub async fn anew(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
         self.not_older_than(self.options.missed_for, channel).await
     }
 
-    async fn not_older_than(&self, age_max: Duration, channel: &ChannelRow) -> Answer<Arc<[Template]>> {
+    async fn not_older_than(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
         let Some(account) = account_of(channel) else { return Ok(Arc::new([])) };
         let key = (channel.company_id, channel.id);
         let kept = || self.kept.get(&key).filter(|kept| kept.account == account);

@@ -9,7 +9,7 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use super::demo_page::Demo;
 use crate::web::methods::no_such_route;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// Nothing from elsewhere, and nothing inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -38,13 +38,13 @@ pub(super) fn configure(services: &mut ServiceConfig) {
 }
 
 /// `GET /`: where the relative links of the page are right.
-async fn to_page(demo: Data<Demo>) -> Answer<HttpResponse> {
+async fn to_page(demo: Data<Demo>) -> ApiResult<HttpResponse> {
     demo.page()?;
     Ok(HttpResponse::Found().insert_header((LOCATION, "/demo/")).finish())
 }
 
 /// `GET /demo/…`.
-async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> Answer<HttpResponse> {
+async fn file(demo: Data<Demo>, request: HttpRequest, file: Path<String>) -> ApiResult<HttpResponse> {
     let page = demo.page()?;
     let mut response = HttpResponse::Ok();
     response

@@ -7,7 +7,7 @@ use hotline_persistence::tables::channels::Secret;
 use serde_json::{Value, json};
 
 use super::identity;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// How long the identity of the demo's visitor is good, in seconds: as long as somebody looks at a page.
 const IDENTITY_VALID_S: i64 = 12 * 3600;
@@ -26,7 +26,7 @@ impl DemoPage {
     }
 
     /// What a shop's server would put into its page, with the identity it has just signed.
-    pub(super) fn settings(&self) -> Answer<String> {
+    pub(super) fn settings(&self) -> ApiResult<String> {
         let (mut settings, mut claims) = (self.settings.clone(), self.visitor.clone());
         claims["exp"] = json!(clock::now().timestamp() + IDENTITY_VALID_S);
         let identity = identity::sign(&self.secret, &claims).ok_or_else(|| ApiError::internal("nothing is signed"))?;
@@ -49,7 +49,7 @@ impl Demo {
     ///
     /// # Errors
     /// `404` where there is no demo.
-    pub(super) fn page(&self) -> Answer<&DemoPage> {
+    pub(super) fn page(&self) -> ApiResult<&DemoPage> {
         self.0.get().ok_or_else(ApiError::no_such_route)
     }
 }

@@ -17,8 +17,8 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::web::values::{Accepted, Email, Name, Number};
-use crate::web::{Answer, ApiError};
+use crate::web::values::{Email, FromField, Name, Number};
+use crate::web::{ApiError, ApiResult};
 
 /// Bytes of a token: a name, an e-mail and a number of the largest sizes fit in three times over.
 const BYTES_MAX: usize = 4096;
@@ -51,7 +51,7 @@ struct Claims {
 ///
 /// # Errors
 /// `401` that says why it is none; `422` when what it says of the visitor cannot be stored.
-pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> Answer<Identified> {
+pub fn read(token: &str, secrets: &[Secret], public_key: &str, now: DateTime<Utc>) -> ApiResult<Identified> {
     let claims = claims_of(token, secrets).and_then(|claims| {
         holds(&claims, public_key, now)?;
         Ok(claims)
@@ -141,7 +141,7 @@ fn holds(claims: &Claims, public_key: &str, now: DateTime<Utc>) -> Result<(), &'
     if is_meant { Ok(()) } else { Err("its `aud` names somebody else") }
 }
 
-fn optional<T: Accepted>(name: &str, value: Option<Value>, wrong: &mut Vec<FieldError>) -> Option<T> {
+fn optional<T: FromField>(name: &str, value: Option<Value>, wrong: &mut Vec<FieldError>) -> Option<T> {
     let value = value.filter(|value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty()))?;
     match T::from_json(&value) {
         Ok(value) => Some(value),
@@ -173,7 +173,7 @@ mod tests {
         Secret("ids_a secret of the channel".to_owned())
     }
 
-    fn read_now(token: &str, secrets: &[Secret]) -> Answer<Identified> {
+    fn read_now(token: &str, secrets: &[Secret]) -> ApiResult<Identified> {
         read(token, secrets, KEY, DateTime::from_timestamp(NOW_S, 0).expect("time"))
     }
 

@@ -95,7 +95,7 @@ impl Limit {
 }
 
 /// A socket's place in its address's share.
-pub struct Place {
+pub struct SocketPermit {
     sockets: Arc<DashMap<Address, u32>>,
     address: Option<Address>,
 }
@@ -141,7 +141,7 @@ impl Visitors {
     }
 
     /// Takes a socket's place, if the address has one left.
-    pub fn enter(&self, address: Option<Address>) -> Option<Place> {
+    pub fn enter(&self, address: Option<Address>) -> Option<SocketPermit> {
         let limited = address.filter(|_| self.options.sockets_per_address > 0);
         if let Some(address) = limited {
             let mut open = self.sockets.entry(address).or_insert(0);
@@ -150,7 +150,7 @@ impl Visitors {
             }
             *open += 1;
         }
-        Some(Place { sockets: self.sockets.clone(), address: limited })
+        Some(SocketPermit { sockets: self.sockets.clone(), address: limited })
     }
 
     /// Forgets addresses that have used nothing, for as long as the process lives.
@@ -170,7 +170,7 @@ impl Visitors {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketPermit {
     fn drop(&mut self) {
         let Some(address) = self.address else { return };
         if let Some(mut open) = self.sockets.get_mut(&address) {

@@ -4,18 +4,18 @@
 //! A browser never holds a company token. What it may do hangs on three things: the channel's public key, which is no
 //! secret; the origin of the page, which the browser vouches for; and the token of its one session.
 
+mod agent_typing;
+mod config;
 mod demo;
 mod demo_page;
 mod described;
-mod desk;
-mod gate;
+mod guard;
 pub mod identity;
 mod limits;
-mod look;
+mod new_message;
 pub mod origins;
 mod paths;
 mod remembered;
-mod said;
 mod script;
 mod socket;
 mod uploads;
@@ -28,7 +28,7 @@ use actix_web::middleware::from_fn;
 use actix_web::{Scope, web};
 
 pub use demo_page::{Demo, DemoPage};
-pub use gate::Door;
+pub use guard::Door;
 pub use limits::{VisitorOptions, Visitors};
 pub use paths::DOOR;
 pub use uploads::UploadOptions;
@@ -47,14 +47,14 @@ const TAG: &str = "visitors";
 fn paths_of(table: &mut Table<'_>) {
     table
         .at(paths::SCRIPT).get("getWidget", script::show, "Load the widget")
-        .at("/config").get("getWidgetConfig", look::show, "Read how the widget looks")
+        .at("/config").get("getWidgetConfig", config::show, "Read how the widget looks")
         .at("/sessions").post("openVisitorSession", visitor::open, "Open a session as a visitor")
         .at("/session").get("getVisitorSession", visitor::show, "Read the visitor's session")
         .at("/messages").get("listVisitorMessages", visitor::list_messages, "List what was said in the session").post("sendVisitorMessage", visitor::say, "Say something as the visitor")
         .at("/identify").post("identifyVisitor", visitor::identify, "Sign the visitor in")
         .at("/end").post("endVisitorSession", visitor::end, "End the visitor's session")
         .at(paths::SOCKET).get("openVisitorSocket", socket::open, "Open the visitor's socket")
-        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", desk::show, "Ask what the visitor is doing").post("showAgentTyping", desk::types, "Show the visitor that an agent types");
+        .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Ask what the visitor is doing").post("showAgentTyping", agent_typing::types, "Show the visitor that an agent types");
 }
 
 /// So much of a path is known to the scope it is in.
@@ -83,7 +83,7 @@ pub fn door() -> Scope<
     let mut schemas = Schemas::new();
     let mut table = Table::beside(&mut schemas, TAG, scope_of);
     paths_of(&mut table);
-    let mut door = web::scope(DOOR).wrap(from_fn(gate::pass));
+    let mut door = web::scope(DOOR).wrap(from_fn(guard::pass));
     let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));
     for at in table.finish() {
         let asks_for = at.operations.first().map(|operation| operation.access);

@@ -22,7 +22,7 @@ use super::Door;
 use super::described::behind_the_door;
 use super::identity;
 use super::limits::Visitors;
-use super::said::Said;
+use super::new_message::Said;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{Arrival, Filters, Opening, TOKEN_PREFIX, Who, Words, note_delivery, shown_in};
 use crate::app::App;
@@ -31,8 +31,8 @@ use crate::web::auth::{bearer, bearer_in};
 use crate::web::form::Meter;
 use crate::web::head::is_asked_alone;
 use crate::web::schema::Schemas;
-use crate::web::values::Accepted;
-use crate::web::{Answer, ApiError, Body, Created, Fields, Input, Listed, Once, Query, Shown};
+use crate::web::values::FromField;
+use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Page, Query};
 
 /// How often a visitor is signed in anew because their contact was deleted meanwhile.
 const IDENTIFY_ATTEMPTS_MAX: usize = 8;
@@ -85,7 +85,7 @@ pub async fn authenticate<B: MessageBody + 'static>(
 }
 
 /// The visitor with this token. It is hashed and looked up, so nothing of it is compared.
-pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> Answer<Visitor> {
+pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> ApiResult<Visitor> {
     let is_one = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
     let token = token.filter(is_one).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(door.company(), door.channel, &key::hash(token)).await?;
@@ -153,7 +153,7 @@ impl Input for Identity {
 /// A signed identity, as it came: whatever is wrong with it, it is not accepted.
 pub struct IdentityText(String);
 
-impl Accepted for IdentityText {
+impl FromField for IdentityText {
     fn from_json(value: &Value) -> Result<Self, String> {
         value.as_str().map(|text| Self(text.trim().to_owned())).ok_or_else(|| "must be a string".to_owned())
     }
@@ -164,7 +164,7 @@ impl Accepted for IdentityText {
 }
 
 impl IdentityText {
-    fn read(&self, door: &Door) -> Answer<Identified> {
+    fn read(&self, door: &Door) -> ApiResult<Identified> {
         identity::read(&self.0, &door.settings.identity_secrets, &door.public_key, clock::now())
     }
 }
@@ -176,8 +176,8 @@ pub async fn open(
     app: Data<App>,
     shown: ShownToken,
     body: Body<Opened>,
-    once: Once,
-) -> Answer<Created<SessionView>> {
+    once: Idempotency,
+) -> ApiResult<Created<SessionView>> {
     let Opened { arrival, identity } = body.0;
     let who = match identity {
         Some(identity) => Who::Identified(identity.read(&door)?),
@@ -195,7 +195,7 @@ pub async fn open(
 }
 
 /// The session whose token the browser shows; none when it shows none, or one that is nobody's any more.
-async fn earlier(app: &App, door: &Door, shown: &ShownToken) -> Answer<Option<SessionRow>> {
+async fn earlier(app: &App, door: &Door, shown: &ShownToken) -> ApiResult<Option<SessionRow>> {
     match find(app, door, shown.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
         Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
@@ -209,7 +209,7 @@ pub async fn identify(
     door: Door,
     app: Data<App>,
     body: Body<Identity>,
-) -> Answer<Shown<SessionView>> {
+) -> ApiResult<Json<SessionView>> {
     let who = body.0.0.read(&door)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {
         match sign_in(&visitor.0, &app, &who).await {
@@ -221,20 +221,20 @@ pub async fn identify(
     sign_in(&visitor.0, &app, &who).await
 }
 
-async fn sign_in(session: &SessionRow, app: &App, who: &Identified) -> Answer<Shown<SessionView>> {
+async fn sign_in(session: &SessionRow, app: &App, who: &Identified) -> ApiResult<Json<SessionView>> {
     let token = key::new_key(TOKEN_PREFIX);
     let (row, is_opened) = app.engine.sessions.identify(session, who, key::hash(&token)).await?;
     let shown = SessionView { token: is_opened.then_some(token), ..SessionView::from(&row) };
-    Ok(Shown::of(shown))
+    Ok(Json::of(shown))
 }
 
 /// `GET …/session`.
-pub async fn show(visitor: Visitor) -> Answer<Shown<SessionView>> {
-    Ok(Shown::of(&visitor.0))
+pub async fn show(visitor: Visitor) -> ApiResult<Json<SessionView>> {
+    Ok(Json::of(&visitor.0))
 }
 
 /// `POST …/messages`. Unlike the API's, a re-send is known by its `clientId`.
-pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> Answer<Created<MessageView>> {
+pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> ApiResult<Created<MessageView>> {
     let session = visitor.0;
     let message = match said {
         Said::Words(message) => {
@@ -253,7 +253,7 @@ pub async fn list_messages(
     visitor: Visitor,
     app: Data<App>,
     query: Query<Filters>,
-) -> Answer<Listed<MessageView>> {
+) -> ApiResult<Page<MessageView>> {
     let Query { page, filter: Filters { after, created } } = query;
     let session = visitor.0;
     let filter = shown_in(&session, after, created);
@@ -263,13 +263,13 @@ pub async fn list_messages(
     if !is_asked_alone(&request) {
         note_delivery(&app.engine, session.company_id, session.id.clone(), &rows.rows);
     }
-    Ok(Listed::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links())))
+    Ok(Page::of(page, rows, |row: MessageRow| MessageView::of(&row, &session.id, app.media.links())))
 }
 
 /// `POST …/end`. Ending twice is no error.
-pub async fn end(visitor: Visitor, app: Data<App>) -> Answer<Shown<SessionView>> {
+pub async fn end(visitor: Visitor, app: Data<App>) -> ApiResult<Json<SessionView>> {
     let session = visitor.0;
     let end = End { idle_since: None, rider: None };
     let row = app.engine.sessions.ask(session.company_id, &session.id, end).await?;
-    Ok(Shown::of(&row))
+    Ok(Json::of(&row))
 }

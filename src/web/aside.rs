@@ -14,7 +14,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
 use tokio::task::spawn_blocking;
 
-use super::{Answer, ApiError};
+use super::{ApiError, ApiResult};
 
 /// Bytes from which JSON is parsed aside: half a millisecond's work.
 const PARSED_ASIDE_BYTES: usize = 64 * 1024;
@@ -65,7 +65,7 @@ impl Aside {
     ///
     /// # Errors
     /// `503` when none was free in time.
-    pub async fn place(&self, company: CompanyId) -> Answer<Permit> {
+    pub async fn place(&self, company: CompanyId) -> ApiResult<Permit> {
         self.large.permit(company, Weight::Light).await.map_err(unavailable)
     }
 
@@ -77,7 +77,7 @@ impl Aside {
         &self,
         company: CompanyId,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Answer<T> {
+    ) -> ApiResult<T> {
         let permit = self.parsing.permit(company, Weight::Light).await.map_err(unavailable)?;
         let working = spawn_blocking(move || {
             let done = work();
@@ -102,8 +102,8 @@ pub(super) fn tenant(request: &HttpRequest) -> CompanyId {
 pub(super) async fn parse<T: Send + 'static>(
     request: &HttpRequest,
     bytes: usize,
-    read: impl FnOnce() -> Answer<T> + Send + 'static,
-) -> Answer<T> {
+    read: impl FnOnce() -> ApiResult<T> + Send + 'static,
+) -> ApiResult<T> {
     match request.app_data::<Data<Aside>>() {
         Some(aside) if bytes > PARSED_ASIDE_BYTES => aside.run(tenant(request), read).await?,
         _ => read(),
@@ -111,7 +111,7 @@ pub(super) async fn parse<T: Send + 'static>(
 }
 
 /// Takes a place for a large body, which lasts as long as its request.
-pub(super) async fn take_place(request: &HttpRequest) -> Answer<()> {
+pub(super) async fn take_place(request: &HttpRequest) -> ApiResult<()> {
     let Some(aside) = request.app_data::<Data<Aside>>() else { return Ok(()) };
     if request.extensions().contains::<Permit>() {
         // It was read before, for its fingerprint.

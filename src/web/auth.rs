@@ -28,7 +28,7 @@ use super::modules::module_of;
 use super::origin::{self, Address};
 use super::rate::{Allowance, RateLimits, Unlimited};
 use super::wrong_tokens::WrongTokens;
-use super::{Answer, ApiError};
+use super::{ApiError, ApiResult};
 
 /// The company a request speaks for, and what its token may do.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl Caller {
     ///
     /// # Errors
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
-    pub fn may(&self, method: &str, module: &str) -> Answer<()> {
+    pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
         let permitted = self.token.row.permissions.get(module).is_some_and(|methods| methods.contains(method));
         if permitted { Ok(()) } else { Err(ApiError::forbidden_scope(method, module)) }
     }
@@ -62,7 +62,7 @@ impl Caller {
     ///
     /// # Errors
     /// `404 ERR_API_NOT_FOUND` when they are none of the company's.
-    pub fn author_for(&self, user: Option<UserId>) -> Answer<Author> {
+    pub fn author_for(&self, user: Option<UserId>) -> ApiResult<Author> {
         let Some(id) = user else { return Ok(self.author()) };
         let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
         Ok(Author { user: Some((id, user.name.clone())), ..self.author() })
@@ -72,7 +72,7 @@ impl Caller {
     ///
     /// # Errors
     /// `404 ERR_API_NOT_FOUND`.
-    pub fn check_queue(&self, id: Option<QueueId>) -> Answer<()> {
+    pub fn check_queue(&self, id: Option<QueueId>) -> ApiResult<()> {
         let is_known = id.is_none_or(|id| self.organization.queues.contains_key(&id));
         if is_known { Ok(()) } else { Err(ApiError::not_found()) }
     }
@@ -135,7 +135,7 @@ pub async fn admit<B: MessageBody + 'static>(
 }
 
 /// Every check, in order. What is left to the company is told as soon as it is known whose request it is.
-fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> Answer<Caller> {
+fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;
     let origin = origin::of(request.peer_addr(), request.headers(), &admission.trusted_proxies);
@@ -196,7 +196,7 @@ fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
 }
 
 /// A path outside every module is left to the router, which has nothing there.
-fn permit(request: &ServiceRequest, caller: &Caller) -> Answer<()> {
+fn permit(request: &ServiceRequest, caller: &Caller) -> ApiResult<()> {
     let method = request.method().as_str();
     // The path as the router reads it: another spelling must not pass by here.
     match module_of(request.match_info().as_str()) {

@@ -21,7 +21,7 @@ use flate2::Compression;
 use flate2::write::{DeflateDecoder, GzEncoder, MultiGzDecoder, ZlibDecoder};
 use futures_util::{Stream, StreamExt};
 
-use super::{Answer, ApiError};
+use super::{ApiError, ApiResult};
 
 /// Bytes up to which an answer goes as it is: it fits a packet or two anyway.
 const PLAIN_BYTES_MAX: u64 = 1024;
@@ -121,7 +121,7 @@ pub fn takes_gzip(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// `415` when it is packed in a way that is not known here.
-pub fn unpack(headers: &HeaderMap, payload: Payload) -> Answer<Payload> {
+pub fn unpack(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
     let mut codings = headers.get_all(CONTENT_ENCODING);
     let coding = match (codings.next(), codings.next()) {
         (None, _) => return Ok(payload),

@@ -12,7 +12,7 @@ use super::bounds::FILES_PART;
 use crate::media::{Declared, ReadError, Refused, StoreError, Unavailable};
 
 /// What a handler answers.
-pub type Answer<T> = Result<T, ApiError>;
+pub type ApiResult<T> = Result<T, ApiError>;
 
 /// Every code there is; v1 only ever gets more of them.
 pub const CODES: [&str; 27] = [

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::bounds::JSON_BYTES_MAX;
 use super::schema::{Shape, nullable, or_blank};
-use super::values::Accepted;
-use super::{Answer, ApiError};
+use super::values::FromField;
+use super::{ApiError, ApiResult};
 
 /// A body that is read field by field.
 pub trait Input: Sized {
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `422` with every field that is missing or not accepted.
-    pub fn parse<T: Input>(body: &Value) -> Answer<T> {
+    pub fn parse<T: Input>(body: &Value) -> ApiResult<T> {
         let Some(object) = body.as_object() else {
             let reason = "must be an object".to_owned();
             return Err(ApiError::validation(&[FieldError { field: "body".to_owned(), reason }]));
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `422` with every field that is missing or not accepted.
-    pub fn parse_form<T: Input>(texts: &Map<String, Value>) -> Answer<T> {
+    pub fn parse_form<T: Input>(texts: &Map<String, Value>) -> ApiResult<T> {
         let nested = texts.iter().filter_map(|(name, text)| {
             let text = text.as_str().filter(|text| text.trim_start().starts_with(['{', '[']))?;
             Some((name.clone(), serde_json::from_str(text).ok()?))
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
         Fields { nested: Some(&nested), ..Fields::of(texts, String::new()) }.finish()
     }
 
-    fn finish<T: Input>(mut self) -> Answer<T> {
+    fn finish<T: Input>(mut self) -> ApiResult<T> {
         match T::read(&mut self) {
             Some(input) if self.errors.is_empty() => Ok(input),
             _ => Err(ApiError::validation(&self.errors)),
@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that must be there.
-    pub fn required<T: Accepted>(&mut self, name: &str) -> Option<T> {
+    pub fn required<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, T::schema(), true);
             return None;
@@ -146,7 +146,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that may be absent; `null` means the same, and so does a blank text.
-    pub fn optional<T: Accepted>(&mut self, name: &str) -> Option<T> {
+    pub fn optional<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, clearable::<T>(), false);
             return None;
@@ -159,7 +159,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that may be absent, but not `null`: what `PUT` changes and cannot clear.
-    pub fn changed<T: Accepted>(&mut self, name: &str) -> Option<T> {
+    pub fn changed<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, T::schema(), false);
             return None;
@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field whose absence and `null` mean different things. A blank text is `null`.
-    pub fn patch<T: Accepted>(&mut self, name: &str) -> Patch<T> {
+    pub fn patch<T: FromField>(&mut self, name: &str) -> Patch<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, clearable::<T>(), false);
             return Patch::Absent;
@@ -268,7 +268,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of values, at most `items_max`; absent and `null` are none.
-    pub fn list<T: Accepted>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
+    pub fn list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
         if let Some(shape) = &mut self.shape {
             let schema = json!({"type": "array", "items": T::schema(), "maxItems": items_max});
             shape.property(name, nullable(schema), false);
@@ -283,7 +283,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of values that may be absent, but not `null`: what `PUT` replaces and cannot clear but by an empty one.
-    pub fn changed_list<T: Accepted>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
+    pub fn changed_list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, json!({"type": "array", "items": T::schema(), "maxItems": items_max}), false);
             return None;
@@ -330,7 +330,7 @@ impl<'a> Fields<'a> {
         nested.or_else(|| self.object.get(name))
     }
 
-    fn accept<T: Accepted>(&mut self, name: &str, value: &Value) -> Option<T> {
+    fn accept<T: FromField>(&mut self, name: &str, value: &Value) -> Option<T> {
         let read = match (self.nested, value) {
             (Some(nested), Value::String(text)) => T::from_text(text).or_else(|reason| {
                 // A text is taken as it is, whatever it looks like; only what cannot be one is read as JSON.
@@ -347,7 +347,7 @@ fn is_blank(value: &Value) -> bool {
 }
 
 /// The schema of a value that may be left out.
-fn clearable<T: Accepted>() -> Value {
+fn clearable<T: FromField>() -> Value {
     let schema = nullable(T::schema());
     if T::IS_TEXT { or_blank(schema) } else { schema }
 }

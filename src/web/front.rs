@@ -8,7 +8,7 @@ use super::idempotency::Retries;
 use super::params::PerPageMax;
 use super::rate::RateLimits;
 use crate::media::Media;
-use crate::metrics::Figures;
+use crate::metrics::Metrics;
 
 /// Everything the modules of this folder find in a request. Cheap to clone.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub struct Front {
     /// Which requests are retries.
     pub retries: Data<Retries>,
     /// What is counted.
-    pub figures: Data<Figures>,
+    pub figures: Data<Metrics>,
 }
 
 impl Front {

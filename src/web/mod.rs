@@ -25,10 +25,10 @@ pub mod wrong_tokens;
 
 pub use auth::Caller;
 pub use body::Body;
-pub use error::{Answer, ApiError};
+pub use error::{ApiError, ApiResult};
 pub use fields::{Fields, Input, Patch};
 pub use form::BodyWithFiles;
 pub use front::Front;
-pub use idempotency::Once;
+pub use idempotency::Idempotency;
 pub use params::{Filter, Params, PathId, Query};
-pub use reply::{Accepted, Created, Done, Kept, Listed, Reply, Shown};
+pub use reply::{Accepted, CachedJson, Created, Json, NoContent, Page, Reply};

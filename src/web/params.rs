@@ -7,12 +7,12 @@ use actix_web::dev::Payload;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::FieldError;
-use hotline_persistence::select::{DEPTH_MAX, Page};
+use hotline_persistence::select::{DEPTH_MAX, PageRequest};
 use hotline_persistence::{Id, SessionId};
 use serde_json::{Value, json};
 
-use super::values::Accepted;
-use super::{Answer, ApiError};
+use super::values::FromField;
+use super::{ApiError, ApiResult};
 
 /// One id of a path.
 pub trait PathValue: FromStr {
@@ -87,7 +87,7 @@ impl Filter for () {
 /// Which rows of a list: the page and the filters.
 pub struct Query<F> {
     /// The page.
-    pub page: Page,
+    pub page: PageRequest,
     /// The filters.
     pub filter: F,
 }
@@ -140,7 +140,7 @@ impl Params {
     }
 
     /// A filter.
-    pub fn filter<T: Accepted>(&mut self, name: &str) -> Option<T> {
+    pub fn filter<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(documented) = &mut self.documented {
             documented.push((name.to_owned(), T::schema()));
             return None;
@@ -174,7 +174,7 @@ impl Params {
     }
 
     /// Reads `page`, `perPage` and `order`. A bad page is no error: it is the first one.
-    fn page(&mut self, per_page_max: i64) -> Page {
+    fn page(&mut self, per_page_max: i64) -> PageRequest {
         if let Some(documented) = &mut self.documented {
             let page = |text: &str, example: i64| json!({"type": "integer", "description": text, "example": example});
             let text = format!("From 1; an invalid value is 1. Refused where more than {DEPTH_MAX} rows lie before it");
@@ -199,10 +199,10 @@ impl Params {
                 false
             }
         };
-        Page { number, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending }
+        PageRequest { number, size: size.unwrap_or(PER_PAGE).min(per_page_max), descending }
     }
 
-    fn done(self) -> Answer<()> {
+    fn done(self) -> ApiResult<()> {
         if self.errors.is_empty() { Ok(()) } else { Err(ApiError::validation(&self.errors)) }
     }
 }

@@ -6,13 +6,13 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::ContentType;
 use actix_web::{HttpRequest, HttpResponse, Responder};
-use hotline_persistence::select::{self, Page};
+use hotline_persistence::select::{self, PageRequest};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::schema::{self, Schemas};
-use super::{Answer, ApiError};
+use super::{ApiError, ApiResult};
 
 /// A success: one status, and a body that can be made anywhere, also in an actor.
 pub trait Reply: 'static {
@@ -23,7 +23,7 @@ pub trait Reply: 'static {
     ///
     /// # Errors
     /// `500` when a value cannot be written as JSON, which none is known to do.
-    fn body(&self) -> Answer<Vec<u8>>;
+    fn body(&self) -> ApiResult<Vec<u8>>;
 
     /// What the document says of the body; none when there is none.
     fn schema(schemas: &mut Schemas) -> Option<Value>;
@@ -33,7 +33,7 @@ pub trait Reply: 'static {
 pub struct Resource<T, const STATUS: u16>(pub T);
 
 /// `200` with a resource.
-pub type Shown<T> = Resource<T, 200>;
+pub type Json<T> = Resource<T, 200>;
 /// `201` with what was made.
 pub type Created<T> = Resource<T, 201>;
 /// `202` with what will be done.
@@ -47,13 +47,13 @@ impl<T, const STATUS: u16> Resource<T, STATUS> {
 }
 
 /// `200` with a resource that is written already.
-pub struct Kept<T> {
+pub struct CachedJson<T> {
     body: Vec<u8>,
     resource: PhantomData<T>,
 }
 
-impl<T: Serialize> Kept<T> {
-    /// With the body [`Kept::write`] has made.
+impl<T: Serialize> CachedJson<T> {
+    /// With the body [`CachedJson::write`] has made.
     pub fn of(body: Vec<u8>) -> Self {
         Self { body, resource: PhantomData }
     }
@@ -62,24 +62,24 @@ impl<T: Serialize> Kept<T> {
     ///
     /// # Errors
     /// As [`Reply::body`].
-    pub fn write(resource: &T) -> Answer<Vec<u8>> {
+    pub fn write(resource: &T) -> ApiResult<Vec<u8>> {
         write(&Data { data: resource }, 1)
     }
 }
 
 /// `204`: done, and nothing to show.
-pub struct Done;
+pub struct NoContent;
 
 /// A page of a list.
-pub struct Listed<T> {
-    page: Page,
+pub struct Page<T> {
+    page: PageRequest,
     rows: Vec<T>,
     has_more: bool,
 }
 
-impl<T> Listed<T> {
+impl<T> Page<T> {
     /// A page of rows, each shown by `show`.
-    pub fn of<R>(page: Page, listed: select::Listed<R>, show: impl FnMut(R) -> T) -> Self {
+    pub fn of<R>(page: PageRequest, listed: select::Page<R>, show: impl FnMut(R) -> T) -> Self {
         Self { page, rows: listed.rows.into_iter().map(show).collect(), has_more: listed.has_more }
     }
 }
@@ -107,7 +107,7 @@ struct Meta {
 const RESOURCE_BYTES: usize = 768;
 
 /// The JSON of `resources` resources.
-fn write(value: &impl Serialize, resources: usize) -> Answer<Vec<u8>> {
+fn write(value: &impl Serialize, resources: usize) -> ApiResult<Vec<u8>> {
     let mut body = Vec::with_capacity(RESOURCE_BYTES.saturating_mul(resources.max(1)));
     serde_json::to_writer(&mut body, value).map_err(ApiError::internal)?;
     Ok(body)
@@ -116,7 +116,7 @@ fn write(value: &impl Serialize, resources: usize) -> Answer<Vec<u8>> {
 impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T, STATUS> {
     const STATUS: u16 = STATUS;
 
-    fn body(&self) -> Answer<Vec<u8>> {
+    fn body(&self) -> ApiResult<Vec<u8>> {
         write(&Data { data: &self.0 }, 1)
     }
 
@@ -127,10 +127,10 @@ impl<T: Serialize + ToSchema + 'static, const STATUS: u16> Reply for Resource<T,
     }
 }
 
-impl<T: Serialize + ToSchema + 'static> Reply for Kept<T> {
+impl<T: Serialize + ToSchema + 'static> Reply for CachedJson<T> {
     const STATUS: u16 = 200;
 
-    fn body(&self) -> Answer<Vec<u8>> {
+    fn body(&self) -> ApiResult<Vec<u8>> {
         Ok(self.body.clone())
     }
 
@@ -139,10 +139,10 @@ impl<T: Serialize + ToSchema + 'static> Reply for Kept<T> {
     }
 }
 
-impl<T: Serialize + ToSchema + 'static> Reply for Listed<T> {
+impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     const STATUS: u16 = 200;
 
-    fn body(&self) -> Answer<Vec<u8>> {
+    fn body(&self) -> ApiResult<Vec<u8>> {
         let meta = Meta { page: self.page.number, per_page: self.page.size, has_more: self.has_more };
         write(&Rows { data: &self.rows, meta }, self.rows.len())
     }
@@ -154,10 +154,10 @@ impl<T: Serialize + ToSchema + 'static> Reply for Listed<T> {
     }
 }
 
-impl Reply for Done {
+impl Reply for NoContent {
     const STATUS: u16 = 204;
 
-    fn body(&self) -> Answer<Vec<u8>> {
+    fn body(&self) -> ApiResult<Vec<u8>> {
         Ok(Vec::new())
     }
 
@@ -193,11 +193,11 @@ macro_rules! responder {
 }
 
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
-responder!([T: Serialize + ToSchema + 'static] Listed<T>);
-responder!([] Done);
+responder!([T: Serialize + ToSchema + 'static] Page<T>);
+responder!([] NoContent);
 
 /// As it is, without another copy.
-impl<T: Serialize + ToSchema + 'static> Responder for Kept<T> {
+impl<T: Serialize + ToSchema + 'static> Responder for CachedJson<T> {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {

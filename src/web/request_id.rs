@@ -12,7 +12,7 @@ use rand::RngExt;
 
 use super::ApiError;
 use super::rate::{RateLimits, Unlimited};
-use crate::metrics::Figures;
+use crate::metrics::Metrics;
 use crate::telemetry::{RequestName, during};
 
 /// The header.
@@ -35,7 +35,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     request.extensions_mut().insert(name.clone());
     let started = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
-    let counted = request.app_data::<Data<Figures>>().cloned().map(|figures| {
+    let counted = request.app_data::<Data<Metrics>>().cloned().map(|figures| {
         let operation = figures.requests.find(request.match_info().as_str(), request.method().as_str());
         (figures, operation)
     });

@@ -30,7 +30,7 @@ const BODY_BYTES_MAX: usize = 65_536;
 const NUMBER_DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
 /// A value read from JSON, or from the text of a query or form.
-pub trait Accepted: Sized {
+pub trait FromField: Sized {
     /// Reads it.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ pub trait Accepted: Sized {
     /// Reads it from text. By default text is a JSON string.
     ///
     /// # Errors
-    /// As [`Accepted::from_json`].
+    /// As [`FromField::from_json`].
     fn from_text(text: &str) -> Result<Self, String> {
         Self::from_json(&Value::String(text.to_owned()))
     }
@@ -79,7 +79,7 @@ macro_rules! text {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name(pub String);
 
-        impl Accepted for $name {
+        impl FromField for $name {
             fn from_json(value: &Value) -> Result<Self, String> {
                 let read: fn(&Value) -> Result<String, String> = $read;
                 read(value).map(Self)
@@ -261,7 +261,7 @@ text! {
 
 /// 12 to 200 characters, and the one text that is not trimmed: whoever types it in types all of it. A blank one is no way
 /// to clear it: a form that was not filled in must not take anybody's password.
-impl Accepted for Password {
+impl FromField for Password {
     fn from_json(value: &Value) -> Result<Self, String> {
         not_blank(trimmed(value)?.to_owned())?;
         let text = value.as_str().unwrap_or_default();
@@ -283,7 +283,7 @@ impl Accepted for Password {
     }
 }
 
-impl Accepted for bool {
+impl FromField for bool {
     fn from_json(value: &Value) -> Result<Self, String> {
         value.as_bool().ok_or_else(|| "must be true or false".to_owned())
     }
@@ -297,7 +297,7 @@ impl Accepted for bool {
     }
 }
 
-impl Accepted for DateTime<Utc> {
+impl FromField for DateTime<Utc> {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a date-time string")?;
         let time = DateTime::parse_from_rfc3339(text.trim()).map_err(|_| "must be an RFC 3339 date-time")?.to_utc();
@@ -320,7 +320,7 @@ const OBJECT_DEPTH_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object(pub Map<String, Value>);
 
-impl Accepted for Object {
+impl FromField for Object {
     fn from_json(value: &Value) -> Result<Self, String> {
         let object = value.as_object().ok_or("must be an object")?;
         let bytes = value.to_string().len() + stored(value, 1)?;
@@ -372,7 +372,7 @@ fn written_out(number: &JsonNumber) -> Option<usize> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options(pub Vec<String>);
 
-impl Accepted for Options {
+impl FromField for Options {
     fn from_json(value: &Value) -> Result<Self, String> {
         let items = value.as_array().ok_or("must be a list")?;
         if items.len() > OPTIONS_MAX {
@@ -412,7 +412,7 @@ impl From<Options> for Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderedIds<T>(pub Vec<T>);
 
-impl<T: Accepted> Accepted for OrderedIds<T> {
+impl<T: FromField> FromField for OrderedIds<T> {
     fn from_json(value: &Value) -> Result<Self, String> {
         let items = value.as_array().ok_or("must be a list")?;
         if items.is_empty() {
@@ -431,7 +431,7 @@ impl<T: Accepted> Accepted for OrderedIds<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(pub i32);
 
-impl Accepted for Position {
+impl FromField for Position {
     fn from_json(value: &Value) -> Result<Self, String> {
         let position = value.as_i64().filter(|position| (0..=i64::from(POSITION_MAX)).contains(position));
         let position = position.and_then(|position| i32::try_from(position).ok());
@@ -455,7 +455,7 @@ fn beyond(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
 }
 
-impl<N> Accepted for Id<N> {
+impl<N> FromField for Id<N> {
     fn from_json(value: &Value) -> Result<Self, String> {
         let whole = value.as_i64().or_else(|| beyond(value));
         whole.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
@@ -478,7 +478,7 @@ impl<N> Accepted for Id<N> {
 
 macro_rules! words {
     ($($word:path)+) => {$(
-        impl Accepted for $word {
+        impl FromField for $word {
             fn from_json(value: &Value) -> Result<Self, String> {
                 value.as_str().and_then(|word| word.trim().parse().ok()).ok_or_else(|| {
                     let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();

@@ -24,7 +24,7 @@ use crate::Refusal;
 use crate::answers::Outcome;
 use crate::directory::Directory;
 use crate::reads::Reads;
-use crate::registry::{Counted, Findable, Hot, Registry};
+use crate::registry::{ActorHandle, Envelope, Registered, Registry};
 
 /// How long the answer to a change waits until the directory has it. The change stands anyway, and the directory
 /// follows the news.
@@ -89,13 +89,13 @@ impl Base {
     pub(crate) async fn deliver<K, A, M, R>(
         &self,
         registry: &Registry<K, A>,
-        hot: &Hot<A>,
+        hot: &ActorHandle<A>,
         command: M,
     ) -> Result<R, Refusal>
     where
         K: Hash + Eq + Clone,
-        A: Findable + Handler<Counted<M>>,
-        A::Context: ToEnvelope<A, Counted<M>>,
+        A: Registered + Handler<Envelope<M>>,
+        A::Context: ToEnvelope<A, Envelope<M>>,
         M: Message<Result = Result<R, Refusal>> + Send + 'static,
         R: Send + 'static,
     {

@@ -43,12 +43,12 @@ struct Received {
 }
 
 /// The turn of one call to take a message.
-pub(crate) struct Turn {
+pub(crate) struct MessageLock {
     inbox: Arc<Inbox>,
     guard: KeyedGuard<String>,
 }
 
-impl Turn {
+impl MessageLock {
     /// Whether the message was received before. `written_at` is when the provider says it was written: it cannot have
     /// been received earlier.
     pub(crate) fn known(&self, written_at: Option<DateTime<Utc>>) -> Membership {
@@ -88,8 +88,8 @@ impl Inbox {
     }
 
     /// Waits until no other call takes the message.
-    pub(crate) async fn turn(self: &Arc<Self>, id: &str) -> Turn {
-        Turn { inbox: self.clone(), guard: self.turns.lock(id.to_owned()).await }
+    pub(crate) async fn turn(self: &Arc<Self>, id: &str) -> MessageLock {
+        MessageLock { inbox: self.clone(), guard: self.turns.lock(id.to_owned()).await }
     }
 }
 

@@ -7,7 +7,7 @@ mod outbox;
 mod provider;
 
 pub(crate) use early::{EARLY_MAX, Early};
-pub(crate) use inbox::{Inbox, SEEN_MAX, Turn};
+pub(crate) use inbox::{Inbox, MessageLock, SEEN_MAX};
 pub(crate) use inboxes::{Inboxes, named};
 pub use outbox::{Attempted, ChannelSender, SendingFigures, SendingOptions};
 pub(crate) use outbox::{DecidesStatuses, Outboxes};

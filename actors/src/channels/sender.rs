@@ -11,7 +11,7 @@ use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::distribution::{Desk, Turn};
 use crate::engine::Core;
-use crate::registry::{Counted, Findable, Hot, Life};
+use crate::registry::{Counted, Registered, Hot, Life};
 use crate::tickets::{Command, Context, Decided, Do, Open, Send, TicketActor, apply};
 
 /// Openings that wait for one channel before its callers have to wait themselves.
@@ -31,7 +31,7 @@ impl Actor for ChannelSender {
     }
 }
 
-impl Findable for ChannelSender {
+impl Registered for ChannelSender {
     type Shared = ();
 }
 

@@ -13,7 +13,7 @@ use crate::map::IdMap;
 pub(crate) struct HotTickets(IdMap<Key, SmallVec<[TicketId; 2]>>);
 
 /// An actor's place in the list, for as long as it lives.
-pub(crate) struct Listing {
+pub(crate) struct RegistrationGuard {
     hot: Arc<HotTickets>,
     key: Key,
     ticket: TicketId,
@@ -21,9 +21,9 @@ pub(crate) struct Listing {
 
 impl HotTickets {
     /// Lists the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
-    pub(crate) fn list(self: &Arc<Self>, key: Key, ticket: TicketId) -> Listing {
+    pub(crate) fn list(self: &Arc<Self>, key: Key, ticket: TicketId) -> RegistrationGuard {
         self.0.entry(key).or_default().push(ticket);
-        Listing { hot: self.clone(), key, ticket }
+        RegistrationGuard { hot: self.clone(), key, ticket }
     }
 
     /// The tickets of a contact.
@@ -37,7 +37,7 @@ impl HotTickets {
     }
 }
 
-impl Drop for Listing {
+impl Drop for RegistrationGuard {
     fn drop(&mut self) {
         self.hot.0.remove_if_mut(&self.key, |_, tickets| {
             if let Some(index) = tickets.iter().position(|ticket| *ticket == self.ticket) {

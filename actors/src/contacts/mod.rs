@@ -11,7 +11,7 @@
 //!   what became of it.
 
 mod hot;
-mod leaving;
+mod pending_deletions;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use hotline_persistence::{ChannelId, CompanyId, ContactId};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use hot::HotTickets;
-pub(crate) use hot::Listing;
-use leaving::Leaving;
+pub(crate) use hot::RegistrationGuard;
+use pending_deletions::PendingDeletions;
 
 use crate::tickets::Heard;
 use crate::ttl_cache::TtlCache;
-pub(crate) use leaving::Mark;
+pub(crate) use pending_deletions::DeletionGuard;
 
 /// Contacts remembered at most: some 250 bytes each.
 const CONTACTS_MAX: usize = 100_000;
@@ -59,7 +59,7 @@ pub(crate) struct KnownContacts {
     /// The tickets whose actors keep a contact.
     pub(crate) hot: Arc<HotTickets>,
     /// The contacts that are being deleted.
-    pub(crate) leaving: Arc<Leaving>,
+    pub(crate) leaving: Arc<PendingDeletions>,
 }
 
 impl Default for KnownContacts {
@@ -163,7 +163,7 @@ impl KnownContacts {
     }
 
     /// From here on what was known of a contact before is out of date.
-    pub(crate) fn outdate(&self, key: Key) {
+    pub(crate) fn invalidate(&self, key: Key) {
         self.version_of(key).fetch_add(1, Ordering::AcqRel);
     }
 

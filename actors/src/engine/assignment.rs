@@ -10,8 +10,8 @@ use hotline_persistence::{CompanyId, Db};
 
 use crate::Refusal;
 use crate::base::Base;
-use crate::directory::Leaving;
-use crate::distribution::{Count, Desk, Desks, distributing};
+use crate::directory::Removal;
+use crate::distribution::{Assigner, Count, Desks, distributing};
 use crate::tickets::Open;
 
 /// How long an opening waits until loads are counted. One statement over what a company has open takes some
@@ -31,7 +31,7 @@ impl Assignment {
 
     /// The desk that gives a ticket its agent, if one does. Where loads decide they are counted first; while that
     /// cannot be done, agents take turns.
-    pub(super) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Desk>> {
+    pub(super) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
         let (_, distribution) = distributing(organization, open)?;
         let desk = self.desks.of(open.company);
         if distribution == Distribution::LeastBusy {
@@ -41,7 +41,7 @@ impl Assignment {
     }
 
     /// Waits until loads are counted, but not for long. The count goes on without whoever asked for it.
-    async fn count(&self, company: CompanyId, desk: &Arc<Desk>) {
+    async fn count(&self, company: CompanyId, desk: &Arc<Assigner>) {
         let mut counted = desk.counted();
         match desk.begin_count(Instant::now()) {
             Count::Known | Count::Waits => return,
@@ -66,10 +66,10 @@ impl Assignment {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away, or what `work` says; the record is then as it was.
-    pub async fn leave<T, E: From<Refusal>>(
+    pub async fn delete_guarded<T, E: From<Refusal>>(
         &self,
         company: CompanyId,
-        what: Leaving,
+        what: Removal,
         work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.leave_all(company, [what], work).await
@@ -78,11 +78,11 @@ impl Assignment {
     /// The same of several records.
     ///
     /// # Errors
-    /// As of [`Assignment::leave`].
+    /// As of [`Assignment::delete_guarded`].
     pub async fn leave_all<T, E: From<Refusal>>(
         &self,
         company: CompanyId,
-        what: impl IntoIterator<Item = Leaving>,
+        what: impl IntoIterator<Item = Removal>,
         work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut leavers = Vec::new();
@@ -102,7 +102,7 @@ impl Assignment {
 struct Leaver {
     base: Arc<Base>,
     company: CompanyId,
-    what: Leaving,
+    what: Removal,
 }
 
 impl Drop for Leaver {

@@ -21,7 +21,7 @@ pub use sessions::{Identified, Sessions, VisitorTurn};
 pub use tickets::Tickets;
 
 use crate::Refusal;
-use crate::answers::Gate;
+use crate::answers::CompletionQueue;
 use crate::base::{Base, EngineOptions};
 use crate::channels::{Inboxes, Outboxes};
 use crate::contacts::KnownContacts;
@@ -35,7 +35,7 @@ use crate::webchat::{SessionScope, Watchers};
 
 /// The actors at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Figures {
+pub struct Stats {
     /// Tickets.
     pub tickets: Population,
     /// Visitor sessions.
@@ -115,7 +115,7 @@ impl Engine {
     /// called once on each of them.
     pub fn live_here(&self) {
         self.base.arbiters.join();
-        Gate::open();
+        CompletionQueue::open();
     }
 
     /// Tells that no request is taken any more: an actor that is gone from now on went with its thread.
@@ -166,8 +166,8 @@ impl Engine {
     }
 
     /// How many actors of each kind are hot, and how busy they are.
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn figures(&self) -> Stats {
+        Stats {
             tickets: self.tickets.population(),
             sessions: self.sessions.population(),
             channels: self.sending.population(),

@@ -13,14 +13,15 @@ use tokio::sync::OnceCell;
 use super::assignment::Assignment;
 use super::contacts::Contacts;
 use crate::Refusal;
-use crate::answers::Answer;
+use crate::answers::ReplyTo;
 use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
 use crate::channels::DecidesStatuses;
 use crate::conversations::{Conversations, Slot};
-use crate::registry::{Hot, Life, Population};
+use crate::registry::{ActorHandle, ActorStatus, Population};
 use crate::tickets::{
-    Author, Command, Do, Look, Open, Opening, Progress, Release, Rider, Show, Ticket, TicketActor, TicketScope,
+    AttachedChanges, Author, Command, Do, Look, Open, Opening, Release, Show, Ticket, TicketActor, TicketScope,
+    UpdateDeliveryStatus,
 };
 
 /// Tickets of a leaving user that are read at once.
@@ -98,7 +99,7 @@ impl Tickets {
     /// The same of a ticket that is hot; none for others.
     pub(super) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
-        if let Some(shown) = self.scope.hot.look(&key, Life::look) {
+        if let Some(shown) = self.scope.hot.look(&key, ActorStatus::look) {
             return Some(Ok(shown));
         }
         let hot = self.scope.hot.get(&key)?;
@@ -121,7 +122,7 @@ impl Tickets {
     ///
     /// # Errors
     /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
-    pub async fn open(&self, open: Open, rider: Option<Rider<Ticket>>) -> Result<Ticket, Refusal> {
+    pub async fn open(&self, open: Open, rider: Option<AttachedChanges<Ticket>>) -> Result<Ticket, Refusal> {
         let show = Do { command: Show, rider };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
         match on_conflict(self.contacts.known(), open.company, attempt, nothing).await {
@@ -136,7 +137,7 @@ impl Tickets {
         let (company, contact) = (open.company, open.contact.id);
         let conversations = self.conversations(company, open.channel).await?;
         let opening = self.prepare(open, then).await?;
-        let (answer, answered) = Answer::expected();
+        let (answer, answered) = ReplyTo::expected();
         let scope = self.scope.clone();
         let opens = move || {
             // Nothing is begun for a caller that has gone.
@@ -165,7 +166,7 @@ impl Tickets {
         Ok(Opening { open, desk, greeting, version, then })
     }
 
-    /// Takes the open tickets from a user who leaves the company, or a queue. Within [`Assignment::leave`] none can come
+    /// Takes the open tickets from a user who leaves the company, or a queue. Within [`Assignment::delete_guarded`] none can come
     /// after.
     ///
     /// # Errors
@@ -216,7 +217,7 @@ impl Tickets {
     }
 
     /// The actor of a ticket, started if it is not hot.
-    async fn hot(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+    async fn hot(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
         let key = (company, id);
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
@@ -226,7 +227,7 @@ impl Tickets {
         self.scope.hot.get_or_start(&key, || self.load(company, id)).await
     }
 
-    async fn load(&self, company: CompanyId, id: TicketId) -> Result<Hot<TicketActor>, Refusal> {
+    async fn load(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
         let db = self.base.reads().tables(company).await?;
         let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
@@ -250,7 +251,7 @@ impl DecidesStatuses for Tickets {
         &self,
         company: CompanyId,
         ticket: TicketId,
-        status: Progress,
+        status: UpdateDeliveryStatus,
     ) -> BoxFuture<'_, Result<(), Refusal>> {
         self.ask(company, ticket, status).boxed()
     }

@@ -10,16 +10,16 @@ use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::{Change, CompanyId, Durable, TicketId};
 
 use super::command::{Command, Context, Decided, apply};
-use super::shown::Shown;
+use super::published::PublishedSnapshot;
 use super::state::Ticket;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{self, Inboxes, Outboxes};
 use crate::clock::now;
-use crate::contacts::{KnownContacts, Listing};
+use crate::contacts::{KnownContacts, RegistrationGuard};
 use crate::conversations::Conversations;
 use crate::distribution::{Desks, holder};
-use crate::registry::{Counted, Findable, Hot, Life, Registry};
+use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
 
 /// Messages that wait for one ticket before its senders have to wait themselves: more than one conversation ever
 /// sees, and little enough that a stuck one is felt at the door.
@@ -50,10 +50,10 @@ pub struct TicketActor {
     conversations: Arc<Conversations>,
     /// Never changed in place: whoever was shown it keeps it as it was.
     ticket: Arc<Ticket>,
-    life: Arc<Life<Shown>>,
+    life: Arc<ActorStatus<PublishedSnapshot>>,
     retired: bool,
     /// Where those who change the contact find this ticket.
-    _listing: Listing,
+    _listing: RegistrationGuard,
 }
 
 impl Actor for TicketActor {
@@ -71,19 +71,19 @@ impl Drop for TicketActor {
     }
 }
 
-impl Findable for TicketActor {
-    type Shared = Shown;
+impl Registered for TicketActor {
+    type Shared = PublishedSnapshot;
 }
 
 /// Changes that become durable together with a command's, made from its reply: the caller's own record of it.
-pub type Rider<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
+pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
 
 /// Carries out a command, and answers once it is durable.
 pub struct Do<C: Command> {
     /// What to do.
     pub command: C,
     /// What rides along.
-    pub rider: Option<Rider<C::Reply>>,
+    pub rider: Option<AttachedChanges<C::Reply>>,
 }
 
 impl<C: Command> Clone for Do<C> {
@@ -126,10 +126,10 @@ pub(crate) struct ContactIs(pub(crate) Arc<ContactRef>);
 pub(crate) struct ContactGone;
 
 /// The only place a ticket changes: reserve, decide, append, and answer when durable.
-impl<C: Command> Handler<Counted<Do<C>>> for TicketActor {
+impl<C: Command> Handler<Envelope<Do<C>>> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, what: Counted<Do<C>>, _: &mut Self::Context) {
+    fn handle(&mut self, what: Envelope<Do<C>>, _: &mut Self::Context) {
         let Some((what, answer)) = what.taken() else { return };
         let outcome = match self.run(what) {
             Ok((reply, Some(durable))) => return answer.give_once(durable, reply),
@@ -142,10 +142,10 @@ impl<C: Command> Handler<Counted<Do<C>>> for TicketActor {
     }
 }
 
-impl Handler<Counted<Look>> for TicketActor {
+impl Handler<Envelope<Look>> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, look: Counted<Look>, _: &mut Self::Context) {
+    fn handle(&mut self, look: Envelope<Look>, _: &mut Self::Context) {
         let Some((Look, answer)) = look.taken() else { return };
         if self.retired {
             return answer.give(Err(Refusal::Gone));
@@ -191,14 +191,18 @@ impl Handler<ContactGone> for TicketActor {
 
 impl TicketActor {
     /// Starts an actor for a ticket in this state.
-    pub(crate) fn start_with(scope: &Arc<TicketScope>, conversations: Arc<Conversations>, ticket: Ticket) -> Hot<Self> {
-        let life = Arc::new(Life::<Shown>::default());
+    pub(crate) fn start_with(
+        scope: &Arc<TicketScope>,
+        conversations: Arc<Conversations>,
+        ticket: Ticket,
+    ) -> ActorHandle<Self> {
+        let life = Arc::new(ActorStatus::<PublishedSnapshot>::default());
         life.shared.set_parties(&ticket);
         let ticket = Arc::new(ticket);
         let _listing = scope.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
         let actor = Self { scope: scope.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
         let home = scope.base.arbiters.of(actor.ticket.row.id.0);
-        Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
+        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
     fn key(&self) -> (CompanyId, TicketId) {
@@ -269,7 +273,7 @@ impl TicketActor {
         self.ticket = Arc::new(ticket);
         self.life.appended(seq);
         if has_moved {
-            self.scope.desks.note(&self.ticket);
+            self.scope.desks.assigned(&self.ticket);
         }
         // In the order of the log: whoever decides next on this ticket comes after.
         self.scope.outboxes.put(seq, outgoing);

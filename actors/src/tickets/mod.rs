@@ -6,19 +6,19 @@ mod author;
 pub mod command;
 pub mod commands;
 mod opening;
-mod shown;
+mod published;
 pub mod state;
 mod written;
 
+pub use actor::{AttachedChanges, Do, Retire, TicketActor};
 pub(crate) use actor::{ContactGone, ContactIs, Look, TicketScope};
-pub use actor::{Do, Retire, Rider, TicketActor};
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use command::{Command, Context, Decided, Knowledge, Needs, apply};
 pub(crate) use commands::waiting_in;
 pub use commands::{
-    AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Progress, Receive, Release, Reopen, Send,
-    SetMedia, SetWrapup, Show, Transfer,
+    AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
+    SetWrapup, Show, Transfer, UpdateDeliveryStatus,
 };
 pub(crate) use opening::Opening;
 pub use state::{Follows, Heard, LastMessage, Reached, Ticket};

@@ -14,14 +14,14 @@ use super::state::Ticket;
 use crate::Refusal;
 use crate::clock::now;
 use crate::conversations::Conversations;
-use crate::distribution::{Desk, Turn};
+use crate::distribution::{Assigner, Choice};
 
 /// A ticket to be opened, and what happens in it first.
 pub(crate) struct Opening<C: Command> {
     /// The ticket.
     pub(crate) open: Open,
     /// Who gives it an agent, if its queue does.
-    pub(crate) desk: Option<Arc<Desk>>,
+    pub(crate) desk: Option<Arc<Assigner>>,
     /// What is written to a contact who opens it.
     pub(crate) greeting: Option<Send>,
     /// The version of what is known of its contact.
@@ -93,13 +93,14 @@ impl TicketScope {
             self.check_free(&opening, taken_by)?;
             let desk = opening.desk.clone();
             let turn = desk.as_ref().and_then(|desk| desk.turn(&organization, &opening.open));
-            let Opened { reply, ticket, entry } = opening.decide(self, &organization, turn.as_ref().map(Turn::user))?;
+            let Opened { reply, ticket, entry } =
+                opening.decide(self, &organization, turn.as_ref().map(Choice::user))?;
             hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.outboxes.outgoing(&entry, &ticket);
             let (seq, durable) = place.append(entry)?;
             match turn {
                 Some(turn) => turn.taken(&ticket),
-                None => self.desks.note(&ticket),
+                None => self.desks.assigned(&ticket),
             }
             self.outboxes.put(seq, outgoing);
             let (id, is_closed) = (ticket.row.id, ticket.is_closed());

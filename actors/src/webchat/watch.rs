@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use actix::{Message, Recipient};
 use chrono::{DateTime, TimeDelta, Utc};
-use hotline_persistence::tables::messages::{Direction, MessageRow, ReachedUpTo};
+use hotline_persistence::tables::messages::{DeliveryReceipt, Direction, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionStatus;
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, MessageId, SessionId};
 
@@ -154,7 +154,7 @@ impl Watchers {
         }
     }
 
-    fn moved(&self, mark: &ReachedUpTo, to: Stage) {
+    fn moved(&self, mark: &DeliveryReceipt, to: Stage) {
         if let Some((channel, contact)) = mark.conversation {
             let push = Push::Moved(Moved { to, up_to: mark.up_to, at: mark.at });
             self.send((mark.company_id, channel, contact), || Told { session: None, push });

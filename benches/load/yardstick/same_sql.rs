@@ -11,7 +11,7 @@ use hotline::api::tickets::Ticket;
 use hotline_actors::directory::RELOAD_EVERY;
 use hotline_actors::{Directory, Organization, tickets as live};
 use hotline_persistence::sealed::Keyring;
-use hotline_persistence::select::Page;
+use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::tickets::{self, TicketFilter, TicketStatus};
 use hotline_persistence::{CompanyId, PgPool, pool};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ struct Meta {
 async fn list(tables: Data<Tables>, asked: Query<Asked>) -> Result<HttpResponse, Error> {
     let status = if asked.status == "open" { TicketStatus::Open } else { TicketStatus::Closed };
     let filter = TicketFilter { status: Some(status), ..TicketFilter::default() };
-    let page = Page { number: 1, size: asked.per_page, descending: false };
+    let page = PageRequest { number: 1, size: asked.per_page, descending: false };
     let listed = tickets::list(&tables.db, tables.company, &filter, page).await.map_err(ErrorInternalServerError)?;
     let show = |row| Ticket::of(&tables.organization, live::Ticket::loaded(row, false).into());
     let meta = Meta { page: page.number, per_page: page.size, has_more: listed.has_more };

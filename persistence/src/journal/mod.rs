@@ -160,9 +160,9 @@ impl<T: Send + 'static> Journal<T> {
     }
 
     /// Takes a place in the queue, before anything is decided. Dropping the place gives it back.
-    pub fn reserve(&self) -> Result<Place<T>, Refused> {
+    pub fn reserve(&self) -> Result<Reservation<T>, Refused> {
         self.handle.state.take_place()?;
-        Ok(Place { state: Some(Arc::clone(&self.handle.state)) })
+        Ok(Reservation { state: Some(Arc::clone(&self.handle.state)) })
     }
 
     /// All records up to this sequence are on disk.
@@ -247,12 +247,12 @@ impl<T> Drop for Handle<T> {
 
 /// A place in the queue: what is appended with it will be written, unless the disk fails.
 #[must_use = "a place that is dropped is given back"]
-pub struct Place<T> {
+pub struct Reservation<T> {
     /// None once the place was used.
     state: Option<Arc<State<T>>>,
 }
 
-impl<T> Place<T> {
+impl<T> Reservation<T> {
     /// Gives the record the next sequence and queues it; the order of calls is the order in the log. A record above
     /// [`RECORD_BYTES_MAX`] is a mistake of the caller: the item comes back and nothing is queued.
     pub fn append(mut self, record: Vec<u8>, item: T) -> Result<Seq, TooLarge<T>> {
@@ -272,13 +272,13 @@ impl<T> Place<T> {
     }
 }
 
-impl<T> fmt::Debug for Place<T> {
+impl<T> fmt::Debug for Reservation<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Place").finish_non_exhaustive()
     }
 }
 
-impl<T> Drop for Place<T> {
+impl<T> Drop for Reservation<T> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
             state.give_back_place();

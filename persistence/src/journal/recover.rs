@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::confirmed::{self, Confirmed};
 use super::reader::Records;
 use super::record::{Frame, HEADER_BYTES_MIN, Header, Id, find_group_magic, whole_group};
-use super::segment::{self, Dir, Listing};
+use super::segment::{self, Dir, SegmentList};
 use super::state::{Kept, Sealed, State};
 use super::{Journal, JournalError, Options, Seq};
 
@@ -43,7 +43,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Recovered, JournalError> {
     let lock = segment::lock(dir)?;
     segment::make_private(dir)?;
     let dir = Dir::open(dir).map_err(JournalError::io("open", dir))?;
-    let Listing { segments: mut found, leftovers } = segment::list(&dir)?;
+    let SegmentList { segments: mut found, leftovers } = segment::list(&dir)?;
     let known = segment::read_id(&dir)?;
     if known.is_none()
         && let Some((_, path)) = found.first()

@@ -145,14 +145,14 @@ impl Deref for SegmentPath {
 }
 
 /// What the journal's directory holds.
-pub(super) struct Listing {
+pub(super) struct SegmentList {
     /// In the order of their first sequences.
     pub segments: Vec<(Seq, PathBuf)>,
     /// Temporary files a crash left behind.
     pub leftovers: Vec<PathBuf>,
 }
 
-pub(super) fn list(dir: &Path) -> Result<Listing, JournalError> {
+pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
     let mut segments = Vec::new();
     let mut leftovers = Vec::new();
     for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
@@ -167,7 +167,7 @@ pub(super) fn list(dir: &Path) -> Result<Listing, JournalError> {
         }
     }
     segments.sort_unstable();
-    Ok(Listing { segments, leftovers })
+    Ok(SegmentList { segments, leftovers })
 }
 
 /// Keeps every other process out of the directory until it is dropped.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{MediaRow, MessageRow, ProgressRow, ReachedUpTo};
+use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
@@ -20,11 +20,11 @@ pub(crate) struct Batch<'a> {
     pub(super) opened: Vec<&'a TicketRow>,
     pub(super) events: Vec<&'a EventRow>,
     pub(super) messages: Vec<&'a MessageRow>,
-    pub(super) progress: Vec<&'a ProgressRow>,
+    pub(super) progress: Vec<&'a DeliveryStatusRow>,
     pub(super) media: Vec<&'a MediaRow>,
-    pub(super) delivered: Vec<&'a ReachedUpTo>,
-    pub(super) seen: Vec<&'a ReachedUpTo>,
-    pub(super) read: Vec<&'a ReachedUpTo>,
+    pub(super) delivered: Vec<&'a DeliveryReceipt>,
+    pub(super) seen: Vec<&'a DeliveryReceipt>,
+    pub(super) read: Vec<&'a DeliveryReceipt>,
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
     pub(super) referrals: Vec<&'a ReferralRow>,
@@ -37,9 +37,9 @@ impl<'a> Batch<'a> {
     pub(crate) fn of(changes: impl Iterator<Item = &'a Change>) -> Self {
         let mut batch = Self::default();
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
-        let mut delivered: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
-        let mut seen: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
-        let mut read: HashMap<TicketId, &ReachedUpTo> = HashMap::new();
+        let mut delivered: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
+        let mut seen: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
+        let mut read: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
         let mut answers: HashMap<(CompanyId, &str), &AnswerRow> = HashMap::new();
@@ -81,7 +81,7 @@ impl<'a> Batch<'a> {
 }
 
 /// A mark never moves back, in whichever order the marks came.
-fn keep_furthest<'a>(marks: &mut HashMap<TicketId, &'a ReachedUpTo>, mark: &'a ReachedUpTo) {
+fn keep_furthest<'a>(marks: &mut HashMap<TicketId, &'a DeliveryReceipt>, mark: &'a DeliveryReceipt) {
     let kept = marks.entry(mark.ticket_id).or_insert(mark);
     if mark.up_to > kept.up_to {
         *kept = mark;

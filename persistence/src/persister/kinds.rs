@@ -8,7 +8,7 @@ use crate::CompanyId;
 use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{MediaRow, MessageError, MessageRow, Milestone, ProgressRow, ReachedUpTo};
+use crate::tables::messages::{DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::{self, TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
@@ -133,7 +133,7 @@ impl Kind for MessageRow {
     }
 }
 
-impl Kind for ProgressRow {
+impl Kind for DeliveryStatusRow {
     type Row = Self;
     const NAME: &'static str = "progress";
     fn company(row: &Self) -> CompanyId {
@@ -144,9 +144,10 @@ impl Kind for ProgressRow {
     }
     fn reduced(row: &Self) -> Option<Self> {
         let milestone = match &row.milestone {
-            Milestone::Failed(_) => {
-                Milestone::Failed(MessageError { code: REFUSED_CODE.to_owned(), message: REFUSED_MESSAGE.to_owned() })
-            }
+            DeliveryStatus::Failed(_) => DeliveryStatus::Failed(MessageError {
+                code: REFUSED_CODE.to_owned(),
+                message: REFUSED_MESSAGE.to_owned(),
+            }),
             reached => reached.clone(),
         };
         Some(Self { milestone, provider_message_id: None, ..row.clone() })
@@ -243,15 +244,15 @@ macro_rules! marks {
         pub(super) struct $kind;
 
         impl Kind for $kind {
-            type Row = ReachedUpTo;
+            type Row = DeliveryReceipt;
             const NAME: &'static str = $name;
-            fn company(mark: &ReachedUpTo) -> CompanyId {
+            fn company(mark: &DeliveryReceipt) -> CompanyId {
                 mark.company_id
             }
-            fn id(mark: &ReachedUpTo) -> Option<i64> {
+            fn id(mark: &DeliveryReceipt) -> Option<i64> {
                 Some(mark.up_to.0)
             }
-            async fn write(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> Written {
+            async fn write(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> Written {
                 $write(db, marks).await
             }
         }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 pub(crate) use batch::Batch;
-pub use queue::{Entry, FlushQueue, Flushes, Witness};
-pub use writer::{Mark, Writer};
+pub use queue::{CommitListener, Entry, FlushQueue, Flushes};
+pub use writer::{FencingToken, Writer};
 
 use crate::change::decode;
 use crate::journal::Journal;
@@ -100,7 +100,7 @@ impl<T: Send + 'static> Persister<T> {
         self.queue.flushed_to(last, batch.changes, took);
         for entry in entries {
             if let Some(done) = entry.done {
-                self.queue.tell(&entry.changes);
+                self.queue.on_durable(&entry.changes);
                 done.reached();
             }
         }

@@ -74,7 +74,7 @@ pub struct Entry {
 
 /// Is told of every decision the moment it is durable, in the order of the log, by the thread that made it so: it
 /// must not wait, and what it does keeps everybody who is answered next.
-pub type Witness = Box<dyn Fn(&[Change]) + Send + Sync>;
+pub type CommitListener = Box<dyn Fn(&[Change]) + Send + Sync>;
 
 /// The queue between the log and the persister, with the marks both sides watch.
 pub struct FlushQueue {
@@ -93,7 +93,7 @@ pub struct FlushQueue {
     /// Changes written since the start.
     written: AtomicU64,
     flushes: Flushes,
-    witness: OnceLock<Witness>,
+    witness: OnceLock<CommitListener>,
 }
 
 #[derive(Default)]
@@ -142,13 +142,13 @@ impl FlushQueue {
         }
     }
 
-    pub(crate) fn set_witness(&self, witness: Witness) {
+    pub(crate) fn set_witness(&self, witness: CommitListener) {
         // The first one stays; there is one engine for a store.
         let _ = self.witness.set(witness);
     }
 
     /// Tells of a decision that has become durable.
-    pub(crate) fn tell(&self, changes: &[Change]) {
+    pub(crate) fn on_durable(&self, changes: &[Change]) {
         if let Some(witness) = self.witness.get() {
             witness(changes);
         }
@@ -177,7 +177,7 @@ impl FlushQueue {
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
         if done.is_none() {
             // Durable at once; under the lock, for the order.
-            self.tell(&changes);
+            self.on_durable(&changes);
         }
         waiting.push(Entry { seq, changes, done }, Instant::now(), None);
         drop(waiting);

@@ -26,7 +26,7 @@ const PART_BYTES_MAX: usize = 64 << 20;
 
 /// Under which claim the persister writes.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct FencingToken {
     /// The epoch this process took at its start. A later one means another process writes now.
     pub epoch: i64,
     /// The journal whose watermark moves; none in the modes without a journal.
@@ -37,12 +37,12 @@ pub struct Mark {
 pub struct Writer {
     db: PgPool,
     claim: Arc<WriterClaim>,
-    mark: Mark,
+    mark: FencingToken,
 }
 
 impl Writer {
     /// A writer on connections of its own, so that requests cannot keep it waiting.
-    pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: Mark) -> Self {
+    pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: FencingToken) -> Self {
         claim.hold(mark.epoch);
         Self { db, claim, mark }
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::secret::{OPEN, while_sealing};
-use super::{KeyError, Keyring, Place};
+use super::{KeyError, Keyring, Location};
 
 /// The one key of the object that a sealed secret is in a column.
 pub(crate) const SEALED: &str = "$sealed";
@@ -23,7 +23,7 @@ impl Keyring {
     ///
     /// # Errors
     /// When it cannot be written as JSON, or there is no key and a secret in it.
-    pub fn seal_json(&self, place: &Place<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
+    pub fn seal_json(&self, place: &Location<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
         let mut value =
             while_sealing(|| serde_json::to_value(value)).map_err(|error| KeyError::Unsealable(error.to_string()))?;
         self.seal_within(place, "", &mut value)?;
@@ -32,13 +32,13 @@ impl Keyring {
 
     /// Opens every secret of what [`Keyring::seal_json`] made. What does not open is taken out and answered.
     #[must_use]
-    pub fn open_json(&self, place: &Place<'_>, stored: &mut Value) -> Vec<Lost> {
+    pub fn open_json(&self, place: &Location<'_>, stored: &mut Value) -> Vec<Lost> {
         let mut lost = Vec::new();
         self.open_within(place, "", stored, &mut lost);
         lost
     }
 
-    fn seal_within(&self, place: &Place<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
+    fn seal_within(&self, place: &Location<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
         match value {
             Value::Object(object) => {
                 if let Some(plain) = the_one(object, OPEN) {
@@ -54,7 +54,7 @@ impl Keyring {
         }
     }
 
-    fn open_within(&self, place: &Place<'_>, field: &str, value: &mut Value, lost: &mut Vec<Lost>) -> bool {
+    fn open_within(&self, place: &Location<'_>, field: &str, value: &mut Value, lost: &mut Vec<Lost>) -> bool {
         match value {
             Value::Object(object) => {
                 let Some(sealed) = the_one(object, SEALED) else {

@@ -5,7 +5,7 @@
 //!   be stored.
 //! - A [`Keyring`] is the keys of an installation, from a file (`secrets.key` in the data folder, or `--key-file`). The
 //!   first key of the file seals, all of them open.
-//! - A [`Place`] is where a value is kept. The value is bound to it: copied to another row, company or field it does
+//! - A [`Location`] is where a value is kept. The value is bound to it: copied to another row, company or field it does
 //!   not open.
 //!
 //! For a JSON column (see [`crate::tables::channels`]): `keys.seal_json(&place, &settings)` before it is written, and
@@ -68,7 +68,7 @@ pub enum KeyError {
 
 /// Where a sealed value is kept: a column of a row of a company.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Location<'a> {
     /// `table.column`.
     pub column: &'static str,
     /// Whose it is; 0: the installation's.
@@ -77,7 +77,7 @@ pub struct Place<'a> {
     pub row: &'a str,
 }
 
-impl Place<'_> {
+impl Location<'_> {
     /// What a value is bound to. No part holds a line break, so no two places are written the same.
     fn bound(&self, field: &str) -> String {
         format!("hotline\n{}\n{}\n{}\n{field}", self.column, self.company, self.row)
@@ -200,7 +200,7 @@ impl Keyring {
     ///
     /// # Errors
     /// When there is no key.
-    pub fn seal(&self, place: &Place<'_>, plain: &[u8]) -> Result<String, KeyError> {
+    pub fn seal(&self, place: &Location<'_>, plain: &[u8]) -> Result<String, KeyError> {
         self.seal_field(place, "", plain)
     }
 
@@ -208,11 +208,11 @@ impl Keyring {
     ///
     /// # Errors
     /// When its key is not there, or it is no such value.
-    pub fn open(&self, place: &Place<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
+    pub fn open(&self, place: &Location<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
         self.open_field(place, "", sealed)
     }
 
-    fn seal_field(&self, place: &Place<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
+    fn seal_field(&self, place: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
         // Sealing is rare, and the command line may have rotated the key since.
         if let Err(error) = self.load() {
             if self.keys().is_empty() {
@@ -231,7 +231,7 @@ impl Keyring {
         Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce), hex::encode(sealed)))
     }
 
-    fn open_field(&self, place: &Place<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
+    fn open_field(&self, place: &Location<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
         let (id, bytes) = parts(sealed).ok_or(KeyError::Damaged)?;
         let mut bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
         if bytes.len() < NONCE_LEN {
@@ -288,7 +288,7 @@ mod tests {
         (folder, keys)
     }
 
-    const HERE: Place<'static> = Place { column: "channels.settings", company: CompanyId::new(1), row: "7" };
+    const HERE: Location<'static> = Location { column: "channels.settings", company: CompanyId::new(1), row: "7" };
 
     #[test]
     fn a_value_opens_in_its_place_only() {
@@ -297,9 +297,9 @@ mod tests {
         assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
         assert_ne!(keys.seal(&HERE, b"token").expect("sealed"), sealed, "a nonce was used twice");
         let elsewhere = [
-            Place { column: "webhooks.secret", ..HERE },
-            Place { company: CompanyId::new(2), ..HERE },
-            Place { row: "8", ..HERE },
+            Location { column: "webhooks.secret", ..HERE },
+            Location { company: CompanyId::new(2), ..HERE },
+            Location { row: "8", ..HERE },
         ];
         for place in elsewhere {
             assert!(matches!(keys.open(&place, &sealed), Err(KeyError::Damaged)), "{place:?}");

@@ -16,11 +16,11 @@ use utoipa::ToSchema;
 pub use columns::Columns;
 pub use filter::{Filter, Span};
 pub use ordered::{Ordered, all_of, all_of_held, next_position, reorder, take_turn};
-pub use unique::{Unique, explain};
+pub use unique::{Unique, map_constraint};
 
 use crate::document;
-use crate::error::within;
-use crate::select::{Listed, Page, Select};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
 use crate::timestamp::Timestamp;
 use crate::{CompanyId, Database, Error, Result};
 
@@ -78,7 +78,7 @@ fn select<T: Table>() -> String {
 /// When the database cannot answer.
 pub async fn find<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<Option<T>> {
     let statement = format!("{} where company_id = $1 and id = $2", select::<T>());
-    let found = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).fetch_optional(db)).await?;
+    let found = with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
@@ -97,7 +97,7 @@ async fn exists_in<'q>(
     id: impl Encode<'q, Postgres> + Type<Postgres> + 'q,
 ) -> Result<bool> {
     let statement = format!("select exists (select from {table} where company_id = $1 and id = $2)");
-    within(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id).fetch_one(db)).await
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id).fetch_one(db)).await
 }
 
 /// A page of rows.
@@ -108,8 +108,8 @@ pub async fn list<T: Table>(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &Filter,
-    page: Page,
-) -> Result<Listed<T>> {
+    page: PageRequest,
+) -> Result<Page<T>> {
     filter.check(db, company).await?;
     let list = Select::new(&select::<T>(), "company_id", company).any_contains(T::SEARCH, filter.search.as_deref());
     filter.narrow(list).page_by(db, T::ORDER, page).await
@@ -128,7 +128,7 @@ pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, colum
         T::COLUMNS
     );
     let insert = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(columns.to_value());
-    let inserted = within(insert.fetch_one(db)).await.map_err(unique::explain_taken::<T>(company, columns))?;
+    let inserted = with_timeout(insert.fetch_one(db)).await.map_err(unique::map_taken::<T>(company, columns))?;
     Ok(document::read(&inserted)?)
 }
 
@@ -144,7 +144,7 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
         T::COLUMNS
     );
     let update = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).bind(columns.to_value());
-    let updated = within(update.fetch_optional(db)).await.map_err(unique::explain_taken::<T>(company, columns))?;
+    let updated = with_timeout(update.fetch_optional(db)).await.map_err(unique::map_taken::<T>(company, columns))?;
     Ok(document::read(&updated.ok_or(Error::NotFound(T::NOUN))?)?)
 }
 
@@ -154,7 +154,7 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
 /// [`Error::NotFound`] when there is no such row; [`Error::InUse`] when others refer to it.
 pub async fn remove<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<()> {
     let statement = format!("delete from {} where company_id = $1 and id = $2", T::NAME);
-    match within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).execute(db)).await {
+    match with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).execute(db)).await {
         Ok(removed) if removed.rows_affected() == 0 => Err(Error::NotFound(T::NOUN)),
         Ok(_) => Ok(()),
         Err(Error::Database(error)) if unique::is_foreign_key(&error) => Err(Error::InUse),

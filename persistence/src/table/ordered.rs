@@ -4,7 +4,7 @@ use sqlx::{AssertSqlSafe, Encode, PgConnection, PgExecutor, Postgres, Type};
 
 use super::{Table, select};
 use crate::document;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{CompanyId, Id, Result};
 
 /// A table whose rows have a `position` within a parent.
@@ -41,7 +41,7 @@ async fn ordered<T: Ordered>(
 ) -> Result<Vec<T>> {
     let statement =
         format!("{} where company_id = $1 and {} = $2 order by position, id{held}", select::<T>(), T::PARENT);
-    let rows = within(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(parent).fetch_all(db)).await?;
+    let rows = with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(parent).fetch_all(db)).await?;
     Ok(document::read_all(&rows))
 }
 
@@ -53,7 +53,7 @@ async fn ordered<T: Ordered>(
 pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
     let turn =
         sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2::text || ':' || $3::text, 0))");
-    within(turn.bind(T::NAME).bind(company).bind(parent).execute(db)).await?;
+    with_timeout(turn.bind(T::NAME).bind(company).bind(parent).execute(db)).await?;
     Ok(())
 }
 
@@ -64,7 +64,7 @@ pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, pa
 pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<i32> {
     let (table, column) = (T::NAME, T::PARENT);
     let next = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");
-    within(sqlx::query_scalar(AssertSqlSafe(next)).bind(company).bind(parent).fetch_one(db)).await
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(next)).bind(company).bind(parent).fetch_one(db)).await
 }
 
 /// Puts the rows of a parent in order, from position 1, and answers all of them. None when `ids` are not all of them,
@@ -82,7 +82,7 @@ pub async fn reorder<T: Ordered>(
     let (table, column) = (T::NAME, T::PARENT);
     let known = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
     let known: Vec<T::Id> =
-        within(sqlx::query_scalar(AssertSqlSafe(known)).bind(company).bind(parent).fetch_all(&mut *db)).await?;
+        with_timeout(sqlx::query_scalar(AssertSqlSafe(known)).bind(company).bind(parent).fetch_all(&mut *db)).await?;
     let mut named = ids.to_vec();
     named.sort_unstable();
     if known != named {
@@ -93,6 +93,6 @@ pub async fn reorder<T: Ordered>(
          from unnest($2::bigint[]) with ordinality as x (id, position)
          where {table}.company_id = $1 and {table}.id = x.id and {table}.position <> x.position"
     );
-    within(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(&mut *db)).await?;
+    with_timeout(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(&mut *db)).await?;
     all_of(db, company, parent).await.map(Some)
 }

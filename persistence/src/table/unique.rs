@@ -47,7 +47,7 @@ pub(super) fn is_foreign_key(error: &sqlx::Error) -> bool {
 }
 
 /// What a violated constraint means: `fields` names the field behind each unique one.
-pub fn explain(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error) -> Error {
+pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error) -> Error {
     move |error| match error {
         // What was named is gone since it was looked at.
         Error::Database(refused) if is_foreign_key(&refused) => Error::NotFound("record"),
@@ -60,8 +60,8 @@ pub fn explain(fields: &'static [(&'static str, &'static str)]) -> impl Fn(Error
 }
 
 /// The same for what was written of a row: the record that has a value which must be unique can be found.
-pub(super) fn explain_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
-    move |error| match explain(&[])(error) {
+pub(super) fn map_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl Fn(Error) -> Error {
+    move |error| match map_constraint(&[])(error) {
         Error::Database(refused) => {
             let taken = T::UNIQUE.iter().map(|unique| {
                 let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::tickets::COUNTED_MAX;
 use super::words;
 use crate::document::Document;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::table::{self, Columns, Ordered, Stamps, Table};
 use crate::{CompanyId, Id, Result};
 
@@ -108,7 +108,7 @@ pub async fn insert(
     mut columns: Columns,
 ) -> Result<CustomField> {
     table::take_turn::<CustomField>(db, company, application).await?;
-    let taken = within(
+    let taken = with_timeout(
         sqlx::query_scalar("select key from custom_fields where company_id = $1 and application = $2")
             .bind(company)
             .bind(application)
@@ -157,7 +157,7 @@ fn key_of(name: &str, characters_max: usize) -> String {
 /// # Errors
 /// When the database cannot answer.
 pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Option<CustomField>> {
-    within(
+    with_timeout(
         sqlx::query_as("select * from custom_fields where company_id = $1 and id = $2 for update")
             .bind(company)
             .bind(id)
@@ -178,7 +178,7 @@ pub async fn values(db: &mut PgConnection, company: CompanyId, id: CustomFieldId
              limit {COUNTED_MAX}) counted"
         );
         let count = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(id);
-        counted.push((*noun, within(count.fetch_one(&mut *db)).await?));
+        counted.push((*noun, with_timeout(count.fetch_one(&mut *db)).await?));
     }
     Ok(counted)
 }
@@ -206,7 +206,7 @@ pub async fn values_beside(
              limit {COUNTED_MAX}) counted"
         );
         let count = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(field.id).bind(options);
-        counted.push((*noun, within(count.fetch_one(&mut *db)).await?));
+        counted.push((*noun, with_timeout(count.fetch_one(&mut *db)).await?));
     }
     Ok(counted)
 }

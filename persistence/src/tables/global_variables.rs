@@ -7,7 +7,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};
 use utoipa::ToSchema;
 
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::table::{Stamps, Table, Unique};
 use crate::{CompanyId, Id, Result};
 
@@ -61,7 +61,7 @@ impl Table for GlobalVariable {
 /// # Errors
 /// When the database cannot answer.
 pub async fn all(db: impl PgExecutor<'_>, company: CompanyId) -> Result<HashMap<String, String>> {
-    let pairs: Vec<(String, String)> = within(
+    let pairs: Vec<(String, String)> = with_timeout(
         sqlx::query_as("select key, value from global_variables where company_id = $1").bind(company).fetch_all(db),
     )
     .await?;

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection};
 
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
 /// How long an answer is kept.
@@ -54,7 +54,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::r
 /// # Errors
 /// When the database cannot answer.
 pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>) -> Result<bool> {
-    let written = within(
+    let written = with_timeout(
         sqlx::query(
             "insert into idempotency_keys as kept (company_id, key, fingerprint, status, body, created_at)
              values ($1, $2, $3, $4, $5, $6)
@@ -85,7 +85,7 @@ pub async fn find(
     key: &str,
     since: DateTime<Utc>,
 ) -> Result<Option<AnswerRow>> {
-    within(
+    with_timeout(
         sqlx::query_as("select * from idempotency_keys where company_id = $1 and key = $2 and created_at > $3")
             .bind(company)
             .bind(key)
@@ -119,7 +119,7 @@ pub async fn recent(
 /// # Errors
 /// When the database cannot answer.
 pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
-    let swept = within(
+    let swept = with_timeout(
         sqlx::query(
             "delete from idempotency_keys where (company_id, key) in (
                  select company_id, key from idempotency_keys where created_at <= $1 order by created_at limit $2

@@ -4,8 +4,8 @@
 use rand::Rng;
 use sqlx::PgPool;
 
-use crate::error::within;
-use crate::sealed::{KeyError, Keyring, Place};
+use crate::error::with_timeout;
+use crate::sealed::{KeyError, Keyring, Location};
 use crate::{CompanyId, Result};
 
 /// A secret from the operating system's random source: as many bytes as HMAC-SHA-256 takes at once.
@@ -14,8 +14,8 @@ pub type InstallationKey = [u8; 64];
 /// Bytes of one that is stored as it is, as releases before did; a sealed one is longer.
 const PLAIN_BYTES: usize = size_of::<InstallationKey>();
 
-fn place_of(name: &str) -> Place<'_> {
-    Place { column: "installation_keys.key", company: CompanyId::new(0), row: name }
+fn place_of(name: &str) -> Location<'_> {
+    Location { column: "installation_keys.key", company: CompanyId::new(0), row: name }
 }
 
 /// The secret of this name.
@@ -27,7 +27,7 @@ pub async fn find_or_create(db: &PgPool, keys: &Keyring, name: &str) -> Result<I
     // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
     rand::rng().fill_bytes(&mut fresh);
     let sealed = keys.seal(&place_of(name), &fresh)?;
-    let stored: Vec<u8> = within(
+    let stored: Vec<u8> = with_timeout(
         sqlx::query_scalar(
             // Who comes second reads the first one's: an update that changes nothing returns it.
             "insert into installation_keys (name, key) values ($1, $2)
@@ -56,13 +56,13 @@ fn opened(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> 
 /// When the database cannot answer; [`crate::Error::Key`] when something does not open.
 pub async fn reseal(db: &PgPool, keys: &Keyring, only_plain: bool) -> Result<u64> {
     let statement = "select name, key from installation_keys order by name";
-    let all: Vec<(String, Vec<u8>)> = within(sqlx::query_as(statement).fetch_all(db)).await?;
+    let all: Vec<(String, Vec<u8>)> = with_timeout(sqlx::query_as(statement).fetch_all(db)).await?;
     let mut resealed = 0;
     for (name, stored) in all.iter().filter(|(_, stored)| !only_plain || stored.len() == PLAIN_BYTES) {
         let sealed = keys.seal(&place_of(name), &opened(keys, name, stored)?)?;
         // They never change, so whoever is first has written the same.
         let update = sqlx::query("update installation_keys set key = $3 where name = $1 and key = $2");
-        within(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;
+        with_timeout(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;
         resealed += 1;
     }
     Ok(resealed)

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::key::{KEY_CHARACTERS, new_key};
 use crate::{CompanyId, Result};
 
@@ -112,7 +112,7 @@ pub type Owned = (CompanyId, MediaId);
 /// When the database cannot answer.
 pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>> {
     let (companies, ids) = columns(files);
-    within(
+    with_timeout(
         sqlx::query_as(
             "select x.company, x.id from unnest($1::bigint[], $2::text[]) as x (company, id)
              where not exists (select from media m where m.company_id = x.company and m.id = x.id)",
@@ -129,7 +129,7 @@ pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>>
 /// # Errors
 /// When the database cannot answer.
 pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
-    within(
+    with_timeout(
         sqlx::query_as("select company_id, id from media where left_at is not null order by left_at limit $1")
             .bind(limit)
             .fetch_all(db),
@@ -143,7 +143,7 @@ pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
 /// When the database cannot answer.
 pub async fn forget(db: &PgPool, files: &[Owned]) -> Result<()> {
     let (companies, ids) = columns(files);
-    within(
+    with_timeout(
         sqlx::query(
             "delete from media m using unnest($1::bigint[], $2::text[]) as x (company, id)
              where m.company_id = x.company and m.id = x.id and m.left_at is not null",
@@ -161,7 +161,7 @@ pub async fn forget(db: &PgPool, files: &[Owned]) -> Result<()> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn swept_hour(db: &PgPool) -> Result<i64> {
-    within(sqlx::query_scalar("select hour from media_sweep").fetch_one(db)).await
+    with_timeout(sqlx::query_scalar("select hour from media_sweep").fetch_one(db)).await
 }
 
 /// Notes that an hour is done. It never goes back: another process may be ahead.
@@ -169,7 +169,7 @@ pub async fn swept_hour(db: &PgPool) -> Result<i64> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn set_swept_hour(db: &PgPool, hour: i64) -> Result<()> {
-    within(sqlx::query("update media_sweep set hour = $1 where hour < $1").bind(hour).execute(db)).await?;
+    with_timeout(sqlx::query("update media_sweep set hour = $1 where hour < $1").bind(hour).execute(db)).await?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use super::global_variables;
 use super::queues;
 use super::tokens::{self, TokenRow};
 use crate::document;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::sealed::Keyring;
 use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeId};
 
@@ -74,14 +74,15 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
     let tokens = tokens::all(db, Some(id)).await?;
     let mut channels = channels::all(db, Some(id)).await?;
     channels.iter_mut().for_each(|channel| channel.open(keys));
-    let queues = within(sqlx::query("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
+    let queues = with_timeout(sqlx::query("select * from queues where company_id = $1").bind(id).fetch_all(db)).await?;
     let queues: Vec<queues::Queue> = document::read_all(&queues);
-    let members: Vec<(QueueId, UserId)> = within(
+    let members: Vec<(QueueId, UserId)> = with_timeout(
         sqlx::query_as("select queue_id, user_id from queue_users where company_id = $1").bind(id).fetch_all(db),
     )
     .await?;
-    let users = within(sqlx::query("select id, name, active from users where company_id = $1").bind(id).fetch_all(db));
-    let types = within(
+    let users =
+        with_timeout(sqlx::query("select id, name, active from users where company_id = $1").bind(id).fetch_all(db));
+    let types = with_timeout(
         sqlx::query(
             "select t.id, t.name, t.active, array(select queue_id from wrapup_type_queues q
              where q.company_id = t.company_id and q.wrapup_type_id = t.id) as queues
@@ -112,7 +113,7 @@ pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Resul
         organization.users.insert(row.try_get("id")?, user);
     }
     let left: Vec<(UserId, String)> =
-        within(sqlx::query_as("select id, name from former_users where company_id = $1").bind(id).fetch_all(db))
+        with_timeout(sqlx::query_as("select id, name from former_users where company_id = $1").bind(id).fetch_all(db))
             .await?;
     organization.former_users.extend(left);
     for row in types.await? {

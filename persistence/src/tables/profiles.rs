@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::tokens::Permissions;
 use crate::document::{self, Document};
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::table::Table;
 use crate::{CompanyId, Database, Error, ProfileId, Result};
 
@@ -83,7 +83,7 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
 /// When the database cannot answer.
 pub async fn agent(db: &mut PgConnection, company: CompanyId) -> Result<Option<ProfileId>> {
     let agent = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
-    within(agent.bind(company).fetch_optional(db)).await
+    with_timeout(agent.bind(company).fetch_optional(db)).await
 }
 
 /// Profiles in the order they were made: of one company, or all.

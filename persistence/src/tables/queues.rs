@@ -5,8 +5,8 @@ use sqlx::{FromRow, PgExecutor};
 use utoipa::ToSchema;
 
 use super::words;
-use crate::error::within;
-use crate::table::{Stamps, Table, Unique, explain};
+use crate::error::with_timeout;
+use crate::table::{Stamps, Table, Unique, map_constraint};
 use crate::{CompanyId, QueueId, Result, UserId};
 
 words! {
@@ -50,12 +50,12 @@ impl Table for Queue {
 /// Makes a user an agent of a queue; being one already is no error.
 ///
 /// # Errors
-/// [`Error::NotFound`] when one of them is not the company's.
+/// [`crate::Error::NotFound`] when one of them is not the company's.
 pub async fn add_user(db: impl PgExecutor<'_>, company: CompanyId, queue: QueueId, user: UserId) -> Result<()> {
     let add = sqlx::query(
         "insert into queue_users (company_id, queue_id, user_id) values ($1, $2, $3) on conflict do nothing",
     );
-    within(add.bind(company).bind(queue).bind(user).execute(db)).await.map_err(explain(&[]))?;
+    with_timeout(add.bind(company).bind(queue).bind(user).execute(db)).await.map_err(map_constraint(&[]))?;
     Ok(())
 }
 
@@ -65,6 +65,6 @@ pub async fn add_user(db: impl PgExecutor<'_>, company: CompanyId, queue: QueueI
 /// When the database cannot answer.
 pub async fn remove_user(db: impl PgExecutor<'_>, company: CompanyId, queue: QueueId, user: UserId) -> Result<()> {
     let remove = sqlx::query("delete from queue_users where company_id = $1 and queue_id = $2 and user_id = $3");
-    within(remove.bind(company).bind(queue).bind(user).execute(db)).await?;
+    with_timeout(remove.bind(company).bind(queue).bind(user).execute(db)).await?;
     Ok(())
 }

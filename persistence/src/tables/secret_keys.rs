@@ -8,7 +8,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
 use super::{channels, installation_keys};
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring};
 use crate::{Error, Result};
 
@@ -41,7 +41,7 @@ pub async fn all(db: &PgPool) -> Result<Vec<SecretKeyRow>> {
          select id, k.created_at, coalesce(u.sealed, 0) as sealed
          from secret_keys k full join uses u using (id) order by k.position desc nulls last, id"
     );
-    within(sqlx::query_as(sqlx::AssertSqlSafe(statement)).fetch_all(db)).await
+    with_timeout(sqlx::query_as(sqlx::AssertSqlSafe(statement)).fetch_all(db)).await
 }
 
 /// Whether a key file may be made where there is none.

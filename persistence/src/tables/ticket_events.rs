@@ -9,7 +9,7 @@ use super::source::Source;
 use super::words;
 use crate::copy;
 use crate::document::Document;
-use crate::select::{Listed, Page, Select};
+use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, EventId, TicketId, TokenId, UserId};
 
 words! {
@@ -98,8 +98,8 @@ pub async fn list(
     company: CompanyId,
     ticket: TicketId,
     created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    page: Page,
-) -> crate::Result<Listed<EventRow>> {
+    page: PageRequest,
+) -> crate::Result<Page<EventRow>> {
     Select::new("select * from ticket_events", "company_id", company)
         .equals("ticket_id", Some(ticket))
         .between("created_at", created)

@@ -7,8 +7,8 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 use super::source::Source;
 use super::words;
 use crate::document::{self, Document};
-use crate::error::within;
-use crate::select::{Listed, Page, Select};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
 use crate::{
     ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, TokenId, UserId, WrapupTypeId,
 };
@@ -167,7 +167,7 @@ pub struct Following {
 /// # Errors
 /// When the database cannot answer.
 pub async fn following(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Vec<Following>> {
-    let following = within(
+    let following = with_timeout(
         sqlx::query(
             "select id, after_send, user_id, user_name, integration_id, source from messages
              where company_id = $1 and ticket_id = $2 and status = 'queued' and after_send is not null order by id",
@@ -197,7 +197,7 @@ const BESIDE: &str = "cross join lateral (select name, number, verified from con
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
-    let found = within(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
+    let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
@@ -210,7 +210,7 @@ pub async fn open_of_channel(
     company: CompanyId,
     channel: ChannelId,
 ) -> Result<Vec<(ContactId, TicketId)>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select contact_id, id from tickets where company_id = $1 and channel_id = $2 and status = 'open'",
         )
@@ -231,7 +231,7 @@ pub async fn latest(
     channel: ChannelId,
     contact: ContactId,
 ) -> Result<Option<TicketId>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select id from tickets where company_id = $1 and channel_id = $2 and contact_id = $3
              order by opened_at desc, id desc limit 1",
@@ -256,7 +256,7 @@ pub async fn open_of_user(
     after: TicketId,
     limit: i64,
 ) -> Result<Vec<TicketId>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select id from tickets where company_id = $1 and user_id = $2 and status = 'open' and id > $3
                and ($5::bigint is null or queue_id = $5)
@@ -277,7 +277,7 @@ pub async fn open_of_user(
 /// # Errors
 /// When the database cannot answer.
 pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select id, user_id from tickets where company_id = $1 and user_id is not null and status = 'open'",
         )
@@ -295,7 +295,7 @@ pub const COUNTED_MAX: i64 = 10_000;
 /// # Errors
 /// When the database cannot answer.
 pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select count(*) from (select from tickets where company_id = $1 and queue_id = $2 and status = 'open'
              limit 10000) counted",
@@ -312,7 +312,7 @@ pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) 
 /// # Errors
 /// When the database cannot answer.
 pub async fn closed_with(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<i64> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select count(*) from (select from tickets where company_id = $1 and wrapup_type_id = $2
              limit 10000) counted",
@@ -351,14 +351,14 @@ pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
 const STEADY_OFFSET_MAX: i64 = 1_000;
 
 /// Whether [`list`] may read many tickets to show a few: unless an index holds those that are asked for.
-pub fn is_heavy(filter: &TicketFilter, page: Page) -> bool {
+pub fn is_heavy(filter: &TicketFilter, page: PageRequest) -> bool {
     let indexed = TicketFilter { status: filter.status, contact_id: filter.contact_id, ..TicketFilter::default() };
     *filter != indexed || page.is_deep()
 }
 
 /// Whether [`list`] has one plan that is good for every value: then an index holds the tickets in the order of the
 /// list, and whatever the status is, the page's are the only ones looked at.
-pub fn is_steady(filter: &TicketFilter, page: Page) -> bool {
+pub fn is_steady(filter: &TicketFilter, page: PageRequest) -> bool {
     let by_status = TicketFilter { status: filter.status, ..TicketFilter::default() };
     *filter == by_status && page.offset() <= STEADY_OFFSET_MAX
 }
@@ -371,8 +371,8 @@ pub async fn list(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     filter: &TicketFilter,
-    page: Page,
-) -> sqlx::Result<Listed<LoadedTicket>> {
+    page: PageRequest,
+) -> sqlx::Result<Page<LoadedTicket>> {
     let found = match filter.search {
         Some(_) => {
             "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id"

@@ -144,7 +144,7 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
 /// When the database cannot answer.
 pub async fn note_uses(db: &PgPool, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
     let (ids, times): (Vec<TokenId>, Vec<DateTime<Utc>>) = uses.iter().copied().unzip();
-    crate::error::within(
+    crate::error::with_timeout(
         sqlx::query(
             "update tokens t set last_used_at = x.at from unnest($1::bigint[], $2::timestamptz[]) as x (id, at)
              where t.id = x.id and (t.last_used_at is null or t.last_used_at < x.at)",

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
-use crate::select::{Listed, Page, Select};
+use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, QueueId, Result, UserId};
 
 /// The figures of one user.
@@ -38,8 +38,8 @@ pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &UserMetricsFilter,
-    page: Page,
-) -> Result<Listed<UserMetricsRow>> {
+    page: PageRequest,
+) -> Result<Page<UserMetricsRow>> {
     Select::begun(counted(filter), "users.company_id", company)
         .equals("users.id", filter.user_id)
         .related(

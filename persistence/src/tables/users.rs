@@ -5,8 +5,8 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 use super::profiles;
-use crate::error::within;
-use crate::table::{self, Columns, Named, Stamps, Table, Unique, explain};
+use crate::error::with_timeout;
+use crate::table::{self, Columns, Named, Stamps, Table, Unique, map_constraint};
 use crate::{CompanyId, Error, ProfileId, QueueId, Result, UserId};
 
 /// A person, as a member of the company. In another company the same person is another user.
@@ -78,7 +78,7 @@ pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut c
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> Result<()> {
-    let removed: i64 = within(
+    let removed: i64 = with_timeout(
         sqlx::query_scalar(
             "with gone as (delete from users where company_id = $1 and id = $2 returning id, name),
              kept as (
@@ -99,7 +99,7 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> 
 /// # Errors
 /// [`Error::NotFound`] when one of them, or the user, is not the company's.
 pub async fn set_queues(db: impl PgExecutor<'_>, company: CompanyId, user: UserId, queues: &[QueueId]) -> Result<()> {
-    within(
+    with_timeout(
         sqlx::query(
             "with gone as (
                  delete from queue_users where company_id = $1 and user_id = $2 and queue_id <> all($3))
@@ -113,6 +113,6 @@ pub async fn set_queues(db: impl PgExecutor<'_>, company: CompanyId, user: UserI
         .execute(db),
     )
     .await
-    .map_err(explain(&[]))?;
+    .map_err(map_constraint(&[]))?;
     Ok(())
 }

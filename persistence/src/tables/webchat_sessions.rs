@@ -7,7 +7,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::words;
 use crate::document::{self, Document};
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::key::KeyHash;
 use crate::{ChannelId, CompanyId, ContactId, Database, Result, SessionId, TicketId};
 
@@ -123,7 +123,7 @@ fn in_hex(hashes: &[Vec<u8>]) -> String {
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
     let found = sqlx::query("select * from webchat_sessions where company_id = $1 and id = $2").bind(company).bind(id);
-    Ok(within(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// The session a visitor's token opens, in this webchat, or none.
@@ -136,7 +136,7 @@ pub async fn by_token(
     channel: ChannelId,
     hash: &KeyHash,
 ) -> Result<Option<SessionId>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select id from webchat_sessions where company_id = $1 and channel_id = $2 and token_hash = $3
              union all
@@ -161,7 +161,7 @@ pub async fn latest(
     channel: ChannelId,
     contact: ContactId,
 ) -> Result<Option<SessionRow>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select * from webchat_sessions where company_id = $1 and contact_id = $2 and channel_id = $3
              order by created_at desc, id desc limit 1",
@@ -184,7 +184,7 @@ pub async fn active(
     contact: ContactId,
     verified: bool,
 ) -> Result<Vec<(ChannelId, SessionId)>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select channel_id, id from webchat_sessions
              where company_id = $1 and contact_id = $2 and status = 'active' and verified = $3
@@ -203,7 +203,7 @@ pub async fn active(
 /// # Errors
 /// When the database cannot answer.
 pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select exists (select from webchat_sessions
              where company_id = $1 and contact_id = $2 and channel_id = $3)",
@@ -221,7 +221,7 @@ pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelI
 /// # Errors
 /// When the database cannot answer.
 pub async fn idle(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<Vec<(CompanyId, SessionId)>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select company_id, id from webchat_sessions where status = 'active' and last_seen_at < $1
              order by last_seen_at limit $2",

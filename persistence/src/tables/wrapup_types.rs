@@ -5,8 +5,8 @@ use sqlx::{FromRow, PgExecutor};
 use utoipa::ToSchema;
 
 use super::wrapup_categories::WrapupCategoryId;
-use crate::error::within;
-use crate::table::{Named, Stamps, Table, Unique, explain};
+use crate::error::with_timeout;
+use crate::table::{Named, Stamps, Table, Unique, map_constraint};
 use crate::{CompanyId, Database, QueueId, Result, WrapupTypeId};
 
 /// What a conversation came to.
@@ -47,14 +47,14 @@ pub const LINKED_TO: &str = "select from wrapup_type_queues l where l.company_id
 /// Makes these the queues a wrap-up type is linked to.
 ///
 /// # Errors
-/// [`Error::NotFound`] when one of them, or the type, is not the company's.
+/// [`crate::Error::NotFound`] when one of them, or the type, is not the company's.
 pub async fn set_queues(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     wrapup_type: WrapupTypeId,
     queues: &[QueueId],
 ) -> Result<()> {
-    within(
+    with_timeout(
         sqlx::query(
             "with gone as (
                  delete from wrapup_type_queues
@@ -69,7 +69,7 @@ pub async fn set_queues(
         .execute(db),
     )
     .await
-    .map_err(explain(&[]))?;
+    .map_err(map_constraint(&[]))?;
     Ok(())
 }
 
@@ -78,7 +78,7 @@ pub async fn set_queues(
 /// # Errors
 /// When the database cannot answer.
 pub async fn of_category(db: impl Database<'_>, company: CompanyId, category: WrapupCategoryId) -> Result<i64> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select count(*) from (select from wrapup_types where company_id = $1 and category_id = $2
              limit 10000) counted",

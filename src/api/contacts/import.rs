@@ -21,8 +21,8 @@ use utoipa::ToSchema;
 use super::write::WrittenContact;
 use crate::api::custom_values;
 use crate::app::App;
-use crate::web::values::Accepted;
-use crate::web::{Answer, ApiError, Body, Caller, Fields, Input, Once, Shown};
+use crate::web::values::FromField;
+use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json};
 
 /// Rows of one import.
 const ROWS_MAX: usize = 1000;
@@ -42,7 +42,7 @@ enum OnConflict {
     Skip,
 }
 
-impl Accepted for OnConflict {
+impl FromField for OnConflict {
     fn from_json(value: &Value) -> Result<Self, String> {
         match value.as_str().map(str::trim) {
             Some("update") => Ok(Self::Update),
@@ -110,23 +110,28 @@ pub struct ImportError {
 }
 
 /// `POST /contacts/import`.
-pub async fn import(caller: Caller, app: Data<App>, body: Body<Import>, once: Once) -> Answer<Shown<ImportReport>> {
+pub async fn import(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<Import>,
+    once: Idempotency,
+) -> ApiResult<Json<ImportReport>> {
     let (company, import) = (caller.company, Arc::new(body.0));
     let changes = app.engine.contacts.changes(company);
     let report = once
-        .plain(app.db(company).heavy(), async |db| {
+        .transaction(app.db(company).heavy(), async |db| {
             rows::take_turn(db, company).await?;
             for _ in 0..ATTEMPTS_MAX {
-                let mut attempt = hotline_persistence::error::within(db.begin()).await?;
+                let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let plan = plan(&mut attempt, company, &import).await?;
                 changes.note(plan.contacts.iter().filter_map(|contact| contact.id));
                 match store(&mut attempt, company, &plan.contacts).await {
                     Ok(()) => {
-                        hotline_persistence::error::within(attempt.commit()).await?;
-                        return Ok(Shown::of(plan.report));
+                        hotline_persistence::error::with_timeout(attempt.commit()).await?;
+                        return Ok(Json::of(plan.report));
                     }
                     // Somebody else's contact since we looked: it is updated then, or skipped.
-                    Err(Error::Taken(_)) => hotline_persistence::error::within(attempt.rollback()).await?,
+                    Err(Error::Taken(_)) => hotline_persistence::error::with_timeout(attempt.rollback()).await?,
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -155,7 +160,7 @@ struct Planned {
     values: BTreeMap<CustomFieldId, Option<String>>,
 }
 
-async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> Answer<Plan> {
+async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<Plan> {
     let rows = || import.rows.iter().flatten();
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();

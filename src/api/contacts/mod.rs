@@ -21,7 +21,7 @@ pub use write::{create, update};
 
 use crate::app::App;
 use crate::web::values::{Email, Name, Number, Search};
-use crate::web::{Answer, ApiError, Caller, Done, Filter, Listed, Params, PathId, Query, Shown};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
 
 /// Filters of the list: `search` looks into name, number, e-mail and code; `channelId` is the last channel.
 pub struct Filters(ContactFilter);
@@ -43,7 +43,7 @@ impl Filter for Filters {
 }
 
 /// `GET /contacts`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Contact>> {
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Contact>> {
     let filter = query.filter.0;
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
@@ -55,20 +55,20 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answ
         return Err(ApiError::not_found());
     }
     let rows = contacts::list(db, caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, Contact::from))
+    Ok(Page::of(query.page, rows, Contact::from))
 }
 
 /// `GET /contacts/{contactId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Shown<Contact>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Json<Contact>> {
     let db = app.engine.reads().shown(caller.company).await?;
     let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Shown::of(Contact::from(row)))
+    Ok(Json::of(Contact::from(row)))
 }
 
 /// `DELETE /contacts/{contactId}`: with closed tickets, messages and sessions. What is open or active keeps a contact.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> Answer<Done> {
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<NoContent> {
     app.engine.remove_contact(caller.company, id.0).await?;
     // Their messages are gone, so their files are nobody's.
     app.media.sweep_soon();
-    Ok(Done)
+    Ok(NoContent)
 }

@@ -6,23 +6,28 @@ use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::tags::TagId;
 
 use crate::app::App;
-use crate::web::{Answer, Caller, Done, Once, PathId};
+use crate::web::{ApiResult, Caller, Idempotency, NoContent, PathId};
 
 /// `PUT /contacts/{contactId}/tags/{tagId}`. Applying a tag the contact has already changes nothing.
-pub async fn add_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>, once: Once) -> Answer<Done> {
+pub async fn add_tag(
+    caller: Caller,
+    app: Data<App>,
+    ids: PathId<(ContactId, TagId)>,
+    once: Idempotency,
+) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
-    once.plain(app.db(caller.company), async |db| {
+    once.transaction(app.db(caller.company), async |db| {
         contacts::link_tag(db, caller.company, contact, tag).await?;
-        Ok(Done)
+        Ok(NoContent)
     })
     .await
 }
 
 /// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
-pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> Answer<Done> {
+pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
     let mut change = app.db(caller.company).begin().await?;
     contacts::unlink_tag(change.connection()?, caller.company, contact, tag).await?;
     change.commit().await?;
-    Ok(Done)
+    Ok(NoContent)
 }

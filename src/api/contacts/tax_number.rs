@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::web::values::Accepted;
+use crate::web::values::FromField;
 
 /// Digits of a person's number, and of a company's.
 const PERSON_DIGITS: usize = 11;
@@ -12,7 +12,7 @@ const COMPANY_DIGITS: usize = 14;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaxNumber(pub String);
 
-impl Accepted for TaxNumber {
+impl FromField for TaxNumber {
     fn from_json(value: &Value) -> Result<Self, String> {
         let text = value.as_str().ok_or("must be a string")?.trim();
         let digits: String = text.chars().filter(|character| !matches!(character, '.' | '-' | '/')).collect();

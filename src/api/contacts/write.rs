@@ -16,7 +16,7 @@ use super::tax_number::TaxNumber;
 use crate::api::custom_values::{self, GivenValue};
 use crate::app::App;
 use crate::web::values::{Email, FilledText, Name, Number};
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, PathId, Shown};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
 
 /// Tags given at once.
 const TAGS_MAX: usize = 100;
@@ -114,9 +114,14 @@ impl Input for NewContact {
 }
 
 /// `POST /contacts`. Numbers are unique within a company.
-pub async fn create(caller: Caller, app: Data<App>, body: Body<NewContact>, once: Once) -> Answer<Created<Contact>> {
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewContact>,
+    once: Idempotency,
+) -> ApiResult<Created<Contact>> {
     let (company, NewContact(new)) = (caller.company, body.0);
-    once.plain(app.db(company), async |db| {
+    once.transaction(app.db(company), async |db| {
         let values = check_values(db, company, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
@@ -148,18 +153,18 @@ pub async fn update(
     app: Data<App>,
     id: PathId<ContactId>,
     body: Body<ChangedContact>,
-    once: Once,
-) -> Answer<Shown<Contact>> {
+    once: Idempotency,
+) -> ApiResult<Json<Contact>> {
     let (company, id, ChangedContact(change)) = (caller.company, id.0, body.0);
     let changes = app.engine.contacts.changes(company);
     let db = app.engine.reads().tables(company).await?;
     let shown = once
-        .plain(db, async |db| {
+        .transaction(db, async |db| {
             changes.note([id]);
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = check_values(db, company, &change.values, false).await?;
             set_links(db, company, id, change.tags.as_deref(), values).await?;
-            Ok(Shown::of(find(db, company, id).await?))
+            Ok(Json::of(find(db, company, id).await?))
         })
         .await?;
     changes.settle().await;
@@ -169,7 +174,12 @@ pub async fn update(
 type Values = Vec<(CustomFieldId, Option<String>)>;
 
 /// Values as they are stored, once they are found good by the fields there are.
-async fn check_values(db: &mut PgConnection, company: CompanyId, given: &[GivenValue], is_new: bool) -> Answer<Values> {
+async fn check_values(
+    db: &mut PgConnection,
+    company: CompanyId,
+    given: &[GivenValue],
+    is_new: bool,
+) -> ApiResult<Values> {
     if given.is_empty() && !is_new {
         return Ok(Vec::new());
     }
@@ -183,7 +193,7 @@ async fn set_links(
     id: ContactId,
     tags: Option<&[TagId]>,
     values: Values,
-) -> Answer<()> {
+) -> ApiResult<()> {
     if let Some(tags) = tags {
         let tagged: Vec<(ContactId, TagId)> = tags.iter().map(|tag| (id, *tag)).collect();
         contacts::set_tags(db, company, &[id], &tagged).await?;
@@ -192,6 +202,6 @@ async fn set_links(
     Ok(contacts::set_custom_values(db, company, &values).await?)
 }
 
-async fn find(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Answer<contacts::ContactRow> {
+async fn find(db: &mut PgConnection, company: CompanyId, id: ContactId) -> ApiResult<contacts::ContactRow> {
     contacts::find(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

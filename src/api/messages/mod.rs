@@ -18,7 +18,7 @@ pub use view::{File, Job, Message, Showing};
 
 use super::contacts::{check_channel, check_contact};
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query, Shown};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
 
 /// Filters of the list.
 pub struct Filters(MessageFilter);
@@ -44,7 +44,7 @@ pub async fn list(
     caller: Caller,
     app: Data<App>,
     query: Query<Filters>,
-) -> Answer<Listed<Message>> {
+) -> ApiResult<Page<Message>> {
     let filter = query.filter.0;
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
@@ -56,7 +56,7 @@ pub async fn list(
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     let showing = Showing::of(&caller, &app, &request);
-    Ok(Listed::of(query.page, rows, |row| Message::of(row, &showing)))
+    Ok(Page::of(query.page, rows, |row| Message::of(row, &showing)))
 }
 
 /// `GET /messages/{messageId}`.
@@ -65,16 +65,16 @@ pub async fn show(
     caller: Caller,
     app: Data<App>,
     id: PathId<MessageId>,
-) -> Answer<Shown<Message>> {
+) -> ApiResult<Json<Message>> {
     let row = app.engine.reads().message(caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
-    Ok(Shown::of(Message::of(row, &Showing::of(&caller, &app, &request))))
+    Ok(Json::of(Message::of(row, &Showing::of(&caller, &app, &request))))
 }
 
 /// `GET /messages/jobs/{jobId}`.
-pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> Answer<Shown<Job>> {
+pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> ApiResult<Json<Job>> {
     let message = app.engine.reads().message(caller.company, id.0.0).await?;
     // A message that was not sent by a job, a visitor's for instance, has none.
     let first = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
     let others = messages::others_of_job(app.engine.reads().tables(caller.company).await?, &first).await?;
-    Ok(Shown::of(Job::of(first, others, &caller.organization)))
+    Ok(Json::of(Job::of(first, others, &caller.organization)))
 }

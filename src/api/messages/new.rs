@@ -7,7 +7,7 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, Wrapu
 use serde_json::{Map, Value, json};
 
 use crate::templates::Asked;
-use crate::web::values::{Accepted, MessageBody, Name, Number, Object, Text};
+use crate::web::values::{FromField, MessageBody, Name, Number, Object, Text};
 use crate::web::{Fields, Input};
 
 /// A message to be sent.
@@ -57,7 +57,7 @@ enum Kind {
 const KINDS: [(&str, Kind); 4] =
     [("text", Kind::Text), ("media", Kind::Media), ("template", Kind::Template), ("interactive", Kind::Interactive)];
 
-impl Accepted for Kind {
+impl FromField for Kind {
     fn from_json(value: &Value) -> Result<Self, String> {
         let word = value.as_str().map(str::trim);
         let kind = KINDS.iter().find(|(name, _)| Some(*name) == word).map(|(_, kind)| *kind);
@@ -77,7 +77,7 @@ impl Accepted for Kind {
 /// Buttons, a list, a link: as the official cloud API has them.
 struct Interactive(Map<String, Value>);
 
-impl Accepted for Interactive {
+impl FromField for Interactive {
     fn from_json(value: &Value) -> Result<Self, String> {
         Object::from_json(value).map(|object| Self(object.0))
     }

@@ -17,7 +17,7 @@ use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::media::{Published, Upload};
 use crate::templates::Asked;
-use crate::web::{Accepted, Answer, ApiError, BodyWithFiles, Caller, Once};
+use crate::web::{Accepted, ApiError, ApiResult, BodyWithFiles, Caller, Idempotency};
 
 /// A message that was accepted and will be sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -40,8 +40,8 @@ pub async fn send(
     caller: Caller,
     app: Data<App>,
     body: BodyWithFiles<NewMessage>,
-    once: Once,
-) -> Answer<Accepted<QueuedJob>> {
+    once: Idempotency,
+) -> ApiResult<Accepted<QueuedJob>> {
     let BodyWithFiles { fields: new, files } = body;
     let author = caller.author_for(new.user_id)?;
     let target = resolve(&caller, &app, &new).await?;
@@ -56,11 +56,11 @@ pub async fn send(
         let sent = app.engine.sending.send(&target, Do { command, rider });
         published.named_by(sent, |_, _| true)
     };
-    once.live(show, hand_over).await
+    once.command(show, hand_over).await
 }
 
 /// Where the message goes: the first of ticket, contact and number that is given.
-async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> Answer<Target> {
+async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Target> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
     check_after(caller, new)?;
     let recipient = match (&new.recipient, channel) {
@@ -87,7 +87,7 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> Answer<Target>
 }
 
 /// What is to follow names what there is. Before a number makes a contact: what is refused leaves nothing behind.
-fn check_after(caller: &Caller, new: &NewMessage) -> Answer<()> {
+fn check_after(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let known = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| known.queues.contains_key(&id))
         && new.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
@@ -99,7 +99,7 @@ fn invalid(field: &str, reason: &str) -> ApiError {
 }
 
 /// Files come with the type `media`, and with no other.
-fn check_files(what: &What, files: &[Upload]) -> Answer<()> {
+fn check_files(what: &What, files: &[Upload]) -> ApiResult<()> {
     match (what, files.is_empty()) {
         (What::Media { .. }, true) => Err(invalid("medias", "is required: the files, in a multipart/form-data body")),
         (What::Media { .. }, false) | (_, true) => Ok(()),
@@ -115,7 +115,7 @@ async fn content(
     target: &Target,
     what: What,
     files: &[StoredMedia],
-) -> Answer<Content> {
+) -> ApiResult<Content> {
     match what {
         What::Text(body) => Ok(Content::Text { body: body.0 }),
         What::Media { caption } => {
@@ -135,7 +135,13 @@ async fn content(
 }
 
 /// A template that the channel has, filled in.
-async fn template(caller: &Caller, app: &App, channel: &ChannelRow, target: &Target, asked: &Asked) -> Answer<Content> {
+async fn template(
+    caller: &Caller,
+    app: &App,
+    channel: &ChannelRow,
+    target: &Target,
+    asked: &Asked,
+) -> ApiResult<Content> {
     // The provider is not asked for whom it does not concern.
     if let Some(id) = target.named_contact() {
         let contact = app.engine.contacts.get(caller.company, id).await?.ok_or(Refusal::ContactNotFound)?;

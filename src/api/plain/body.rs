@@ -7,7 +7,7 @@ use hotline_persistence::table::Columns;
 use serde_json::Value;
 
 use super::{Plain, with_article};
-use crate::web::values::Accepted;
+use crate::web::values::FromField;
 use crate::web::{Fields, Input, Patch};
 
 /// The fields of a body while they are read into the columns of their names.
@@ -43,19 +43,19 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
     }
 
     /// A field that every record has: `POST` needs it, and `PUT` cannot clear it.
-    pub fn required<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+    pub fn required<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         let given = if self.is_new { self.fields.required::<V>(field) } else { self.fields.changed(field) };
         self.set(field, given);
     }
 
     /// A field with a default, which the table has: `POST` may leave it out, and `PUT` cannot clear it.
-    pub fn defaulted<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+    pub fn defaulted<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         let given = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.changed(field) };
         self.set(field, given);
     }
 
     /// A field that may be none: `null` and blank text clear it.
-    pub fn nullable<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+    pub fn nullable<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         match self.fields.patch::<V>(field) {
             Patch::Absent => {}
             Patch::Null => self.columns.set(field, Value::Null),
@@ -64,7 +64,7 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
     }
 
     /// A field that is given once: `POST` needs it, and `PUT` does not look at it.
-    pub fn fixed<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+    pub fn fixed<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if self.is_new {
             let given = self.fields.required::<V>(field);
             self.set(field, given);

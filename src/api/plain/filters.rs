@@ -7,7 +7,7 @@ use hotline_persistence::table::{self, Table};
 use serde_json::Value;
 
 use super::Plain;
-use crate::web::values::{Accepted, Search};
+use crate::web::values::{FromField, Search};
 use crate::web::{Filter, Params};
 
 /// The filters of a list while they are read.
@@ -30,7 +30,7 @@ impl Filters<'_> {
     }
 
     /// Rows with a value in the column of this name.
-    pub fn equals<V: Accepted + Into<Value>>(&mut self, field: &'static str) {
+    pub fn equals<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if let Some(value) = self.params.filter::<V>(field) {
             self.filter.equals(field, value);
         }

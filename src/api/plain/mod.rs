@@ -17,7 +17,7 @@ pub use filters::{Filters, ListFilter, PlainFilter};
 use super::directory::changed;
 use crate::app::App;
 use crate::web::params::PathValue;
-use crate::web::{Answer, ApiError, Body, Caller, Created, Done, Listed, Once, PathId, Query, Shown};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, NoContent, Page, PathId, Query};
 
 /// A noun of the API that is a row of a table. The row is what is answered.
 pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
@@ -39,21 +39,26 @@ pub fn with_article(article: &str, noun: &str) -> String {
 }
 
 /// `GET` of all.
-pub async fn list<T: Plain>(caller: Caller, app: Data<App>, query: Query<PlainFilter<T>>) -> Answer<Listed<T>> {
+pub async fn list<T: Plain>(caller: Caller, app: Data<App>, query: Query<PlainFilter<T>>) -> ApiResult<Page<T>> {
     let rows = table::list(app.db(caller.company), caller.company, &query.filter.filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| row))
+    Ok(Page::of(query.page, rows, |row| row))
 }
 
 /// `GET` of one.
-pub async fn show<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> Answer<Shown<T>> {
+pub async fn show<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> ApiResult<Json<T>> {
     let row: Option<T> = table::find(app.db(caller.company), caller.company, id.0).await?;
-    Ok(Shown::of(row.ok_or_else(ApiError::not_found)?))
+    Ok(Json::of(row.ok_or_else(ApiError::not_found)?))
 }
 
 /// `POST`.
-pub async fn create<T: Plain>(caller: Caller, app: Data<App>, body: Body<New<T>>, once: Once) -> Answer<Created<T>> {
+pub async fn create<T: Plain>(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<New<T>>,
+    once: Idempotency,
+) -> ApiResult<Created<T>> {
     let columns = body.0.columns;
-    let insert = once.plain(app.db(caller.company), async |db| {
+    let insert = once.transaction(app.db(caller.company), async |db| {
         Ok(Created::of(table::insert::<T>(db, caller.company, &columns).await?))
     });
     settled::<T, _>(&app, &caller, insert).await
@@ -65,25 +70,25 @@ pub async fn update<T: Plain>(
     app: Data<App>,
     id: PathId<T::Id>,
     body: Body<Change<T>>,
-    once: Once,
-) -> Answer<Shown<T>> {
+    once: Idempotency,
+) -> ApiResult<Json<T>> {
     let columns = body.0.columns;
-    let update = once.plain(app.db(caller.company), async |db| {
-        Ok(Shown::of(table::update::<T>(db, caller.company, id.0, &columns).await?))
+    let update = once.transaction(app.db(caller.company), async |db| {
+        Ok(Json::of(table::update::<T>(db, caller.company, id.0, &columns).await?))
     });
     settled::<T, _>(&app, &caller, update).await
 }
 
 /// `DELETE`.
-pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> Answer<Done> {
+pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>) -> ApiResult<NoContent> {
     let remove = async {
         table::remove::<T>(app.db(caller.company), caller.company, id.0).await?;
-        Ok(Done)
+        Ok(NoContent)
     };
     settled::<T, _>(&app, &caller, remove).await
 }
 
 /// A change, answered once whoever decides by the noun knows of it.
-async fn settled<T: Plain, R>(app: &App, caller: &Caller, change: impl Future<Output = Answer<R>>) -> Answer<R> {
+async fn settled<T: Plain, R>(app: &App, caller: &Caller, change: impl Future<Output = ApiResult<R>>) -> ApiResult<R> {
     if T::IS_IN_DIRECTORY { changed(app, caller.company, change).await } else { change.await }
 }

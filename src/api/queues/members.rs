@@ -1,7 +1,7 @@
 //! Who works in a queue, and what its tickets may come to.
 
 use actix_web::web::Data;
-use hotline_actors::Leaving;
+use hotline_actors::Removal;
 use hotline_persistence::table::{self, Filter as Narrowed, Table};
 use hotline_persistence::tables::queues::{self, Queue};
 use hotline_persistence::tables::users::{User, WORK_IN};
@@ -11,7 +11,7 @@ use hotline_persistence::{Db, QueueId, UserId};
 use super::{changed, check};
 use crate::api::plain::Filters;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Done, Filter, Listed, Once, Params, PathId, Query};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Idempotency, NoContent, Page, Params, PathId, Query};
 
 /// What the lists of a queue are narrowed by.
 pub struct OfQueue(Narrowed);
@@ -28,7 +28,7 @@ pub async fn list_users(
     app: Data<App>,
     id: PathId<QueueId>,
     query: Query<OfQueue>,
-) -> Answer<Listed<User>> {
+) -> ApiResult<Page<User>> {
     related(&caller, &app, id.0, query, WORK_IN).await
 }
 
@@ -38,7 +38,7 @@ pub async fn list_wrapup_types(
     app: Data<App>,
     id: PathId<QueueId>,
     query: Query<OfQueue>,
-) -> Answer<Listed<WrapupType>> {
+) -> ApiResult<Page<WrapupType>> {
     related(&caller, &app, id.0, query, LINKED_TO).await
 }
 
@@ -49,26 +49,31 @@ async fn related<T: Table>(
     id: QueueId,
     query: Query<OfQueue>,
     relation: &'static str,
-) -> Answer<Listed<T>> {
+) -> ApiResult<Page<T>> {
     let mut filter = query.filter.0;
     filter.related::<Queue>(relation, id.0);
     let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| row))
+    Ok(Page::of(query.page, rows, |row| row))
 }
 
 /// `PUT /queues/{queueId}/users/{userId}`: being an agent of the queue already is no error.
-pub async fn add_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>, once: Once) -> Answer<Done> {
+pub async fn add_user(
+    caller: Caller,
+    app: Data<App>,
+    ids: PathId<(QueueId, UserId)>,
+    once: Idempotency,
+) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
-    let add = once.plain(app.db(caller.company), async |db| {
+    let add = once.transaction(app.db(caller.company), async |db| {
         queues::add_user(db, caller.company, queue, user).await?;
-        Ok(Done)
+        Ok(NoContent)
     });
     changed(&app, caller.company, add).await
 }
 
 /// `DELETE /queues/{queueId}/users/{userId}`: who does not work there is no error. The open tickets
 /// they have in the queue stay there, and are nobody's.
-pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> Answer<Done> {
+pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let (engine, author) = (&app.engine, caller.author());
     check(&app, caller.company, queue).await?;
@@ -81,6 +86,6 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));
         Ok::<_, ApiError>(queues::remove_user(db, caller.company, queue, user).await?)
     };
-    engine.assignment.leave(caller.company, Leaving::Member(queue, user), remove).await?;
-    Ok(Done)
+    engine.assignment.delete_guarded(caller.company, Removal::Member(queue, user), remove).await?;
+    Ok(NoContent)
 }

@@ -3,7 +3,7 @@
 mod members;
 
 use actix_web::web::Data;
-use hotline_actors::{Conflict, Leaving, Refusal};
+use hotline_actors::{Conflict, Refusal, Removal};
 use hotline_persistence::tables::queues::{Distribution, Queue};
 use hotline_persistence::tables::{channels, tickets};
 use hotline_persistence::{CompanyId, Db, QueueId, table};
@@ -14,7 +14,7 @@ use super::directory::changed;
 use super::plain::{BodyColumns, Filters, Plain};
 use crate::app::App;
 use crate::web::values::{Color, Name, Text};
-use crate::web::{Answer, ApiError, Caller, Done, PathId};
+use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
 impl Plain for Queue {
     const IS_IN_DIRECTORY: bool = true;
@@ -35,7 +35,7 @@ impl Plain for Queue {
 
 /// `DELETE /queues/{queueId}`: refused while tickets are open in it or a channel points to it. Closed tickets then
 /// show no queue.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answer<Done> {
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiResult<NoContent> {
     check(&app, caller.company, id.0).await?;
     // Most refusals are found before anybody is kept from the queue.
     check_unused(app.engine.reads().tables(caller.company).await?, caller.company, id.0).await?;
@@ -43,11 +43,11 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> Answ
         check_unused(db, caller.company, id.0).await?;
         Ok::<_, ApiError>(table::remove::<Queue>(db, caller.company, id.0).await?)
     };
-    app.engine.assignment.leave(caller.company, Leaving::Queue(id.0), remove).await?;
-    Ok(Done)
+    app.engine.assignment.delete_guarded(caller.company, Removal::Queue(id.0), remove).await?;
+    Ok(NoContent)
 }
 
-async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> Answer<()> {
+async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let open = tickets::open_in(db, company, id).await?;
     let pointing = channels::of_queue(db, company, id).await?;
     let (state, reason) = match (open, pointing) {
@@ -59,7 +59,7 @@ async fn check_unused(db: Db<'_>, company: CompanyId, id: QueueId) -> Answer<()>
 }
 
 /// The queue is the company's.
-async fn check(app: &App, company: CompanyId, id: QueueId) -> Answer<()> {
+async fn check(app: &App, company: CompanyId, id: QueueId) -> ApiResult<()> {
     let is_known = table::exists::<Queue>(app.db(company), company, id).await?;
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }
 }

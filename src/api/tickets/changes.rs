@@ -13,16 +13,16 @@ use super::Ticket;
 use crate::api::messages::{Message, Showing};
 use crate::app::App;
 use crate::web::values::{MessageBody, Text};
-use crate::web::{Answer, Body, Caller, Created, Fields, Input, Once, Patch, PathId, Shown};
+use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// Carries a command out and answers the ticket as it now is.
-async fn change<C>(caller: Caller, app: &App, id: TicketId, once: Once, command: C) -> Answer<Shown<Ticket>>
+async fn change<C>(caller: Caller, app: &App, id: TicketId, once: Idempotency, command: C) -> ApiResult<Json<Ticket>>
 where
     C: Command<Reply = live::Ticket>,
 {
     let organization = caller.organization;
-    let show = move |ticket: &live::Ticket| Shown::of(Ticket::of(&organization, ticket.clone().into()));
-    once.live(show, |rider| app.engine.tickets.ask(caller.company, id, Do { command, rider })).await
+    let show = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
+    once.command(show, |rider| app.engine.tickets.ask(caller.company, id, Do { command, rider })).await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -52,8 +52,8 @@ pub async fn transfer(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<TransferBody>,
-    once: Once,
-) -> Answer<Shown<Ticket>> {
+    once: Idempotency,
+) -> ApiResult<Json<Ticket>> {
     let (TransferBody { queue, user }, author) = (body.0, caller.author());
     change(caller, &app, id.0, once, Transfer { queue, user, author }).await
 }
@@ -81,21 +81,31 @@ pub async fn close(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<CloseBody>,
-    once: Once,
-) -> Answer<Shown<Ticket>> {
+    once: Idempotency,
+) -> ApiResult<Json<Ticket>> {
     let CloseBody { wrapup_type, wrapup_note } = body.0;
     let (wrapup_note, author) = (wrapup_note.map(|note| note.0), caller.author());
     change(caller, &app, id.0, once, Close { wrapup_type, wrapup_note, author }).await
 }
 
 /// `POST /tickets/{ticketId}/reopen`.
-pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<TicketId>, once: Once) -> Answer<Shown<Ticket>> {
+pub async fn reopen(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    once: Idempotency,
+) -> ApiResult<Json<Ticket>> {
     let author = caller.author();
     change(caller, &app, id.0, once, Reopen { author }).await
 }
 
 /// `POST /tickets/{ticketId}/read`.
-pub async fn mark_read(caller: Caller, app: Data<App>, id: PathId<TicketId>, once: Once) -> Answer<Shown<Ticket>> {
+pub async fn mark_read(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    once: Idempotency,
+) -> ApiResult<Json<Ticket>> {
     let author = caller.author();
     change(caller, &app, id.0, once, MarkRead { author }).await
 }
@@ -124,8 +134,8 @@ pub async fn set_wrapup(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<WrapupBody>,
-    once: Once,
-) -> Answer<Shown<Ticket>> {
+    once: Idempotency,
+) -> ApiResult<Json<Ticket>> {
     let WrapupBody { wrapup_type, wrapup_note } = body.0;
     let wrapup_note = wrapup_note.into_option().map(|note| note.map(|text| text.0));
     let author = caller.author();
@@ -157,11 +167,11 @@ pub async fn add_note(
     app: Data<App>,
     id: PathId<TicketId>,
     body: Body<NoteBody>,
-    once: Once,
-) -> Answer<Created<Message>> {
+    once: Idempotency,
+) -> ApiResult<Created<Message>> {
     let NoteBody { body, user_id } = body.0;
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
-    once.live(show, |rider| app.engine.tickets.ask(caller.company, id.0, Do { command: note, rider })).await
+    once.command(show, |rider| app.engine.tickets.ask(caller.company, id.0, Do { command: note, rider })).await
 }

@@ -14,7 +14,7 @@ use crate::api::messages::{Message, Showing};
 use crate::app::App;
 use crate::web::params::Span;
 use crate::web::values::Search;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, PathId, Query};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
 /// Filters of the list: `search` looks into the contact's name and number.
 pub struct Filters(TicketFilter);
@@ -48,16 +48,16 @@ impl Filter for CreatedSpan {
 }
 
 /// `GET /tickets`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<Ticket>> {
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Ticket>> {
     let filter = query.filter.0;
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
     let rows = app.engine.reads().tickets(caller.company, &filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false).into())))
+    Ok(Page::of(query.page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false).into())))
 }
 
 /// What a filter names must be the company's.
-fn check_named(caller: &Caller, filter: &TicketFilter) -> Answer<()> {
+fn check_named(caller: &Caller, filter: &TicketFilter) -> ApiResult<()> {
     let known = &caller.organization;
     let is_known = filter.queue_id.is_none_or(|id| known.queues.contains_key(&id))
         && filter.user_id.is_none_or(|id| known.users.contains_key(&id))
@@ -73,13 +73,13 @@ pub async fn list_messages(
     app: Data<App>,
     id: PathId<TicketId>,
     query: Query<CreatedSpan>,
-) -> Answer<Listed<Message>> {
+) -> ApiResult<Page<Message>> {
     app.engine.tickets.get(caller.company, id.0).await?;
     let filter = MessageFilter { ticket_id: Some(id.0), created: query.filter.0, ..MessageFilter::default() };
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     let showing = Showing::of(&caller, &app, &request);
-    Ok(Listed::of(query.page, rows, |row| Message::of(row, &showing)))
+    Ok(Page::of(query.page, rows, |row| Message::of(row, &showing)))
 }
 
 /// `GET /tickets/{ticketId}/events`.
@@ -88,9 +88,9 @@ pub async fn list_events(
     app: Data<App>,
     id: PathId<TicketId>,
     query: Query<CreatedSpan>,
-) -> Answer<Listed<Event>> {
+) -> ApiResult<Page<Event>> {
     app.engine.tickets.get(caller.company, id.0).await?;
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
-    Ok(Listed::of(query.page, rows, |row| Event::of(row, &caller.organization)))
+    Ok(Page::of(query.page, rows, |row| Event::of(row, &caller.organization)))
 }

@@ -17,7 +17,7 @@ pub use view::{Event, Ticket};
 
 use super::contacts::check_channel;
 use crate::app::App;
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Kept, Once, PathId};
+use crate::web::{ApiError, ApiResult, Body, CachedJson, Caller, Created, Fields, Idempotency, Input, PathId};
 
 /// The body of `POST /tickets`.
 pub struct NewTicket {
@@ -42,7 +42,12 @@ impl Input for NewTicket {
 }
 
 /// `POST /tickets`.
-pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once: Once) -> Answer<Created<Ticket>> {
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewTicket>,
+    once: Idempotency,
+) -> ApiResult<Created<Ticket>> {
     let new = body.0;
     check_channel(&caller, new.channel_id)?;
     let contact = app.engine.contacts.get(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found)?;
@@ -57,12 +62,12 @@ pub async fn create(caller: Caller, app: Data<App>, body: Body<NewTicket>, once:
     };
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
-    once.live(show, |rider| app.engine.tickets.open(open, rider)).await
+    once.command(show, |rider| app.engine.tickets.open(open, rider)).await
 }
 
 /// `GET /tickets/{ticketId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> Answer<Kept<Ticket>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> ApiResult<CachedJson<Ticket>> {
     let ticket = app.engine.tickets.get(caller.company, id.0).await?;
-    let write = || Kept::write(&Ticket::of(&caller.organization, ticket.clone()));
-    ticket.written.body(caller.organization.version, write).map(Kept::of)
+    let write = || CachedJson::write(&Ticket::of(&caller.organization, ticket.clone()));
+    ticket.written.body(caller.organization.version, write).map(CachedJson::of)
 }

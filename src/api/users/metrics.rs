@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Filter, Listed, Params, Query};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, Query};
 
 /// The conversations of one user.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,7 +54,7 @@ impl Filter for Filters {
 }
 
 /// `GET /users/metrics`.
-pub async fn list_metrics(caller: Caller, app: Data<App>, query: Query<Filters>) -> Answer<Listed<UserMetrics>> {
+pub async fn list_metrics(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<UserMetrics>> {
     let filter = &query.filter.0;
     caller.check_queue(filter.queue_id)?;
     if filter.user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
@@ -62,5 +62,5 @@ pub async fn list_metrics(caller: Caller, app: Data<App>, query: Query<Filters>)
     }
     let db = app.engine.reads().shown(caller.company).await?;
     let rows = user_metrics::list(db, caller.company, filter, query.page).await?;
-    Ok(Listed::of(query.page, rows, UserMetrics::from))
+    Ok(Page::of(query.page, rows, UserMetrics::from))
 }

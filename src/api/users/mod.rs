@@ -4,7 +4,7 @@ mod metrics;
 mod write;
 
 use actix_web::web::Data;
-use hotline_actors::Leaving;
+use hotline_actors::Removal;
 use hotline_persistence::tables::users::{self, User};
 use hotline_persistence::{Db, UserId, table};
 
@@ -12,13 +12,13 @@ pub use metrics::list_metrics;
 pub use write::{create, update};
 
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Done, PathId};
+use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
 /// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
 ///
 /// The row goes last. Whatever stops this before, a crash as well, leaves a user who can be deleted again, and never
 /// a ticket that is assigned to nobody's id.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answer<Done> {
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
         return Err(ApiError::not_found());
@@ -28,6 +28,6 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> Answe
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
         Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
     };
-    engine.assignment.leave(company, Leaving::User(id.0), remove).await?;
-    Ok(Done)
+    engine.assignment.delete_guarded(company, Removal::User(id.0), remove).await?;
+    Ok(NoContent)
 }

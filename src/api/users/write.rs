@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
-use hotline_actors::Leaving;
+use hotline_actors::Removal;
 use hotline_persistence::password::Password;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::profiles::ProfileRow;
@@ -18,7 +18,7 @@ use crate::api::named::LINKS_MAX;
 use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::app::App;
 use crate::web::values::{Email, Name};
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, Patch, PathId, Shown};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 impl Plain for User {
     const IS_IN_DIRECTORY: bool = true;
@@ -49,7 +49,7 @@ impl Written {
     }
 
     /// The columns, with what is stored of the password.
-    async fn with_hash(self) -> Answer<(Columns, Option<Vec<QueueId>>)> {
+    async fn with_hash(self) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
         let Self { mut columns, password, queues } = self;
         if let Some(hash) = hashed(password).await? {
             columns.set("passwordHash", hash);
@@ -63,7 +63,7 @@ impl Written {
 static HASHING: Semaphore = Semaphore::const_new(2);
 
 /// What is stored of a password.
-async fn hashed(password: Patch<Password>) -> Answer<Option<Option<String>>> {
+async fn hashed(password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
     let password = match password {
         Patch::Absent => return Ok(None),
         Patch::Null => return Ok(Some(None)),
@@ -89,10 +89,15 @@ impl Input for NewUser {
 }
 
 /// `POST /users`. E-mails are unique within a company, whatever their case.
-pub async fn create(caller: Caller, app: Data<App>, body: Body<NewUser>, once: Once) -> Answer<Created<User>> {
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewUser>,
+    once: Idempotency,
+) -> ApiResult<Created<User>> {
     let company = caller.company;
     let (columns, queues) = body.0.0.with_hash().await?;
-    let insert = once.plain(app.db(company), async |db| {
+    let insert = once.transaction(app.db(company), async |db| {
         let made = users::insert(&mut *db, company, columns).await?;
         users::set_queues(&mut *db, company, made.id, &queues.unwrap_or_default()).await?;
         Ok(Created::of(find(db, company, made.id).await?))
@@ -121,8 +126,8 @@ pub async fn update(
     app: Data<App>,
     id: PathId<UserId>,
     body: Body<ChangedUser>,
-    once: Once,
-) -> Answer<Shown<User>> {
+    once: Idempotency,
+) -> ApiResult<Json<User>> {
     let company = caller.company;
     let (columns, queues) = body.0.0.with_hash().await?;
     let author = caller.author();
@@ -130,7 +135,7 @@ pub async fn update(
         Some(kept) => left(&app, company, id.0, kept).await?,
         None => Vec::new(),
     };
-    let update = once.plain(app.db(company), async |db| {
+    let update = once.transaction(app.db(company), async |db| {
         users::update(&mut *db, company, id.0, columns).await?;
         if let Some(queues) = &queues {
             users::set_queues(&mut *db, company, id.0, queues).await?;
@@ -139,22 +144,22 @@ pub async fn update(
         for queue in &left {
             app.engine.tickets.release(company, id.0, Some(*queue), author.clone()).await?;
         }
-        Ok(Shown::of(find(db, company, id.0).await?))
+        Ok(Json::of(find(db, company, id.0).await?))
     });
     if left.is_empty() {
         return changed(&app, company, update).await;
     }
-    let leaving: Vec<Leaving> = left.iter().map(|queue| Leaving::Member(*queue, id.0)).collect();
+    let leaving: Vec<Removal> = left.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
     app.engine.assignment.leave_all(company, leaving, async |_| update.await).await
 }
 
 /// The queues a user works in and is to leave.
-async fn left(app: &App, company: CompanyId, id: UserId, kept: &[QueueId]) -> Answer<Vec<QueueId>> {
+async fn left(app: &App, company: CompanyId, id: UserId, kept: &[QueueId]) -> ApiResult<Vec<QueueId>> {
     let row: Option<User> = table::find(app.db(company), company, id).await?;
     let row = row.ok_or_else(ApiError::not_found)?;
     Ok(row.queues.into_iter().map(|queue| queue.id).filter(|queue| !kept.contains(queue)).collect())
 }
 
-async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> Answer<User> {
+async fn find(db: &mut PgConnection, company: CompanyId, id: UserId) -> ApiResult<User> {
     table::find(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

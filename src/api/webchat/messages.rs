@@ -17,7 +17,9 @@ use crate::app::App;
 use crate::web::head::is_asked_alone;
 use crate::web::params::Span;
 use crate::web::values::{ClientId, MessageBody, Text};
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Filter, Input, Listed, Once, Params, PathId, Query};
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Page, Params, PathId, Query,
+};
 
 /// The body of `POST /webchat/sessions/{sessionId}/messages`.
 pub struct VisitorMessage {
@@ -61,7 +63,7 @@ pub(crate) struct Words {
 
 impl VisitorMessage {
     /// A choice becomes the title of what was chosen.
-    pub(crate) async fn into_words(self, app: &App, company: CompanyId, id: &SessionId) -> Answer<Words> {
+    pub(crate) async fn into_words(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<Words> {
         let client_id = self.client_id.map(|id| id.0);
         let (body, quoted) = match self.said {
             Said::Text(body) => (body.0, None),
@@ -81,13 +83,13 @@ pub async fn say(
     app: Data<App>,
     id: PathId<SessionId>,
     body: Body<VisitorMessage>,
-    once: Once,
-) -> Answer<Created<Message>> {
+    once: Idempotency,
+) -> ApiResult<Created<Message>> {
     let id = id.0;
     let Words { body, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
-    once.live(show, |rider| {
+    once.command(show, |rider| {
         let say = Say { body: Some(body), file: None, quoted, client_id, rider };
         async { app.engine.sessions.ask(caller.company, &id, say).await }
     })
@@ -95,7 +97,7 @@ pub async fn say(
 }
 
 /// The title of the option a visitor chose.
-async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &str) -> Answer<String> {
+async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &str) -> ApiResult<String> {
     let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_shown(session, message)).ok_or_else(ApiError::not_found)?;
     quoted.interactive.as_ref().and_then(|interactive| chosen(interactive, option)).ok_or_else(|| {
@@ -132,7 +134,7 @@ pub async fn list_messages(
     app: Data<App>,
     id: PathId<SessionId>,
     query: Query<Filters>,
-) -> Answer<Listed<Message>> {
+) -> ApiResult<Page<Message>> {
     let Query { page, filter: Filters { after, created: (from, to) } } = query;
     let id = id.0;
     let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
@@ -144,7 +146,7 @@ pub async fn list_messages(
         note_delivery(&app.engine, caller.company, id, &rows.rows);
     }
     let showing = Showing::of(&caller, &app, &request);
-    Ok(Listed::of(page, rows, |row| Message::of(row, &showing)))
+    Ok(Page::of(page, rows, |row| Message::of(row, &showing)))
 }
 
 /// The messages the visitor of this session sees, as [`is_shown`] tells them.

@@ -17,28 +17,28 @@ pub(crate) use open::{Arrival, Opening, TOKEN_PREFIX, Who};
 pub use view::Session;
 
 use crate::app::App;
-use crate::web::{Answer, ApiError, Caller, Once, PathId, Shown};
+use crate::web::{ApiError, ApiResult, Caller, Idempotency, Json, PathId};
 
 /// `GET /webchat/sessions/{sessionId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> Answer<Shown<Session>> {
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<SessionId>) -> ApiResult<Json<Session>> {
     let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
-    Ok(Shown::of(Session::of(row, contact)))
+    Ok(Json::of(Session::of(row, contact)))
 }
 
 /// `POST /webchat/sessions/{sessionId}/end`. Ending twice is no error.
-pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Once) -> Answer<Shown<Session>> {
+pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Idempotency) -> ApiResult<Json<Session>> {
     let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
-    let show = move |row: &SessionRow| Shown::of(Session::of(row.clone(), contact.clone()));
-    once.live(show, |rider| {
+    let show = move |row: &SessionRow| Json::of(Session::of(row.clone(), contact.clone()));
+    once.command(show, |rider| {
         let (company, id, app) = (caller.company, id.0, app.clone());
         async move { app.engine.sessions.ask(company, &id, End { idle_since: None, rider }).await }
     })
     .await
 }
 
-async fn contact_of(caller: &Caller, app: &App, row: &SessionRow) -> Answer<ContactRow> {
+async fn contact_of(caller: &Caller, app: &App, row: &SessionRow) -> ApiResult<ContactRow> {
     let db = app.engine.reads().shown(caller.company).await?;
     contacts::find(db, caller.company, row.contact_id).await?.ok_or_else(ApiError::not_found)
 }

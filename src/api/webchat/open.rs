@@ -18,7 +18,7 @@ use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::web::values::{CutText, Email, Name, Number};
-use crate::web::{Answer, ApiError, Body, Caller, Created, Fields, Input, Once, Reply};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Reply};
 
 /// How often a visitor's contact is looked for anew because it was deleted meanwhile.
 const ATTEMPTS_MAX: usize = 8;
@@ -105,7 +105,12 @@ fn read_visitor(fields: &mut Fields<'_>) -> Option<Visitor> {
 }
 
 /// `POST /webchat/sessions`.
-pub async fn open(caller: Caller, app: Data<App>, body: Body<OpenSession>, once: Once) -> Answer<Created<Session>> {
+pub async fn open(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<OpenSession>,
+    once: Idempotency,
+) -> ApiResult<Created<Session>> {
     let new = body.0;
     if check_channel(&caller, new.channel_id)?.kind != ChannelType::Webchat {
         let reason = "must be a webchat".to_owned();
@@ -143,7 +148,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) channel: ChannelId,
     pub(crate) who: Who,
     pub(crate) arrival: &'a Arrival,
-    pub(crate) once: &'a Once,
+    pub(crate) once: &'a Idempotency,
 }
 
 /// Whom a session is with.
@@ -160,7 +165,7 @@ impl Opening<'_> {
     pub(crate) async fn begin<T: Reply>(
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
-    ) -> Answer<T> {
+    ) -> ApiResult<T> {
         // Whoever is looked for anew gets another contact, should theirs be deleted in this very moment. One that is
         // named, or that was made for a request with a key, is not found then.
         let is_looked_for = match &self.who {
@@ -181,7 +186,7 @@ impl Opening<'_> {
     async fn attempt<T: Reply>(
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
-    ) -> Answer<T> {
+    ) -> ApiResult<T> {
         let Found { contact, is_returning, turn } = self.find().await?;
         let engine = &self.app.engine;
         let shown_from =
@@ -207,7 +212,7 @@ impl Opening<'_> {
             token_hashes: Vec::new(),
         };
         let show = move |row: &SessionRow| show(row, &contact, &token);
-        let begun = self.once.live(show, |rider| engine.sessions.begin(NewSession { row, rider })).await;
+        let begun = self.once.command(show, |rider| engine.sessions.begin(NewSession { row, rider })).await;
         drop(turn);
         begun
     }
@@ -219,7 +224,7 @@ impl Opening<'_> {
         is_unknown.then(|| json!({"name": name, "email": email, "number": number, "externalId": external_id}))
     }
 
-    async fn find(&self) -> Answer<Found> {
+    async fn find(&self) -> ApiResult<Found> {
         let Self { app, company, .. } = *self;
         let visitor = &self.arrival.visitor;
         match &self.who {
@@ -263,14 +268,14 @@ impl Opening<'_> {
                     }
                 }
                 let create = async |db: &mut PgConnection| Ok(contacts::insert_anonymous(db, company, visitor).await?);
-                let id = self.once.part(app.db(company), "contact", create).await?;
+                let id = self.once.step(app.db(company), "contact", create).await?;
                 Ok(Found { contact: self.read(id).await?, is_returning: false, turn: None })
             }
         }
     }
 
     /// The contact of whom the company describes.
-    async fn described(&self) -> Answer<Vouched> {
+    async fn described(&self) -> ApiResult<Vouched> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
         if !visitor.is_anonymous() {
@@ -281,11 +286,11 @@ impl Opening<'_> {
         }
         // Nothing but the key tells a retry that this visitor was here.
         let create = async |db: &mut PgConnection| Ok(contacts::find_or_create_visitor(db, company, visitor).await?.id);
-        let id = self.once.part(db, "contact", create).await?;
+        let id = self.once.step(db, "contact", create).await?;
         Ok(Vouched { id, verified: true, is_new: true })
     }
 
-    async fn read(&self, id: ContactId) -> Answer<ContactRow> {
+    async fn read(&self, id: ContactId) -> ApiResult<ContactRow> {
         contacts::find(self.app.db(self.company), self.company, id).await?.ok_or_else(ApiError::not_found)
     }
 }

@@ -124,7 +124,7 @@ struct NewSecret {
 
 /// A channel as printed: everything but its secrets.
 #[derive(Serialize)]
-struct Shown {
+struct PrintedChannel {
     #[serde(flatten)]
     row: ChannelRow,
     /// None when they are nothing this release reads.
@@ -134,7 +134,7 @@ struct Shown {
     identity_secrets: usize,
 }
 
-impl Shown {
+impl PrintedChannel {
     fn of(row: ChannelRow) -> Self {
         let settings = row.settings_shown();
         let identity_secrets = row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len);
@@ -147,7 +147,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Create(create) => create.run().await,
         Command::List { company, database, output } => {
             let all = with_database(&database, async |db| Ok(channels::all(db, company).await?)).await?;
-            let all: Vec<Shown> = all.into_iter().map(Shown::of).collect();
+            let all: Vec<PrintedChannel> = all.into_iter().map(PrintedChannel::of).collect();
             let shown = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
             output.many("channels", &shown, all)
         }
@@ -188,7 +188,7 @@ impl Create {
             with_secrets(&self.database, async |db, keys| Ok(channels::insert(db, keys, self.company, new).await?));
         let made = made.await?;
         let next = Next::of(&made, self.public_url.as_deref());
-        self.output.one(Made { shown: Shown::of(made), next: &next })?;
+        self.output.one(Made { shown: PrintedChannel::of(made), next: &next })?;
         if !self.output.json {
             println!("\n{}", next.told());
         }
@@ -200,7 +200,7 @@ impl Create {
 #[derive(Serialize)]
 struct Made<'a> {
     #[serde(flatten)]
-    shown: Shown,
+    shown: PrintedChannel,
     #[serde(flatten)]
     next: &'a Next,
 }
@@ -271,7 +271,7 @@ impl Update {
             Ok(())
         };
         let changed = with_secrets(&self.database, async |db, keys| channels::update(db, keys, self.id, change).await);
-        self.output.one(Shown::of(changed.await?))
+        self.output.one(PrintedChannel::of(changed.await?))
     }
 }
 

@@ -8,7 +8,7 @@ use url::Url;
 use super::secrets::{PROVIDER, SecretFiles, WORD_BYTES_MAX};
 use crate::cli::Failure;
 use crate::visitors::origins;
-use crate::web::values::{Accepted, Name, Number, Text};
+use crate::web::values::{FromField, Name, Number, Text};
 
 const WEBCHAT: &str = "Webchat";
 

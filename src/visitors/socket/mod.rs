@@ -24,7 +24,7 @@ use super::visitor::{self, Visitor};
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::schema::Schemas;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 use heads::Heads;
 use talk::{Feed, Talk};
 
@@ -62,7 +62,7 @@ pub async fn open(
     visitors: Data<Visitors>,
     request: HttpRequest,
     payload: Payload,
-) -> Answer<Written<Upgrade>> {
+) -> ApiResult<Written<Upgrade>> {
     let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
     let place = visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
     let (pushes, told) = mpsc::channel(PUSHES_MAX);

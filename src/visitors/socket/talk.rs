@@ -14,7 +14,7 @@ use actix_ws::{CloseCode, CloseReason, Message, MessageStream, ProtocolError};
 use hotline_actors::tickets::{MarkDelivered, MarkSeen};
 use hotline_actors::webchat::{Attached, Moved, Push, Stage};
 use hotline_actors::{Engine, Refusal};
-use hotline_persistence::select::Page;
+use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus, States};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{ChannelId, CompanyId, MessageId, TicketId};
@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::frames::{Frame, Heard};
 use crate::api::webchat::{is_shown, shown_in};
 use crate::app::App;
-use crate::visitors::gate::Door;
-use crate::visitors::limits::{Place, VisitorOptions};
+use crate::visitors::guard::Door;
+use crate::visitors::limits::{SocketPermit, VisitorOptions};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
 /// How long a browser may take to say what it holds. It does so in its first breath.
@@ -76,7 +76,7 @@ pub(super) struct Talk {
     beat_at: Instant,
     frames: u32,
     frames_since: Instant,
-    _place: Place,
+    _place: SocketPermit,
 }
 
 /// Where the browser is.
@@ -140,7 +140,7 @@ impl Talk {
         options: VisitorOptions,
         channel: ChannelId,
         attached: Attached,
-        place: Place,
+        place: SocketPermit,
         out: actix_ws::Session,
         Feed { pushes, cut }: Feed,
     ) -> Self {
@@ -371,7 +371,7 @@ impl Talk {
         let session = self.session();
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
-        let page = Page { number: 1, size: PAGE, descending: false };
+        let page = PageRequest { number: 1, size: PAGE, descending: false };
         let filter = shown_in(session, self.shown, (None, None));
         let listed = messages::list(db, company, &filter, page).await?;
         let states = if listed.has_more {

@@ -47,12 +47,12 @@ struct Inner {
 
 /// The turn of one request under its key. It lasts until everyone who may still carry the request out is done: its
 /// task, and the actor it has asked, whichever ends last.
-pub(super) struct Turn {
+pub(super) struct KeyLock {
     keys: Keys,
     guard: KeyedGuard<Key>,
 }
 
-impl Turn {
+impl KeyLock {
     pub(super) fn company(&self) -> CompanyId {
         self.guard.key().0
     }
@@ -93,8 +93,8 @@ impl Keys {
     }
 
     /// Waits until no other request is served under the key.
-    pub(super) async fn turn(&self, company: CompanyId, key: &str) -> Turn {
-        Turn { keys: self.clone(), guard: self.0.turns.lock((company, key.to_owned())).await }
+    pub(super) async fn turn(&self, company: CompanyId, key: &str) -> KeyLock {
+        KeyLock { keys: self.clone(), guard: self.0.turns.lock((company, key.to_owned())).await }
     }
 
     /// Requests under a key right now: those that are served, and those that wait for their turn.

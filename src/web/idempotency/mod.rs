@@ -1,6 +1,6 @@
 //! A retry is safe: a `POST` or `PUT` with an `Idempotency-Key` happens once, however often it is sent.
 //!
-//! The record of an answer is stored together with its effect: [`Once`] hands it to the actor as part of the change's
+//! The record of an answer is stored together with its effect: [`Idempotency`] hands it to the actor as part of the change's
 //! own journal entry, or writes it in the transaction of a plain change. There is no moment at which one exists
 //! without the other. An answer without an effect (a refusal) is recorded by itself, afterwards.
 
@@ -23,14 +23,14 @@ use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
 use sha2::{Digest, Sha256};
 
 pub use keys::Keys;
-pub use once::Once;
+pub use once::Idempotency;
 use once::Running;
 
 use super::compression::unpack;
 use super::request_id::X_REQUEST_ID;
-use super::{Answer, ApiError, Caller, body, form, reply};
+use super::{ApiError, ApiResult, Caller, body, form, reply};
 use crate::media::Media;
-use crate::metrics::Figures;
+use crate::metrics::Metrics;
 use crate::telemetry::{RequestName, during};
 
 /// The header that names a request.
@@ -54,7 +54,7 @@ pub struct Retries {
     /// Where the files of a form lie while it is compared.
     pub media: Media,
     /// Where replays are counted.
-    pub figures: Data<Figures>,
+    pub figures: Data<Metrics>,
     /// Bytes of the body at a path: it is read here, before its handler does.
     pub body_bytes_max: fn(&str) -> usize,
 }
@@ -129,7 +129,7 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
 }
 
 /// Reads the request, and waits for its turn: twins queue here, and find the first one's answer when theirs comes.
-async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> Answer<(Data<Retries>, Arc<Running>)> {
+async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResult<(Data<Retries>, Arc<Running>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
     })?;
@@ -165,7 +165,7 @@ fn is_valid(key: &str) -> bool {
 }
 
 /// The answer given under this key within its time, or none.
-async fn look_up(retries: &Retries, running: &Running) -> Answer<Option<Arc<AnswerRow>>> {
+async fn look_up(retries: &Retries, running: &Running) -> ApiResult<Option<Arc<AnswerRow>>> {
     let (company, key) = (running.turn.company(), running.turn.key());
     if let Some(answer) = retries.keys.recent(company, key) {
         return Ok(Some(answer));

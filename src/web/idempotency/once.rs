@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
-use hotline_actors::tickets::Rider;
+use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::{Refusal, clock};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
 use hotline_persistence::{Change, Db};
@@ -13,20 +13,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
 
-use super::keys::{Turn, kept_since};
+use super::keys::{KeyLock, kept_since};
 use crate::web::reply::Reply;
-use crate::web::{Answer, ApiError};
+use crate::web::{ApiError, ApiResult};
 
 /// A request with a key, while it is served.
 pub(super) struct Running {
-    pub(super) turn: Turn,
+    pub(super) turn: KeyLock,
     pub(super) fingerprint: Vec<u8>,
     /// What was recorded with the effect, or may have been.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
 impl Running {
-    pub(super) fn new(turn: Turn, fingerprint: Vec<u8>) -> Self {
+    pub(super) fn new(turn: KeyLock, fingerprint: Vec<u8>) -> Self {
         Self { turn, fingerprint, recorded: Mutex::new(None) }
     }
 
@@ -41,7 +41,7 @@ impl Running {
         }
     }
 
-    fn answer_of<T: Reply>(&self, reply: &T) -> Answer<AnswerRow> {
+    fn answer_of<T: Reply>(&self, reply: &T) -> ApiResult<AnswerRow> {
         Ok(self.answer(T::STATUS, String::from_utf8(reply.body()?).map_err(ApiError::internal)?))
     }
 
@@ -67,9 +67,9 @@ impl Running {
 /// Makes a change and the record of its answer one thing. Every handler of a `POST` or `PUT` takes it; without a key
 /// it adds nothing.
 #[derive(Clone)]
-pub struct Once(Option<Arc<Running>>);
+pub struct Idempotency(Option<Arc<Running>>);
 
-impl FromRequest for Once {
+impl FromRequest for Idempotency {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -78,17 +78,17 @@ impl FromRequest for Once {
     }
 }
 
-impl Once {
+impl Idempotency {
     /// A live change: `ask` sends the command with what rides along, `show` makes the answer of its reply. `show` runs
     /// in the actor as well, so it only looks at what it has.
     ///
     /// # Errors
     /// Why the command is refused.
-    pub async fn live<R, T, F>(
+    pub async fn command<R, T, F>(
         &self,
         show: impl Fn(&R) -> T + Clone + Send + Sync + 'static,
-        ask: impl FnOnce(Option<Rider<R>>) -> F,
-    ) -> Answer<T>
+        ask: impl FnOnce(Option<AttachedChanges<R>>) -> F,
+    ) -> ApiResult<T>
     where
         T: Reply,
         F: Future<Output = Result<R, Refusal>>,
@@ -98,7 +98,7 @@ impl Once {
     }
 
     /// What rides along with a live change.
-    fn rider<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<Rider<R>> {
+    fn rider<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
         let running = self.0.clone()?;
         Some(Arc::new(move |reply: &R| match running.answer_of(&show(reply)) {
             Ok(answer) => {
@@ -113,11 +113,11 @@ impl Once {
     ///
     /// # Errors
     /// Whatever `change` says; nothing of it stands then.
-    pub async fn plain<T: Reply>(
+    pub async fn transaction<T: Reply>(
         &self,
         db: Db<'_>,
-        change: impl AsyncFnOnce(&mut PgConnection) -> Answer<T>,
-    ) -> Answer<T> {
+        change: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
+    ) -> ApiResult<T> {
         let mut transaction = db.begin().await?;
         let reply = match change(transaction.connection()?).await {
             Ok(reply) => reply,
@@ -146,12 +146,12 @@ impl Once {
     ///
     /// # Errors
     /// Whatever `make` says; nothing of it stands then.
-    pub async fn part<T: Serialize + DeserializeOwned>(
+    pub async fn step<T: Serialize + DeserializeOwned>(
         &self,
         db: Db<'_>,
         name: &str,
-        make: impl AsyncFnOnce(&mut PgConnection) -> Answer<T>,
-    ) -> Answer<T> {
+        make: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
+    ) -> ApiResult<T> {
         let kept = self.0.as_ref().map(|running| (running, running.part(name)));
         if let Some((running, part)) = &kept
             && running.turn.may_be_used(part)

@@ -1,9 +1,9 @@
 //! How far our messages have come, as the provider tells: in any order, early and late.
 
 use chrono::Utc;
-use hotline_actors::tickets::Progress;
+use hotline_actors::tickets::UpdateDeliveryStatus;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
-use hotline_persistence::tables::messages::Milestone;
+use hotline_persistence::tables::messages::DeliveryStatus;
 use hotline_persistence::{MessageId, TicketId};
 use serde_json::{Value, json};
 
@@ -21,9 +21,9 @@ pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str
 
 /// The provider has taken a message, and calls it so: what the outbox notes.
 pub async fn noted(app: &TestApp, message: &Value, provider_id: &str) {
-    let sent = Progress {
+    let sent = UpdateDeliveryStatus {
         message: MessageId::new(message["id"].as_i64().expect("id")),
-        milestone: Milestone::Sent,
+        milestone: DeliveryStatus::Sent,
         at: Utc::now(),
         provider_message_id: Some(provider_id.to_owned()),
     };

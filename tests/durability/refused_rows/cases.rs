@@ -9,7 +9,8 @@ use hotline_persistence::tables::contacts::ContactChannel;
 use hotline_persistence::tables::contacts::{Referral, ReferralRow};
 use hotline_persistence::tables::idempotency_keys::AnswerRow;
 use hotline_persistence::tables::messages::{
-    Direction, MediaRow, MessageError, MessageRow, MessageStatus, MessageType, Milestone, ProgressRow, ReachedUpTo,
+    DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError, MessageRow, MessageStatus,
+    MessageType,
 };
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
@@ -126,7 +127,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
     };
     let progress = |milestone| {
         let provider_message_id = Some(format!("wamid {id}"));
-        Change::Progress(Box::new(ProgressRow {
+        Change::Progress(Box::new(DeliveryStatusRow {
             company_id,
             ticket_id,
             message_id,
@@ -136,7 +137,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         }))
     };
     let mark =
-        ReachedUpTo { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };
+        DeliveryReceipt { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };
     let media = MediaRow {
         company_id,
         ticket_id,
@@ -180,12 +181,12 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         body: "{}".to_owned(),
         created_at: at,
     };
-    let failed = Milestone::Failed(MessageError { code: "c".to_owned(), message: "m".to_owned() });
+    let failed = DeliveryStatus::Failed(MessageError { code: "c".to_owned(), message: "m".to_owned() });
     vec![
         vec![Change::Ticket(ticket)],
         vec![Change::Event(event)],
         vec![Change::Message(Box::new(message.clone()))],
-        told_of(progress(Milestone::Sent)),
+        told_of(progress(DeliveryStatus::Sent)),
         told_of(progress(failed)),
         told_of(Change::Media(Box::new(media))),
         told_of(Change::Delivered(mark.clone())),

@@ -6,14 +6,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::contacts;
-use hotline_persistence::tables::messages::{MessageError, Milestone, ProgressRow};
+use hotline_persistence::tables::messages::{DeliveryStatus, DeliveryStatusRow, MessageError};
 
 use super::dispatch::Dispatch;
 use super::outgoing::Outgoing;
 use crate::Refusal;
 use crate::channels::{Accepted, Account, Delivery, SendFailure};
 use crate::clock::now;
-use crate::tickets::Progress;
+use crate::tickets::UpdateDeliveryStatus;
 
 /// First and longest pause before a ticket is asked once more.
 const RECORD_PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -34,13 +34,13 @@ pub(super) enum Outcome {
 /// What has become of a message, since when, and what the provider calls it.
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
-    milestone: Milestone,
+    milestone: DeliveryStatus,
     at: DateTime<Utc>,
     provider_message_id: Option<String>,
 }
 
 impl Decision {
-    fn now(milestone: Milestone, provider_message_id: Option<String>) -> Outcome {
+    fn now(milestone: DeliveryStatus, provider_message_id: Option<String>) -> Outcome {
         Outcome::Decided(Self { milestone, at: now(), provider_message_id })
     }
 
@@ -53,7 +53,7 @@ impl Decision {
             SendFailure::Failed(error) => error.message,
         };
         let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
-        Self { milestone: Milestone::Failed(error), at: now(), provider_message_id: None }
+        Self { milestone: DeliveryStatus::Failed(error), at: now(), provider_message_id: None }
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
         Ok(None) => {
             let message = "the contact cannot be reached on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
-            return Decision::now(Milestone::Failed(error), None);
+            return Decision::now(DeliveryStatus::Failed(error), None);
         }
         Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
     };
@@ -78,12 +78,12 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             dispatch.attempts.taken();
-            Decision::now(Milestone::Sent, accepted.provider_message_id)
+            Decision::now(DeliveryStatus::Sent, accepted.provider_message_id)
         }
         Err(failure) => {
             dispatch.attempts.not_taken(&failure);
             match failure {
-                SendFailure::Failed(error) => Decision::now(Milestone::Failed(error), None),
+                SendFailure::Failed(error) => Decision::now(DeliveryStatus::Failed(error), None),
                 failure => Outcome::Later(failure),
             }
         }
@@ -122,7 +122,7 @@ pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: De
     let message = &what.message;
     let Decision { milestone, at, provider_message_id } = decision;
     if message.after_send.is_none() {
-        let row = ProgressRow {
+        let row = DeliveryStatusRow {
             company_id: message.company_id,
             ticket_id: message.ticket_id,
             message_id: message.id,
@@ -133,13 +133,13 @@ pub(super) async fn record(dispatch: Arc<Dispatch>, what: Outgoing, decision: De
         return dispatch.receipts.note(message.channel_id, row).await;
     }
     // What follows is for its ticket to decide.
-    let progress = Progress { message: what.id(), milestone, at, provider_message_id };
+    let progress = UpdateDeliveryStatus { message: what.id(), milestone, at, provider_message_id };
     let background = dispatch.base.background.clone();
     background.spawn(record_in_ticket(dispatch, what, progress)).await.ok().flatten()
 }
 
 /// Asks the ticket, for as long as it takes: what was sent once must not be sent again.
-async fn record_in_ticket(dispatch: Arc<Dispatch>, what: Outgoing, progress: Progress) -> Option<Seq> {
+async fn record_in_ticket(dispatch: Arc<Dispatch>, what: Outgoing, progress: UpdateDeliveryStatus) -> Option<Seq> {
     let company = what.message.company_id;
     let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);
     loop {

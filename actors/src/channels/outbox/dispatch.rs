@@ -13,7 +13,7 @@ use super::receipts::Receipts;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{Inboxes, Provider};
-use crate::tickets::Progress;
+use crate::tickets::UpdateDeliveryStatus;
 use crate::ttl_cache::TtlCache;
 
 /// Addresses of contacts without a number that are kept at hand.
@@ -26,7 +26,7 @@ pub(crate) trait DecidesStatuses: Send + Sync {
         &self,
         company: CompanyId,
         ticket: TicketId,
-        status: Progress,
+        status: UpdateDeliveryStatus,
     ) -> BoxFuture<'_, Result<(), Refusal>>;
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::held::Shown;
+use super::held::OutboxState;
 use crate::channels::SendFailure;
 
 /// How an attempt to hand a message over may end, by the word it is shown under.
@@ -71,7 +71,7 @@ pub struct SendingFigures {
 }
 
 impl SendingFigures {
-    pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = Shown>) -> Self {
+    pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = OutboxState>) -> Self {
         let ends = ENDS.iter().zip(&attempts.ends);
         let mut figures = Self {
             attempts: ends.map(|(end, count)| Attempted { end, count: count.load(Ordering::Relaxed) }).collect(),

@@ -29,7 +29,7 @@ struct Signs {
 
 /// One outbox at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct OutboxState {
     /// Messages in memory.
     pub(super) count: usize,
     /// Those of them the sender has not taken yet.
@@ -144,9 +144,9 @@ impl Outbox {
         self.signs.is_held.store(is_held, Ordering::Relaxed);
     }
 
-    pub(super) fn shown(&self) -> Shown {
+    pub(super) fn shown(&self) -> OutboxState {
         let state = self.lock();
-        Shown {
+        OutboxState {
             count: state.count,
             arrived: state.arrived.len(),
             calls: self.signs.calls.load(Ordering::Relaxed),
@@ -225,7 +225,7 @@ mod tests {
         let taken = outbox.take();
         assert_eq!(
             outbox.shown(),
-            Shown { count: 2, arrived: 0, calls: 0, unnoted: 0, is_behind: true, is_held: false }
+            OutboxState { count: 2, arrived: 0, calls: 0, unnoted: 0, is_behind: true, is_held: false }
         );
         taken.iter().for_each(|done| outbox.finished(done));
         assert_eq!(outbox.begin_reading(), Some(Reading { count: 2, seq: 14 }));

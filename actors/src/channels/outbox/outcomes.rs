@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::channels;
-use hotline_persistence::tables::messages::{self, MessageError, Milestone, ProgressRow, Unreadable, Waiting};
+use hotline_persistence::tables::messages::{
+    self, DeliveryStatus, DeliveryStatusRow, MessageError, Unreadable, Waiting,
+};
 use tokio::time::Instant;
 
 use super::Channel;
@@ -91,11 +93,11 @@ impl ChannelSender {
         tracing::error!(channel.id = %self.channel.1, company.id = %company_id, message.id = %id, "a message that waits to be sent cannot be read; it fails");
         // Not to be read again before the tables know of it.
         self.work.untold.insert(id);
-        let row = ProgressRow {
+        let row = DeliveryStatusRow {
             company_id,
             ticket_id,
             message_id: id,
-            milestone: Milestone::Failed(MessageError::unreadable()),
+            milestone: DeliveryStatus::Failed(MessageError::unreadable()),
             at: now(),
             provider_message_id: None,
         };

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::{Passed, ProgressRow};
+use hotline_persistence::tables::messages::{DeliveryStatusRow, Passed};
 use hotline_persistence::{Change, ChannelId, CompanyId, Error};
 use tokio::sync::oneshot;
 
@@ -32,7 +32,7 @@ pub(super) struct Receipts {
 
 struct Receipt {
     channel: ChannelId,
-    row: ProgressRow,
+    row: DeliveryStatusRow,
     noted: oneshot::Sender<Seq>,
 }
 
@@ -43,7 +43,7 @@ impl Receipts {
 
     /// Puts into the log how far a message of a channel has come; answers where, once that is durable. None: the log has
     /// stopped, or met a defect.
-    pub(super) async fn note(self: &Arc<Self>, channel: ChannelId, row: ProgressRow) -> Option<Seq> {
+    pub(super) async fn note(self: &Arc<Self>, channel: ChannelId, row: DeliveryStatusRow) -> Option<Seq> {
         let company = row.company_id;
         let (noted, told) = oneshot::channel();
         let is_first = {

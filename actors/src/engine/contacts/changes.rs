@@ -9,7 +9,7 @@ use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 
 use super::Contacts;
 use crate::base::retry::while_unavailable;
-use crate::contacts::Mark;
+use crate::contacts::DeletionGuard;
 use crate::tickets::{ContactGone, ContactIs};
 use crate::{Conflict, Refusal};
 
@@ -78,7 +78,7 @@ impl Contacts {
             }
             Err(_) => ids.iter().for_each(|id| self.known.forget(company, *id)),
         }
-        ids.iter().for_each(|id| self.known.outdate((company, *id)));
+        ids.iter().for_each(|id| self.known.invalidate((company, *id)));
         let Become { changed, gone } = read?;
         // An opening that was told of a contact before has ended then, and its ticket is found; one that comes after
         // looks again.
@@ -107,7 +107,7 @@ impl Contacts {
             for ticket in self.known.hot.of((company, contact.id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // Whoever asks the ticket next stands behind this in its mailbox.
-                    hot.life.shared.outdate();
+                    hot.life.shared.invalidate();
                     hot.addr.do_send(ContactIs(contact.clone()));
                 }
             }
@@ -165,7 +165,7 @@ impl Contacts {
         let removed = contacts::remove(db, company, id).await;
         let contacts = self.clone();
         // Its sessions are read anew by who asks for them.
-        let gone = async move |mark: Mark| {
+        let gone = async move |mark: DeletionGuard| {
             contacts.settle_in_time(company, &[id]).await;
             forget(&sessions);
             drop(mark);

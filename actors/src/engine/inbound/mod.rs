@@ -16,11 +16,11 @@ use super::tickets::Tickets;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{changed_hands, on_conflict};
-use crate::channels::{Inboxes, Turn};
+use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
-use crate::tickets::{Author, Do, Heard, Open, Receive, Rider};
+use crate::tickets::{AttachedChanges, Author, Do, Heard, Open, Receive};
 
 /// What a provider says a contact has written.
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         what: InboundMessage,
-        turn: &Turn,
+        turn: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
         let InboundMessage { message_id, written_at, from, body, media, quotes, referral } = what;
         let quoted = match quotes {
@@ -338,7 +338,7 @@ impl Inbound {
 }
 
 /// What brought the contact, in one entry with what they wrote.
-fn brought_by(referral: Referral) -> Rider<MessageRow> {
+fn brought_by(referral: Referral) -> AttachedChanges<MessageRow> {
     Arc::new(move |message: &MessageRow| {
         vec![Change::Referral(Box::new(ReferralRow {
             company_id: message.company_id,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
-use hotline_persistence::tables::messages::{self, Milestone, Passed};
+use hotline_persistence::tables::messages::{self, DeliveryStatus, Passed};
+use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::Inbound;
@@ -13,7 +13,7 @@ use crate::Refusal;
 use crate::base::retry::while_unavailable;
 use crate::channels::{EARLY_MAX, Early, Inbox, SEEN_MAX};
 use crate::clock::now;
-use crate::tickets::Progress;
+use crate::tickets::UpdateDeliveryStatus;
 
 /// How long a status waits for its message: a provider's answer takes seconds, a restart in between minutes.
 const EARLY_KEPT: chrono::TimeDelta = chrono::TimeDelta::days(2);
@@ -37,7 +37,7 @@ impl Inbound {
             let db = self.base.reads().tables(company).await?;
             let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
             let received = messages::received(db, company, channel, limit(SEEN_MAX)).await?;
-            let early = early_statuses::of_channel(db, company, channel, limit(EARLY_MAX)).await?;
+            let early = pending_receipts::of_channel(db, company, channel, limit(EARLY_MAX)).await?;
             let inbox = Inbox::of(&received, Early::of(&early, now()));
             self.settle_pending(company, channel, early);
             Ok::<_, Refusal>(Arc::new(inbox))
@@ -73,7 +73,7 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         provider_message_id: &str,
-        milestone: Milestone,
+        milestone: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let at = at.min(now());
@@ -88,7 +88,7 @@ impl Inbound {
             milestone,
             at,
         };
-        early_statuses::keep(self.base.db(company), &early).await?;
+        pending_receipts::keep(self.base.db(company), &early).await?;
         inbox.early.note(provider_message_id, now());
         // Noted since we looked: who noted it did not yet see that something is kept.
         if self.passed(company, channel, provider_message_id).await?.is_some() {
@@ -101,10 +101,10 @@ impl Inbound {
         &self,
         company: CompanyId,
         message: Passed,
-        milestone: Milestone,
+        milestone: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
-        let progress = Progress { message: message.id, milestone, at, provider_message_id: None };
+        let progress = UpdateDeliveryStatus { message: message.id, milestone, at, provider_message_id: None };
         match self.tickets.ask(company, message.ticket_id, progress).await {
             // Deleted with its contact: there is nothing to tell of any more.
             Err(Refusal::NotFound) => Ok(()),
@@ -121,7 +121,7 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         address: &str,
-        milestone: Milestone,
+        milestone: DeliveryStatus,
         until: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let Some(contact) = self.addressed(company, channel, address).await? else { return Ok(()) };
@@ -134,8 +134,12 @@ impl Inbound {
                 break;
             }
             for message in passed {
-                let progress =
-                    Progress { message: message.id, milestone: milestone.clone(), at, provider_message_id: None };
+                let progress = UpdateDeliveryStatus {
+                    message: message.id,
+                    milestone: milestone.clone(),
+                    at,
+                    provider_message_id: None,
+                };
                 match self.tickets.ask(company, message.ticket_id, progress).await {
                     Ok(()) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
@@ -166,10 +170,10 @@ impl Inbound {
         // It waits on: the message is none of ours, or not noted yet.
         let Some(message) = self.passed(company, channel, id).await? else { return Ok(()) };
         let db = self.base.db(company);
-        for early in early_statuses::of_message(db, company, channel, id).await? {
+        for early in pending_receipts::of_message(db, company, channel, id).await? {
             self.progress(company, message, early.milestone, early.at).await?;
         }
-        early_statuses::remove(db, company, channel, id).await?;
+        pending_receipts::remove(db, company, channel, id).await?;
         inbox.early.remove(id);
         Ok(())
     }
@@ -189,9 +193,9 @@ impl Inbound {
     async fn sweep_pending(self: &Arc<Self>) -> Result<(), Refusal> {
         let db = &self.base.store.housekeeping;
         let before = now() - EARLY_KEPT;
-        while early_statuses::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
+        while pending_receipts::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
-        for (company, channel) in early_statuses::channels(db).await? {
+        for (company, channel) in pending_receipts::channels(db).await? {
             self.inbox(company, channel).await?;
         }
         Ok(())

@@ -18,8 +18,8 @@ use super::contacts::Contacts;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
-use crate::registry::{Counted, Hot, Population};
-use crate::tickets::Rider;
+use crate::registry::{ActorHandle, Envelope, Population};
+use crate::tickets::AttachedChanges;
 use crate::webchat::{
     CLIENT_IDS_MAX, Conversation, Doing, NewSession, Push, SessionScope, ShowSession, Told, VisitorSession,
 };
@@ -49,7 +49,11 @@ impl Sessions {
         Ok(row)
     }
 
-    async fn attempt_beginning(&self, row: &SessionRow, rider: Option<&Rider<SessionRow>>) -> Result<Durable, Refusal> {
+    async fn attempt_beginning(
+        &self,
+        row: &SessionRow,
+        rider: Option<&AttachedChanges<SessionRow>>,
+    ) -> Result<Durable, Refusal> {
         let (known, contact) = (self.contacts.known(), (row.company_id, row.contact_id));
         let version = known.version(contact);
         self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
@@ -62,7 +66,7 @@ impl Sessions {
     }
 
     /// Appends the beginning of a session and starts its actor, before anyone can learn of it.
-    fn append(&self, row: &SessionRow, rider: Option<&Rider<SessionRow>>) -> Result<Durable, Refusal> {
+    fn append(&self, row: &SessionRow, rider: Option<&AttachedChanges<SessionRow>>) -> Result<Durable, Refusal> {
         let place = self.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(rider.into_iter().flat_map(|rider| rider(row)));
@@ -81,8 +85,8 @@ impl Sessions {
     where
         M: Message<Result = Result<R, Refusal>> + Clone + Send + 'static,
         R: Send + 'static,
-        VisitorSession: Handler<Counted<M>>,
-        <VisitorSession as Actor>::Context: ToEnvelope<VisitorSession, Counted<M>>,
+        VisitorSession: Handler<Envelope<M>>,
+        <VisitorSession as Actor>::Context: ToEnvelope<VisitorSession, Envelope<M>>,
     {
         let attempt = || {
             let message = message.clone();
@@ -95,7 +99,7 @@ impl Sessions {
     }
 
     /// The actor of a visitor session, started if it is not hot.
-    async fn hot(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+    async fn hot(&self, company: CompanyId, id: &SessionId) -> Result<ActorHandle<VisitorSession>, Refusal> {
         let key = (company, id.clone());
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
@@ -104,7 +108,7 @@ impl Sessions {
         self.scope.hot.get_or_start(&key, || self.load(company, id)).await
     }
 
-    async fn load(&self, company: CompanyId, id: &SessionId) -> Result<Hot<VisitorSession>, Refusal> {
+    async fn load(&self, company: CompanyId, id: &SessionId) -> Result<ActorHandle<VisitorSession>, Refusal> {
         let db = self.base.reads().tables(company).await?;
         let row = webchat_sessions::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         let used = messages::client_ids(db, company, id, CLIENT_IDS_MAX as i64).await?;

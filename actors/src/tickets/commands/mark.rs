@@ -1,4 +1,4 @@
-use hotline_persistence::tables::messages::ReachedUpTo;
+use hotline_persistence::tables::messages::DeliveryReceipt;
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::{Change, MessageId};
 use serde_json::json;
@@ -74,8 +74,8 @@ impl Command for MarkSeen {
     }
 }
 
-fn reached(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> ReachedUpTo {
-    ReachedUpTo {
+fn reached(ticket: &Ticket, up_to: MessageId, cx: &Context<'_>) -> DeliveryReceipt {
+    DeliveryReceipt {
         company_id: ticket.row.company_id,
         ticket_id: ticket.row.id,
         conversation: Some((ticket.row.channel_id, ticket.row.contact_id)),

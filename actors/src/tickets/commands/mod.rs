@@ -21,7 +21,7 @@ pub use close::Close;
 pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
 pub(crate) use open::waiting_in;
-pub use progress::Progress;
+pub use progress::UpdateDeliveryStatus;
 pub use receive::Receive;
 pub use release::Release;
 pub use reopen::Reopen;

@@ -1,5 +1,5 @@
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::messages::{Milestone, ProgressRow};
+use hotline_persistence::tables::messages::{DeliveryStatus, DeliveryStatusRow};
 use hotline_persistence::{Change, MessageId};
 
 use super::{Close, Transfer};
@@ -11,24 +11,24 @@ use crate::tickets::{Command, Context, Follows, Ticket};
 /// Statuses only move forward, so this may come twice and in any order. What follows the send is done with the first
 /// one that says the provider has the message.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct UpdateDeliveryStatus {
     /// Which message of this ticket.
     pub message: MessageId,
     /// How far.
-    pub milestone: Milestone,
+    pub milestone: DeliveryStatus,
     /// Since when.
     pub at: DateTime<Utc>,
     /// What the provider calls the message, where that is known.
     pub provider_message_id: Option<String>,
 }
 
-impl Command for Progress {
+impl Command for UpdateDeliveryStatus {
     type Reply = ();
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let follows = ticket.followed(self.message);
-        let has_failed = matches!(self.milestone, Milestone::Failed(_));
-        cx.record(Change::Progress(Box::new(ProgressRow {
+        let has_failed = matches!(self.milestone, DeliveryStatus::Failed(_));
+        cx.record(Change::Progress(Box::new(DeliveryStatusRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
             message_id: self.message,

@@ -11,8 +11,8 @@ use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use super::{End, SessionScope, VisitorSession};
 use crate::Refusal;
 use crate::clock::now;
-use crate::registry::Counted;
-use crate::tickets::{AddNote, Author, Do, Rider};
+use crate::registry::Envelope;
+use crate::tickets::{AddNote, AttachedChanges, Author, Do};
 
 /// Tokens a session keeps beside its first: browsers and devices a visitor is signed in on at once. Who signs in on one
 /// more takes the place of the one that did so first, which then signs in again.
@@ -39,10 +39,10 @@ pub struct Leave {
     pub note: String,
 }
 
-impl Handler<Counted<Verify>> for VisitorSession {
+impl Handler<Envelope<Verify>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, verify: Counted<Verify>, _: &mut Self::Context) {
+    fn handle(&mut self, verify: Envelope<Verify>, _: &mut Self::Context) {
         let Some((Verify, answer)) = verify.taken() else { return };
         self.life.used();
         let verified = self.changed(|row| row.verified = true);
@@ -50,10 +50,10 @@ impl Handler<Counted<Verify>> for VisitorSession {
     }
 }
 
-impl Handler<Counted<Admit>> for VisitorSession {
+impl Handler<Envelope<Admit>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, admit: Counted<Admit>, _: &mut Self::Context) {
+    fn handle(&mut self, admit: Envelope<Admit>, _: &mut Self::Context) {
         let Some((Admit { token }, answer)) = admit.taken() else { return };
         self.life.used();
         let before: Vec<KeyHash> = self.row.tokens().collect();
@@ -90,10 +90,10 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Counted<Leave>> for VisitorSession {
+impl Handler<Envelope<Leave>> for VisitorSession {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, leave: Counted<Leave>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, leave: Envelope<Leave>, _: &mut Self::Context) -> Self::Result {
         let Some((leave, answer)) = leave.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.life.used();
         let (scope, row) = (self.scope.clone(), self.row.clone());
@@ -119,7 +119,7 @@ impl Handler<Counted<Leave>> for VisitorSession {
 async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
     let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
     let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), ..row };
-    let rider: Rider<MessageRow> = {
+    let rider: AttachedChanges<MessageRow> = {
         let ended = ended.clone();
         Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
     };

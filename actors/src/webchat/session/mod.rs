@@ -23,9 +23,9 @@ use super::watch::Watchers;
 use crate::base::Base;
 use crate::clock::now;
 use crate::engine::{Inbound, Tickets};
-use crate::registry::{Counted, Findable, Hot, Life, Registry};
+use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
 use crate::seen::{Membership, SeenSet};
-use crate::tickets::{Do, Receive, Retire, Rider};
+use crate::tickets::{AttachedChanges, Do, Receive, Retire};
 use crate::{Conflict, Refusal};
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
@@ -61,7 +61,7 @@ pub struct VisitorSession {
     pub(super) row: SessionRow,
     sent: SentByClient,
     pub(super) sockets: Sockets,
-    pub(super) life: Arc<Life>,
+    pub(super) life: Arc<ActorStatus>,
     pub(super) retired: bool,
 }
 
@@ -69,7 +69,7 @@ impl Actor for VisitorSession {
     type Context = ActorContext<Self>;
 }
 
-impl Findable for VisitorSession {
+impl Registered for VisitorSession {
     type Shared = ();
 }
 
@@ -152,7 +152,7 @@ pub struct NewSession {
     /// Its first row.
     pub row: SessionRow,
     /// What rides along.
-    pub rider: Option<Rider<SessionRow>>,
+    pub rider: Option<AttachedChanges<SessionRow>>,
 }
 
 /// The visitor says something.
@@ -168,7 +168,7 @@ pub struct Say {
     /// The id their side gave the message.
     pub client_id: Option<String>,
     /// What rides along.
-    pub rider: Option<Rider<MessageRow>>,
+    pub rider: Option<AttachedChanges<MessageRow>>,
 }
 
 /// The visitor ends the session, or leaves it idle.
@@ -178,7 +178,7 @@ pub struct End {
     /// Only if nobody has been seen since then.
     pub idle_since: Option<DateTime<Utc>>,
     /// What rides along.
-    pub rider: Option<Rider<SessionRow>>,
+    pub rider: Option<AttachedChanges<SessionRow>>,
 }
 
 /// The visitor is there.
@@ -193,8 +193,12 @@ pub struct ShowSession;
 
 impl VisitorSession {
     /// Starts the actor of a session that is in the tables, or will be.
-    pub(crate) fn start_with(scope: &Arc<SessionScope>, row: SessionRow, used_client_ids: &[String]) -> Hot<Self> {
-        let life = Arc::new(Life::default());
+    pub(crate) fn start_with(
+        scope: &Arc<SessionScope>,
+        row: SessionRow,
+        used_client_ids: &[String],
+    ) -> ActorHandle<Self> {
+        let life = Arc::new(ActorStatus::default());
         let home = scope.base.arbiters.of(row.contact_id.0);
         let sent = SentByClient::of(used_client_ids);
         for hash in row.tokens() {
@@ -202,7 +206,7 @@ impl VisitorSession {
         }
         let sockets = Sockets::default();
         let actor = Self { scope: scope.clone(), row, sent, sockets, life: life.clone(), retired: false };
-        Hot { addr: Self::start_in_arbiter(&home, |_| actor), life }
+        ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
     pub(super) fn key(&self) -> (CompanyId, SessionId) {
@@ -236,7 +240,11 @@ impl VisitorSession {
     }
 
     /// Makes `row` the session's, in an entry of its own.
-    pub(super) fn append(&mut self, row: SessionRow, rider: Option<Rider<SessionRow>>) -> Result<(), Refusal> {
+    pub(super) fn append(
+        &mut self,
+        row: SessionRow,
+        rider: Option<AttachedChanges<SessionRow>>,
+    ) -> Result<(), Refusal> {
         let place = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
@@ -247,10 +255,10 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Counted<Say>> for VisitorSession {
+impl Handler<Envelope<Say>> for VisitorSession {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, say: Counted<Say>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, say: Envelope<Say>, _: &mut Self::Context) -> Self::Result {
         let Some((say, answer)) = say.taken() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.life.used();
         let scope = self.scope.clone();
@@ -298,7 +306,7 @@ async fn said(
     let mut seen = row;
     let own = say.rider;
     seen.last_seen_at = now();
-    let rider: Rider<MessageRow> = {
+    let rider: AttachedChanges<MessageRow> = {
         let seen = seen.clone();
         Arc::new(move |message: &MessageRow| {
             let row = SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() };
@@ -321,10 +329,10 @@ async fn said(
     Ok((message, Some(seen)))
 }
 
-impl Handler<Counted<End>> for VisitorSession {
+impl Handler<Envelope<End>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, end: Counted<End>, _: &mut Self::Context) {
+    fn handle(&mut self, end: Envelope<End>, _: &mut Self::Context) {
         let Some((end, answer)) = end.taken() else { return };
         match self.end(end) {
             Ok(()) => answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Ok(self.row.clone())),
@@ -353,10 +361,10 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Counted<Seen>> for VisitorSession {
+impl Handler<Envelope<Seen>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, seen: Counted<Seen>, _: &mut Self::Context) {
+    fn handle(&mut self, seen: Envelope<Seen>, _: &mut Self::Context) {
         let Some((Seen, answer)) = seen.taken() else { return };
         self.life.used();
         answer.give(self.seen());
@@ -370,10 +378,10 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Counted<ShowSession>> for VisitorSession {
+impl Handler<Envelope<ShowSession>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, show: Counted<ShowSession>, _: &mut Self::Context) {
+    fn handle(&mut self, show: Envelope<ShowSession>, _: &mut Self::Context) {
         let Some((ShowSession, answer)) = show.taken() else { return };
         self.life.used();
         if self.retired {

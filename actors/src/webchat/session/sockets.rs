@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc};
 use super::VisitorSession;
 use crate::Refusal;
 use crate::clock::now;
-use crate::registry::Counted;
+use crate::registry::Envelope;
 use crate::webchat::watch::{Push, Told, TypingUntil, Watch};
 
 /// Sockets of one session: more tabs than anybody reads, and few enough that one token cannot hold many connections.
@@ -107,10 +107,10 @@ impl Sockets {
     }
 }
 
-impl Handler<Counted<Attach>> for VisitorSession {
+impl Handler<Envelope<Attach>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, attach: Counted<Attach>, cx: &mut ActorContext<Self>) {
+    fn handle(&mut self, attach: Envelope<Attach>, cx: &mut ActorContext<Self>) {
         let Some((attach, answer)) = attach.taken() else { return };
         let attached = self.attach(attach, cx);
         // What it is refused for must be durable as well.

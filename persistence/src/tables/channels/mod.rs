@@ -15,10 +15,10 @@ pub use settings::{ChannelSettings, Position, PreChatField};
 
 use super::words;
 use crate::document::{self, Document};
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::key::new_key;
-use crate::sealed::{self, KeyError, Keyring, Place};
-use crate::select::{Listed, Page, Select};
+use crate::sealed::{self, KeyError, Keyring, Location};
+use crate::select::{Page, PageRequest, Select};
 use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result};
 
 words! {
@@ -107,8 +107,8 @@ impl ChannelRow {
 }
 
 /// Where the secrets of a channel are kept.
-fn place_of(company: CompanyId, channel: &str) -> Place<'_> {
-    Place { column: "channels.settings", company, row: channel }
+fn place_of(company: CompanyId, channel: &str) -> Location<'_> {
+    Location { column: "channels.settings", company, row: channel }
 }
 
 /// What a new channel is.
@@ -231,7 +231,8 @@ pub async fn refuse_token(
 ) -> Result<()> {
     loop {
         let select = "select * from channels where company_id = $1 and id = $2 and status = 'connected'";
-        let row: Option<ChannelRow> = within(sqlx::query_as(select).bind(company).bind(id).fetch_optional(db)).await?;
+        let row: Option<ChannelRow> =
+            with_timeout(sqlx::query_as(select).bind(company).bind(id).fetch_optional(db)).await?;
         let Some(mut row) = row else { return Ok(()) };
         let stored = row.settings.clone();
         row.open(keys);
@@ -244,7 +245,7 @@ pub async fn refuse_token(
         );
         let update = update.bind(company).bind(id).bind(reason).bind(Json(stored));
         // Whoever changed or sealed it meanwhile may have changed the token: it is looked at again.
-        if within(update.execute(db)).await?.rows_affected() > 0 {
+        if with_timeout(update.execute(db)).await?.rows_affected() > 0 {
             return Ok(());
         }
     }
@@ -272,7 +273,8 @@ pub enum Reseal {
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when something does not open.
 pub async fn reseal(db: &PgPool, keys: &Keyring, which: Reseal) -> Result<u64> {
-    let stored = within(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
+    let stored =
+        with_timeout(sqlx::query("select id, company_id, settings from channels order by id").fetch_all(db)).await?;
     // One that cannot be read is left as it is, and keeps no other from being sealed.
     let stored = document::read_all::<StoredSettings>(&stored);
     let is_due = |stored: &Value| {
@@ -322,8 +324,8 @@ pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &ChannelFilter,
-    page: Page,
-) -> Result<Listed<ChannelRow>> {
+    page: PageRequest,
+) -> Result<Page<ChannelRow>> {
     Select::new("select * from channels", "company_id", company)
         .equals("type", filter.kind)
         .equals("status", filter.status)
@@ -339,7 +341,7 @@ pub async fn list(
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> Result<Option<ChannelRow>> {
     let found = sqlx::query("select * from channels where company_id = $1 and id = $2").bind(company).bind(id);
-    Ok(crate::error::within(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+    Ok(crate::error::with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// How many channels point to a queue.
@@ -348,5 +350,5 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> R
 /// When the database cannot answer.
 pub async fn of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from channels where company_id = $1 and queue_id = $2");
-    crate::error::within(count.bind(company).bind(queue).fetch_one(db)).await
+    crate::error::with_timeout(count.bind(company).bind(queue).fetch_one(db)).await
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::write::{COLUMNS, UNIQUE};
-use crate::error::within;
-use crate::table::{Columns, explain};
+use crate::error::with_timeout;
+use crate::table::{Columns, map_constraint};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
 
@@ -35,8 +35,8 @@ pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> 
     // is little only the statistics say.
     let by_key = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
         set_config('enable_seqscan', 'off', true)";
-    within(sqlx::query(by_key).execute(&mut *db)).await?;
-    within(
+    with_timeout(sqlx::query(by_key).execute(&mut *db)).await?;
+    with_timeout(
         sqlx::query("select pg_advisory_xact_lock(hashtextextended('contacts_import:' || $1, 0))")
             .bind(company.to_string())
             .execute(db),
@@ -57,7 +57,7 @@ pub async fn candidates(
     emails: &[String],
     codes: &[&str],
 ) -> Result<Vec<Candidate>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             // Rows are locked in one order by all.
             "select c.id, c.number, c.email, c.code from (
@@ -87,7 +87,7 @@ pub async fn candidates(
 /// # Errors
 /// When the database cannot answer.
 pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select t.id from (select distinct unnest($2) as id order by 1) said
              cross join lateral (select id from tags where company_id = $1 and id = said.id offset 0 for key share) t
@@ -108,7 +108,7 @@ pub async fn take_ids(db: &mut PgConnection, count: usize) -> Result<Vec<Contact
     let ids = sqlx::query_scalar(
         "select nextval(pg_get_serial_sequence('contacts', 'id')) from generate_series(1, $1) order by 1",
     );
-    within(ids.bind(i64::try_from(count).unwrap_or(i64::MAX)).fetch_all(db)).await
+    with_timeout(ids.bind(i64::try_from(count).unwrap_or(i64::MAX)).fetch_all(db)).await
 }
 
 /// Creates contacts under ids that were taken for them.
@@ -139,7 +139,7 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
              select ctid as place from contacts where company_id = $1 and id = x.cleared_id offset 0) held
          where c.ctid = held.place",
     );
-    within(cleared.bind(company).bind(ids).execute(db)).await?;
+    with_timeout(cleared.bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
@@ -169,7 +169,7 @@ async fn write(
         let (ids, columns): (Vec<ContactId>, Vec<Value>) =
             contacts.iter().map(|(id, columns)| (*id, columns.to_value())).unzip();
         let written = sqlx::query(AssertSqlSafe(sql.as_str())).bind(company).bind(ids).bind(columns);
-        within(written.execute(&mut *db)).await.map_err(explain(UNIQUE))?;
+        with_timeout(written.execute(&mut *db)).await.map_err(map_constraint(UNIQUE))?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Contacts: the people and groups a company talks to. Plain.
 
-mod addressed;
+mod find_or_create;
+mod identities;
 pub mod import;
 mod last_channel;
-mod made;
-mod origin;
+mod referral;
 mod remove;
 mod visitors;
 mod write;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 
-pub use addressed::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
+pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
+pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
-pub use made::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
-pub(crate) use origin::set_referral;
-pub use origin::{Referral, ReferralRow};
+pub(crate) use referral::set_referral;
+pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, remove, sessions, tie};
 pub use visitors::{
     Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
@@ -28,8 +28,8 @@ pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
 use super::channels::ChannelType;
 use super::tags::TagId;
-use crate::error::within;
-use crate::select::{Listed, Page, Select};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
 use crate::table::{self, Table, Unique};
 use crate::{ChannelId, CompanyId, ContactId, Database, Result};
 
@@ -158,8 +158,8 @@ pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &ContactFilter,
-    page: Page,
-) -> Result<Listed<ContactRow>> {
+    page: PageRequest,
+) -> Result<Page<ContactRow>> {
     // The company is the first value the list binds.
     let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
     let list = Select::new("with page as (select c.id from contacts c", "c.company_id", company)
@@ -177,7 +177,7 @@ pub async fn list(
         .between("c.updated_at", filter.updated)
         .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some());
     let db = list.weigh(db, page);
-    within(list.page_then(db, "c.id", page, &shown)).await
+    with_timeout(list.page_then(db, "c.id", page, &shown)).await
 }
 
 /// One contact, or none.
@@ -186,7 +186,7 @@ pub async fn list(
 /// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRow>> {
     let sql = AssertSqlSafe(format!("{SHOWN} where c.company_id = $1 and c.id = $2"));
-    within(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
+    with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// What a conversation needs to know of a contact, or none.
@@ -202,7 +202,7 @@ pub async fn find_ref(db: impl Database<'_>, company: CompanyId, id: ContactId) 
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_ref_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
-    within(
+    with_timeout(
         sqlx::query_as("select id, name, number, verified from contacts where company_id = $1 and number = $2")
             .bind(company)
             .bind(number)
@@ -224,5 +224,5 @@ pub async fn find_refs(
 ) -> Result<Vec<ContactRef>> {
     let held = if settled { " for share" } else { "" };
     let sql = format!("select id, name, number, verified from contacts where company_id = $1 and id = any ($2){held}");
-    within(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
+    with_timeout(sqlx::query_as(AssertSqlSafe(sql)).bind(company).bind(ids).fetch_all(db)).await
 }

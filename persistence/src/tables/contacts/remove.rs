@@ -2,7 +2,7 @@
 
 use sqlx::PgExecutor;
 
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
 
 /// What keeps a contact from being deleted.
@@ -19,7 +19,7 @@ pub struct Tie {
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
 pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<Tie>> {
-    let ties: Option<(i64, i64)> = within(
+    let ties: Option<(i64, i64)> = with_timeout(
         sqlx::query_as(
             "select (select count(*) from tickets t
                      where t.company_id = c.company_id and t.contact_id = c.id and t.status = 'open'),
@@ -43,7 +43,7 @@ pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> 
 /// # Errors
 /// When the database cannot answer.
 pub async fn sessions(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Vec<SessionId>> {
-    within(
+    with_timeout(
         sqlx::query_scalar("select id from webchat_sessions where company_id = $1 and contact_id = $2")
             .bind(company)
             .bind(id)
@@ -63,7 +63,9 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
     let transaction = change.connection()?;
     // Who writes values or tags of this contact comes before, or finds it gone.
     let held = sqlx::query("select from contacts where company_id = $1 and id = $2 for update");
-    within(held.bind(company).bind(id).fetch_optional(&mut *transaction)).await?.ok_or(Error::NotFound("contact"))?;
+    with_timeout(held.bind(company).bind(id).fetch_optional(&mut *transaction))
+        .await?
+        .ok_or(Error::NotFound("contact"))?;
     if let Some(tie) = tie(&mut *transaction, company, id).await? {
         return Ok(Some(tie));
     }
@@ -73,10 +75,10 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
         "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2
            and e.company_id = t.company_id and e.ticket_id = t.id",
     ] {
-        within(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
+        with_timeout(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
     }
     let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
-    within(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
+    with_timeout(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
     change.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use sqlx::{Acquire, FromRow, PgConnection, Postgres};
 
 use super::ContactRow;
-use crate::error::within;
-use crate::table::explain;
+use crate::error::with_timeout;
+use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result};
 
 /// What a contact is called whose name nobody has said.
@@ -76,7 +76,7 @@ pub async fn find_or_create_visitor(
     company: CompanyId,
     visitor: &Visitor,
 ) -> Result<Vouched> {
-    within(async {
+    with_timeout(async {
         let mut transaction = db.begin().await?;
         for identity in identities(visitor) {
             lock(&mut transaction, company, &identity).await?;
@@ -178,7 +178,7 @@ async fn insert(
 /// When the database cannot answer.
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let named = Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
-    Ok(within(insert(db, company, &named, false)).await?.id)
+    Ok(with_timeout(insert(db, company, &named, false)).await?.id)
 }
 
 /// The contact a signed identity names.
@@ -213,7 +213,7 @@ pub async fn sign_in(
     own: Option<Own<'_>>,
 ) -> Result<SignedIn> {
     let mut change = db.begin().await?;
-    let signed_in = within(async {
+    let signed_in = with_timeout(async {
         let transaction = change.connection().map_err(|_| sqlx::Error::PoolClosed)?;
         lock(transaction, company, &external_id.to_lowercase()).await?;
         let found: Option<ContactId> =
@@ -308,7 +308,7 @@ async fn fill_with(
         .bind(&visitor.utm_medium)
         .bind(&visitor.utm_campaign)
         .bind(&visitor.utm_id);
-    within(filled.bind(NAMELESS).execute(db)).await.map_err(explain(super::write::UNIQUE))?;
+    with_timeout(filled.bind(NAMELESS).execute(db)).await.map_err(map_constraint(super::write::UNIQUE))?;
     Ok(())
 }
 
@@ -318,7 +318,7 @@ async fn fill_with(
 /// When the database cannot answer.
 pub async fn is_verified(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<bool>> {
     let verified = sqlx::query_scalar("select verified from contacts where company_id = $1 and id = $2");
-    within(verified.bind(company).bind(id).fetch_optional(db)).await
+    with_timeout(verified.bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// Notes that somebody vouches for who a contact is.
@@ -329,6 +329,6 @@ pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: Contact
     let verified = sqlx::query(
         "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",
     );
-    within(verified.bind(company).bind(id).execute(db)).await?;
+    with_timeout(verified.bind(company).bind(id).execute(db)).await?;
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use sqlx::PgConnection;
 
-use crate::error::within;
-use crate::table::explain;
+use crate::error::with_timeout;
+use crate::table::map_constraint;
 use crate::tables::custom_fields::CustomFieldId;
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Error, Result};
@@ -27,7 +27,7 @@ pub async fn set_tags(
     tagged: &[(ContactId, TagId)],
 ) -> Result<()> {
     let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
-    within(async {
+    with_timeout(async {
         sqlx::query(
             // Found by key and deleted by place, whatever the statistics say: a link is never changed, only made and
             // deleted.
@@ -57,7 +57,7 @@ pub async fn set_tags(
         .await
     })
     .await
-    .map_err(explain(&[]))?;
+    .map_err(map_constraint(&[]))?;
     Ok(())
 }
 
@@ -74,7 +74,7 @@ pub async fn set_custom_values(
         return Ok(());
     }
     let (written, cleared): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
-    within(async {
+    with_timeout(async {
         sqlx::query(
             "delete from contact_custom_field_values where ctid = any (array(
                  select v.place from unnest($2::bigint[], $3::bigint[]) as x (contact, field) cross join lateral (
@@ -100,7 +100,7 @@ pub async fn set_custom_values(
         .await
     })
     .await
-    .map_err(explain(&[]))?;
+    .map_err(map_constraint(&[]))?;
     Ok(())
 }
 
@@ -112,7 +112,9 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
     let linked = sqlx::query(
         "insert into contact_tags (company_id, contact_id, tag_id) values ($1, $2, $3) on conflict do nothing",
     );
-    let linked = within(linked.bind(company).bind(contact).bind(tag).execute(&mut *db)).await.map_err(explain(&[]))?;
+    let linked = with_timeout(linked.bind(company).bind(contact).bind(tag).execute(&mut *db))
+        .await
+        .map_err(map_constraint(&[]))?;
     if linked.rows_affected() == 0 { Ok(()) } else { touch(db, company, contact).await }
 }
 
@@ -122,11 +124,11 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 /// [`Error::NotFound`] when there is no such contact or tag.
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
     let unlinked = sqlx::query("delete from contact_tags where company_id = $1 and contact_id = $2 and tag_id = $3");
-    let unlinked = within(unlinked.bind(company).bind(contact).bind(tag).execute(&mut *db)).await?;
+    let unlinked = with_timeout(unlinked.bind(company).bind(contact).bind(tag).execute(&mut *db)).await?;
     if unlinked.rows_affected() > 0 {
         return touch(db, company, contact).await;
     }
-    let both_exist: bool = within(
+    let both_exist: bool = with_timeout(
         sqlx::query_scalar(
             "select exists (select from contacts where company_id = $1 and id = $2)
                 and exists (select from tags where company_id = $1 and id = $3)",
@@ -143,6 +145,6 @@ pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: Cont
 /// Its tags belong to a contact: with them it has changed.
 async fn touch(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let touched = sqlx::query("update contacts set updated_at = now() where company_id = $1 and id = $2");
-    within(touched.bind(company).bind(contact).execute(db)).await?;
+    with_timeout(touched.bind(company).bind(contact).execute(db)).await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use sqlx::{FromRow, PgConnection};
 
 use super::{MessageRow, MessageStatus};
 use crate::document;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 /// A file that came with a message has been fetched, or will never be: `media` is `null` then, and `error` says why.
@@ -45,7 +45,7 @@ pub(crate) async fn set_media(db: &mut PgConnection, rows: &[&MediaRow]) -> std:
 /// When the database cannot answer.
 pub async fn media_wanted(db: impl Database<'_>, after: MessageId, limit: i64) -> Result<Vec<MessageRow>> {
     let wanted = sqlx::query("select * from messages where media ? 'wanted' and id > $1 order by id limit $2");
-    Ok(document::read_all(&within(wanted.bind(after).bind(limit).fetch_all(db)).await?))
+    Ok(document::read_all(&with_timeout(wanted.bind(after).bind(limit).fetch_all(db)).await?))
 }
 
 /// The provider's ids of what a channel has received, the newest first, at most `limit`, with when each came.
@@ -58,7 +58,7 @@ pub async fn received(
     channel: ChannelId,
     limit: i64,
 ) -> Result<Vec<(String, DateTime<Utc>)>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select provider_message_id, created_at from messages
              where company_id = $1 and channel_id = $2 and direction = 'inbound' and provider_message_id is not null
@@ -82,7 +82,7 @@ pub async fn last_inbound_at(
     channel: ChannelId,
     contact: ContactId,
 ) -> Result<Option<DateTime<Utc>>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             // Calls of a provider may come out of order: of the last few the latest counts.
             "select max(at) from (
@@ -120,7 +120,7 @@ pub async fn sent_until(
     limit: i64,
 ) -> Result<Vec<Passed>> {
     let behind: &[&str] = if status == MessageStatus::Read { &["sent", "delivered"] } else { &["sent"] };
-    within(
+    with_timeout(
         sqlx::query_as(
             "select ticket_id, id from messages
              where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'outbound'

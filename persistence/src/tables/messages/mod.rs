@@ -14,14 +14,14 @@ pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
 pub(crate) use progress::progress;
-pub use progress::{MessageError, Milestone, ProgressRow};
+pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
 
 use super::source::Source;
 use super::words;
 use crate::copy;
 use crate::document::{self, Document};
-use crate::error::within;
-use crate::select::{Listed, Page, Select};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, SessionId, TicketId, TokenId, UserId};
 
 words! {
@@ -184,7 +184,7 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::re
 /// Everything up to a message of one ticket has reached its reader.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct ReachedUpTo {
+pub struct DeliveryReceipt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     /// Whose conversation it is, for those who watch it; entries of earlier releases do not say.
@@ -196,7 +196,7 @@ pub struct ReachedUpTo {
 }
 
 /// Moves outbound messages of a ticket to `delivered`, those that are not there yet.
-pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::result::Result<(), sqlx::Error> {
+pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> std::result::Result<(), sqlx::Error> {
     mark(
         db,
         marks,
@@ -210,7 +210,7 @@ pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> st
 }
 
 /// Moves outbound messages of a ticket to `read`, those that are not there yet.
-pub(crate) async fn see(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::result::Result<(), sqlx::Error> {
+pub(crate) async fn see(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> std::result::Result<(), sqlx::Error> {
     mark(
         db,
         marks,
@@ -225,7 +225,7 @@ pub(crate) async fn see(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::r
 }
 
 /// Notes when the contact's messages were read by the company.
-pub(crate) async fn read(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::result::Result<(), sqlx::Error> {
+pub(crate) async fn read(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> std::result::Result<(), sqlx::Error> {
     mark(
         db,
         marks,
@@ -239,7 +239,7 @@ pub(crate) async fn read(db: &mut PgConnection, marks: &[&ReachedUpTo]) -> std::
 
 async fn mark(
     db: &mut PgConnection,
-    marks: &[&ReachedUpTo],
+    marks: &[&DeliveryReceipt],
     sql: &'static str,
 ) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(sql)
@@ -258,7 +258,7 @@ async fn mark(
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
     let found = sqlx::query("select * from messages where company_id = $1 and id = $2").bind(company).bind(id);
-    one(within(found.fetch_optional(db)).await?)
+    one(with_timeout(found.fetch_optional(db)).await?)
 }
 
 /// The ids a visitor has given to messages of a session.
@@ -271,7 +271,7 @@ pub async fn client_ids(
     session: &SessionId,
     limit: i64,
 ) -> Result<Vec<String>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select client_id from messages where company_id = $1 and session_id = $2 and client_id is not null
              limit $3",
@@ -298,7 +298,7 @@ pub async fn by_client_id(
         .bind(company)
         .bind(session)
         .bind(client_id);
-    one(within(found.fetch_optional(db)).await?)
+    one(with_timeout(found.fetch_optional(db)).await?)
 }
 
 /// A row that was found, or none.
@@ -333,7 +333,7 @@ pub async fn states(
     (channel, contact): (ChannelId, ContactId),
     since: DateTime<Utc>,
 ) -> Result<States> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select max(id) filter (where direction = 'outbound' and status in ('delivered', 'read')) as delivered,
                  max(delivered_at) filter (where direction = 'outbound') as delivered_at,
@@ -363,7 +363,7 @@ pub async fn first_undelivered_at(
     (channel, contact): (ChannelId, ContactId),
     (from, to): (DateTime<Utc>, DateTime<Utc>),
 ) -> Result<Option<DateTime<Utc>>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select min(created_at) from messages where company_id = $1 and contact_id = $2 and channel_id = $3
                  and direction = 'outbound' and status in ('queued', 'sent') and created_at >= $4 and created_at < $5",
@@ -388,7 +388,7 @@ pub async fn has_received(
     channel: ChannelId,
     contact: ContactId,
 ) -> Result<bool> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select exists (select from messages
              where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'inbound')",
@@ -410,7 +410,7 @@ pub const MESSAGES_OF_JOB_MAX: i64 = 10;
 /// # Errors
 /// When the database cannot answer.
 pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<Vec<MessageRow>> {
-    let next = within(
+    let next = with_timeout(
         sqlx::query("select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4")
             .bind(first.company_id)
             .bind(first.ticket_id)
@@ -448,8 +448,8 @@ pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &MessageFilter,
-    page: Page,
-) -> Result<Listed<MessageRow>> {
+    page: PageRequest,
+) -> Result<Page<MessageRow>> {
     Select::new("select * from messages", "company_id", company)
         .equals("ticket_id", filter.ticket_id)
         .equals("contact_id", filter.contact_id)

@@ -5,7 +5,7 @@ use sqlx::{FromRow, Row};
 
 use super::{MessageRow, MessageType, one};
 use crate::document;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
 
 /// A message with its recipient's address: the contact's number on a phone channel, elsewhere what the provider
@@ -83,7 +83,7 @@ pub async fn outbox(
     held: &[MessageId],
     limit: i64,
 ) -> Result<Vec<Waiting>> {
-    let rows = within(
+    let rows = with_timeout(
         sqlx::query(
             "select m.*, c.number from messages m
              join contacts c on c.company_id = m.company_id and c.id = m.contact_id
@@ -117,5 +117,5 @@ pub async fn by_provider_id(
             .bind(company)
             .bind(channel)
             .bind(provider_message_id);
-    one(within(found.fetch_optional(db)).await?)
+    one(with_timeout(found.fetch_optional(db)).await?)
 }

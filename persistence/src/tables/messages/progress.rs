@@ -28,7 +28,7 @@ impl MessageError {
 
 /// What can be told of a message that was queued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Milestone {
+pub enum DeliveryStatus {
     /// The channel has taken it.
     Sent,
     /// It has reached the contact.
@@ -39,7 +39,7 @@ pub enum Milestone {
     Failed(MessageError),
 }
 
-impl Milestone {
+impl DeliveryStatus {
     /// The status of a message that has come this far and no further.
     pub fn status(&self) -> MessageStatus {
         match self {
@@ -54,11 +54,11 @@ impl Milestone {
 /// A message has come this far. Writing it twice, or after a later one, changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct ProgressRow {
+pub struct DeliveryStatusRow {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     pub message_id: MessageId,
-    pub milestone: Milestone,
+    pub milestone: DeliveryStatus,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ struct Folded<'a> {
 }
 
 impl<'a> Folded<'a> {
-    fn of(row: &ProgressRow) -> Self {
+    fn of(row: &DeliveryStatusRow) -> Self {
         Self {
             company: row.company_id,
             id: row.message_id,
@@ -93,14 +93,14 @@ impl<'a> Folded<'a> {
         }
     }
 
-    fn add(&mut self, row: &'a ProgressRow) {
+    fn add(&mut self, row: &'a DeliveryStatusRow) {
         use MessageStatus::{Delivered, Queued, Read, Sent};
         self.provider_message_id = self.provider_message_id.or(row.provider_message_id.as_deref());
         match &row.milestone {
-            Milestone::Sent => earliest(&mut self.sent_at, row.at),
-            Milestone::Delivered => earliest(&mut self.delivered_at, row.at),
-            Milestone::Read => earliest(&mut self.read_at, row.at),
-            Milestone::Failed(error) => {
+            DeliveryStatus::Sent => earliest(&mut self.sent_at, row.at),
+            DeliveryStatus::Delivered => earliest(&mut self.delivered_at, row.at),
+            DeliveryStatus::Read => earliest(&mut self.read_at, row.at),
+            DeliveryStatus::Failed(error) => {
                 if matches!(self.reached, Queued | Sent) {
                     self.failed = self.failed.or(Some(error));
                 }
@@ -118,7 +118,7 @@ fn earliest(kept: &mut Option<DateTime<Utc>>, at: DateTime<Utc>) {
     *kept = Some(kept.map_or(at, |kept| kept.min(at)));
 }
 
-fn fold<'a>(rows: &[&'a ProgressRow]) -> Vec<Folded<'a>> {
+fn fold<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<Folded<'a>> {
     let mut folded: HashMap<(CompanyId, MessageId), Folded<'a>> = HashMap::with_capacity(rows.len());
     for row in rows {
         folded.entry((row.company_id, row.message_id)).or_insert_with(|| Folded::of(row)).add(row);
@@ -130,7 +130,10 @@ fn fold<'a>(rows: &[&'a ProgressRow]) -> Vec<Folded<'a>> {
 }
 
 /// Moves messages forward.
-pub(crate) async fn progress(db: &mut PgConnection, rows: &[&ProgressRow]) -> std::result::Result<(), sqlx::Error> {
+pub(crate) async fn progress(
+    db: &mut PgConnection,
+    rows: &[&DeliveryStatusRow],
+) -> std::result::Result<(), sqlx::Error> {
     let folded = fold(rows);
     macro_rules! column {
         ($value:expr) => {
@@ -158,8 +161,8 @@ mod tests {
 
     use super::*;
 
-    fn told(milestone: Milestone, second: i64) -> ProgressRow {
-        ProgressRow {
+    fn told(milestone: DeliveryStatus, second: i64) -> DeliveryStatusRow {
+        DeliveryStatusRow {
             company_id: CompanyId::new(1),
             ticket_id: TicketId::new(1),
             message_id: MessageId::new(1),
@@ -169,12 +172,12 @@ mod tests {
         }
     }
 
-    fn failed() -> Milestone {
-        Milestone::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
+    fn failed() -> DeliveryStatus {
+        DeliveryStatus::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
     }
 
     /// How far it has come, and whether it has failed before it arrived.
-    fn after(milestones: &[Milestone]) -> (MessageStatus, bool) {
+    fn after(milestones: &[DeliveryStatus]) -> (MessageStatus, bool) {
         let rows: Vec<_> = milestones.iter().cloned().zip(1..).map(|(milestone, at)| told(milestone, at)).collect();
         let rows: Vec<_> = rows.iter().collect();
         let folded = fold(&rows);
@@ -184,7 +187,7 @@ mod tests {
 
     #[test]
     fn in_any_order_a_message_is_as_far_as_it_ever_was() {
-        use Milestone::{Delivered, Read, Sent};
+        use DeliveryStatus::{Delivered, Read, Sent};
         let steps = [Sent, Delivered, Read];
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             let rows: Vec<_> = order.iter().map(|step| told(steps[*step].clone(), *step as i64 + 1)).collect();
@@ -200,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_has_arrived_does_not_fail() {
-        use Milestone::{Delivered, Read, Sent};
+        use DeliveryStatus::{Delivered, Read, Sent};
         assert_eq!(after(&[failed(), Sent, Delivered]), (MessageStatus::Delivered, true));
         assert_eq!(after(&[Sent, failed()]), (MessageStatus::Sent, true));
         assert_eq!(after(&[Delivered, failed()]), (MessageStatus::Delivered, false));

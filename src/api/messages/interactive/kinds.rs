@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::place::{Errors, Place};
+use super::place::{Errors, FieldPath};
 
 /// Characters of a message's body, of a list's body, of a text header and of a footer.
 const BODY_CHARACTERS_MAX: usize = 1024;
@@ -39,7 +39,7 @@ pub(super) const ELSEWHERE: [&str; 7] =
 const MEDIA: [&str; 3] = ["image", "video", "document"];
 const TEXT_OR_MEDIA: [&str; 4] = ["text", "image", "video", "document"];
 
-pub(super) fn check(interactive: &Place<'_>, errors: &mut Errors) {
+pub(super) fn check(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let Some(interactive) = interactive.object(errors) else { return };
     let kind = interactive.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
@@ -55,7 +55,7 @@ pub(super) fn check(interactive: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn button(interactive: &Place<'_>, errors: &mut Errors) {
+fn button(interactive: &FieldPath<'_>, errors: &mut Errors) {
     header(interactive, &TEXT_OR_MEDIA, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -64,7 +64,7 @@ fn button(interactive: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn list(interactive: &Place<'_>, errors: &mut Errors) {
+fn list(interactive: &FieldPath<'_>, errors: &mut Errors) {
     header(interactive, &["text"], errors);
     body(interactive, LIST_BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -95,7 +95,7 @@ fn list(interactive: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn link(interactive: &Place<'_>, errors: &mut Errors) {
+fn link(interactive: &FieldPath<'_>, errors: &mut Errors) {
     header(interactive, &TEXT_OR_MEDIA, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -104,7 +104,7 @@ fn link(interactive: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn location_request(interactive: &Place<'_>, errors: &mut Errors) {
+fn location_request(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let header = interactive.at("header");
     if header.is_there() {
         errors.refuse(&header, "does not exist on a location request");
@@ -116,7 +116,7 @@ fn location_request(interactive: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn carousel(interactive: &Place<'_>, errors: &mut Errors) {
+fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
     header(interactive, &TEXT_OR_MEDIA, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -142,7 +142,7 @@ fn carousel(interactive: &Place<'_>, errors: &mut Errors) {
 }
 
 /// Buttons that answer: under `kind`, the word their type is as well.
-fn buttons(action: &Place<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
+fn buttons(action: &FieldPath<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
     for button in action.at("buttons").counted(1..=BUTTONS_MAX, "buttons", errors) {
         button.at("type").word(kind, errors);
         let reply = button.at(kind);
@@ -153,7 +153,7 @@ fn buttons(action: &Place<'_>, kind: &str, ids: &mut HashSet<String>, errors: &m
     }
 }
 
-fn unique_id(option: &Place<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
+fn unique_id(option: &FieldPath<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
     let id = option.at("id");
     if let Some(text) = id.text(characters_max, errors)
         && !ids.insert(text.to_owned())
@@ -163,7 +163,7 @@ fn unique_id(option: &Place<'_>, characters_max: usize, ids: &mut HashSet<String
 }
 
 /// A button that leads to a page.
-fn link_button(action: &Place<'_>, errors: &mut Errors) {
+fn link_button(action: &FieldPath<'_>, errors: &mut Errors) {
     action.at("name").word("cta_url", errors);
     if let Some(parameters) = action.at("parameters").object(errors) {
         parameters.at("display_text").text(BUTTON_CHARACTERS_MAX, errors);
@@ -171,13 +171,13 @@ fn link_button(action: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn body(part: &Place<'_>, characters_max: usize, errors: &mut Errors) {
+fn body(part: &FieldPath<'_>, characters_max: usize, errors: &mut Errors) {
     if let Some(body) = part.at("body").object(errors) {
         body.at("text").text(characters_max, errors);
     }
 }
 
-fn footer(part: &Place<'_>, errors: &mut Errors) {
+fn footer(part: &FieldPath<'_>, errors: &mut Errors) {
     let footer = part.at("footer");
     if footer.is_there()
         && let Some(footer) = footer.object(errors)
@@ -186,7 +186,7 @@ fn footer(part: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-fn header(part: &Place<'_>, kinds: &[&str], errors: &mut Errors) {
+fn header(part: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     let header = part.at("header");
     if header.is_there()
         && let Some(header) = header.object(errors)
@@ -195,7 +195,7 @@ fn header(part: &Place<'_>, kinds: &[&str], errors: &mut Errors) {
     }
 }
 
-fn media_or_text(header: &Place<'_>, kinds: &[&str], errors: &mut Errors) {
+fn media_or_text(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     let kind = header.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
     if !kinds.contains(&name) {

@@ -9,11 +9,11 @@ mod tests;
 use hotline_actors::FieldError;
 use serde_json::Value;
 
-use place::{Errors, Place};
+use place::{Errors, FieldPath};
 
 /// Everything that is wrong with an interactive object, by its place in the body of the send.
 pub fn check(interactive: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    kinds::check(&Place::of(interactive), &mut errors);
+    kinds::check(&FieldPath::of(interactive), &mut errors);
     errors.into_fields()
 }

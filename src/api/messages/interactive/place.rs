@@ -11,7 +11,7 @@ pub(super) const URL_CHARACTERS_MAX: usize = 2_000;
 
 /// A value, or none, and the way to it.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct FieldPath<'a> {
     value: Option<&'a Value>,
     path: String,
 }
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
 pub(super) struct Errors(Vec<FieldError>);
 
 impl Errors {
-    pub(super) fn refuse(&mut self, place: &Place<'_>, reason: impl Into<String>) {
+    pub(super) fn refuse(&mut self, place: &FieldPath<'_>, reason: impl Into<String>) {
         self.0.push(FieldError { field: place.path.clone(), reason: reason.into() });
     }
 
@@ -30,7 +30,7 @@ impl Errors {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> FieldPath<'a> {
     pub(super) fn of(interactive: &'a Value) -> Self {
         Self { value: Some(interactive), path: "interactive".to_owned() }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType, ReachedUpTo};
+use hotline_persistence::tables::messages::{DeliveryReceipt, Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::{Change, ChannelId, ContactId, MessageId, SessionId};
@@ -336,10 +336,10 @@ fn what_is_seen_moves_forward_and_no_further_than_what_was_said() {
     assert_eq!(desk.does(MarkSeen { up_to: third.id }).changes, [Change::Seen(reached(&desk, third.id))]);
 }
 
-fn reached(desk: &Desk, up_to: MessageId) -> ReachedUpTo {
+fn reached(desk: &Desk, up_to: MessageId) -> DeliveryReceipt {
     let row = &desk.ticket.row;
     let conversation = Some((row.channel_id, row.contact_id));
-    ReachedUpTo { company_id: COMPANY, ticket_id: row.id, conversation, up_to, at: desk.now }
+    DeliveryReceipt { company_id: COMPANY, ticket_id: row.id, conversation, up_to, at: desk.now }
 }
 
 #[test]

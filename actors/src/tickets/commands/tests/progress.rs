@@ -1,13 +1,13 @@
 //! What follows a send, once the channel has the message.
 
 use chrono::DateTime;
-use hotline_persistence::tables::messages::{MessageError, Milestone};
+use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventType;
 use hotline_persistence::{Change, MessageId};
 
 use super::fixture::*;
-use crate::tickets::{AfterSend, Author, Close, Progress, Send, Transfer};
+use crate::tickets::{AfterSend, Author, Close, Send, Transfer, UpdateDeliveryStatus};
 
 /// Ana sends, and the ticket is then moved to sales, with its wrap-up, and closed.
 fn sent(desk: &mut Desk) -> MessageId {
@@ -20,12 +20,17 @@ fn sent(desk: &mut Desk) -> MessageId {
     desk.does(Send { after, ..Send::text("hello", ana()) }).reply.id
 }
 
-fn progress(message: MessageId, milestone: Milestone) -> Progress {
-    Progress { message, milestone, at: DateTime::UNIX_EPOCH, provider_message_id: Some(format!("wamid.{message}")) }
+fn progress(message: MessageId, milestone: DeliveryStatus) -> UpdateDeliveryStatus {
+    UpdateDeliveryStatus {
+        message,
+        milestone,
+        at: DateTime::UNIX_EPOCH,
+        provider_message_id: Some(format!("wamid.{message}")),
+    }
 }
 
-fn failed() -> Milestone {
-    Milestone::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
+fn failed() -> DeliveryStatus {
+    DeliveryStatus::Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() })
 }
 
 fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
@@ -34,7 +39,7 @@ fn kinds<R>(done: &Done<R>) -> Vec<EventType> {
 
 #[test]
 fn the_first_word_that_the_provider_has_the_message_moves_and_closes_the_ticket() {
-    for first in [Milestone::Sent, Milestone::Delivered, Milestone::Read] {
+    for first in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read] {
         let mut desk = Desk::on(PHONE);
         let message = sent(&mut desk);
         assert!(desk.ticket.is_open());
@@ -49,7 +54,7 @@ fn the_first_word_that_the_provider_has_the_message_moves_and_closes_the_ticket(
         assert_eq!(row.wrapup_note.as_deref(), Some("two of them"));
 
         // Whatever else is told of it, and however often, nothing follows again.
-        for milestone in [Milestone::Sent, Milestone::Delivered, Milestone::Read, failed()] {
+        for milestone in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read, failed()] {
             let done = desk.does(progress(message, milestone));
             assert!(matches!(&done.changes[..], [Change::Progress(_)]), "{:?}", done.changes);
         }
@@ -60,7 +65,7 @@ fn the_first_word_that_the_provider_has_the_message_moves_and_closes_the_ticket(
 fn a_failed_message_is_followed_by_nothing_whatever_is_told_later() {
     let mut desk = Desk::on(PHONE);
     let message = sent(&mut desk);
-    for milestone in [failed(), Milestone::Sent] {
+    for milestone in [failed(), DeliveryStatus::Sent] {
         let done = desk.does(progress(message, milestone));
         assert!(matches!(&done.changes[..], [Change::Progress(_)]), "{:?}", done.changes);
     }
@@ -77,7 +82,7 @@ fn what_has_become_impossible_is_left_out_and_the_rest_is_done() {
     let after = AfterSend { wrapup_type_id: Some(SOLVED), queue_id: None, ..after };
     let message = desk.does(Send { after, ..Send::text("hello", ana()) }).reply.id;
     desk.does(Transfer { queue: Some(SALES), user: None, author: Author::API });
-    let done = desk.does(progress(message, Milestone::Sent));
+    let done = desk.does(progress(message, DeliveryStatus::Sent));
     assert_eq!(kinds(&done), [], "the wrap-up is not the queue's");
     assert!(desk.ticket.is_open());
 
@@ -85,7 +90,7 @@ fn what_has_become_impossible_is_left_out_and_the_rest_is_done() {
     let mut desk = Desk::on(PHONE);
     let message = sent(&mut desk);
     desk.does(Close { wrapup_type: Some(SOLVED), wrapup_note: None, author: ana() });
-    let done = desk.does(progress(message, Milestone::Sent));
+    let done = desk.does(progress(message, DeliveryStatus::Sent));
     assert_eq!(kinds(&done), []);
     assert_eq!(desk.ticket.row.wrapup_type_id, Some(SOLVED));
 }
@@ -100,9 +105,9 @@ fn each_message_is_followed_by_its_own() {
     let first = desk.does(send(SALES)).reply.id;
     let second = desk.does(send(SUPPORT)).reply.id;
     let plain = desk.does(Send::text("hello", ana())).reply.id;
-    assert_eq!(kinds(&desk.does(progress(plain, Milestone::Sent))), []);
-    assert_eq!(kinds(&desk.does(progress(first, Milestone::Sent))), [EventType::Transferred]);
+    assert_eq!(kinds(&desk.does(progress(plain, DeliveryStatus::Sent))), []);
+    assert_eq!(kinds(&desk.does(progress(first, DeliveryStatus::Sent))), [EventType::Transferred]);
     assert_eq!(desk.ticket.row.queue_id, Some(SALES));
-    assert_eq!(kinds(&desk.does(progress(second, Milestone::Sent))), [EventType::Transferred]);
+    assert_eq!(kinds(&desk.does(progress(second, DeliveryStatus::Sent))), [EventType::Transferred]);
     assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
 }

@@ -1,7 +1,7 @@
 //! How contacts come to be without being created: a send to a number.
 
 use super::ContactRef;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::tables::source::Source;
 use crate::{CompanyId, Database, Result};
 
@@ -43,7 +43,7 @@ pub async fn find_or_create_by_any_number(
     if let Some(contact) = by_number(db, company, new.number, others).await? {
         return Ok(contact);
     }
-    let created: Option<ContactRef> = within(
+    let created: Option<ContactRef> = with_timeout(
         sqlx::query_as(
             "insert into contacts (company_id, name, number, number_country, origin) values ($1, $2, $3, $4, $5)
              on conflict (company_id, number) do nothing returning id, name, number, verified",
@@ -68,7 +68,7 @@ async fn by_number(
     number: &str,
     others: &[String],
 ) -> Result<Option<ContactRef>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select id, name, number, verified from contacts where company_id = $1 and (number = $2 or number = any($3))
              order by number = $2 desc, id limit 1",

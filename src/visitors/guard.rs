@@ -28,7 +28,7 @@ use crate::web::aside::Tenant;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::schema::Schemas;
-use crate::web::{Answer, ApiError, origin};
+use crate::web::{ApiError, ApiResult, origin};
 
 /// How long a browser may remember that a page is allowed, in seconds: a channel that allows another origin no longer
 /// is seen to do so after that at the latest, on top of the check of every request.
@@ -155,7 +155,7 @@ impl Told {
     }
 }
 
-fn check(request: &ServiceRequest, told: &mut Told) -> Answer<Passed> {
+fn check(request: &ServiceRequest, told: &mut Told) -> ApiResult<Passed> {
     let app = request.app_data::<Data<App>>().zip(request.app_data::<Data<Visitors>>());
     let (app, visitors) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
@@ -225,7 +225,7 @@ fn check_origin(
     said: Option<&HeaderValue>,
     rule: OriginRule,
     settings: &ChannelSettings,
-) -> Answer<Option<HeaderValue>> {
+) -> ApiResult<Option<HeaderValue>> {
     match said {
         None if rule == OriginRule::IfSaid => Ok(None),
         Some(said) if settings.allowed_origins.iter().any(|allowed| origins::allows(allowed, said.as_bytes())) => {

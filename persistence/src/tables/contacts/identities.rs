@@ -1,7 +1,7 @@
 //! Contacts a provider knows by an id of its own: page-scoped, account-scoped, or in place of a hidden number.
 
 use super::ContactRef;
-use crate::error::within;
+use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
 /// A contact as a provider names it.
@@ -27,7 +27,7 @@ pub async fn by_address(
     channel: ChannelId,
     address: &str,
 ) -> Result<Option<ContactRef>> {
-    within(
+    with_timeout(
         sqlx::query_as(
             "select c.id, c.name, c.number, c.verified from contact_addresses a
              join contacts c on c.company_id = a.company_id and c.id = a.contact_id
@@ -51,7 +51,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     }
     let mut change = db.begin().await?;
     let transaction = change.connection()?;
-    let created = within(async {
+    let created = with_timeout(async {
         let contact: ContactRef = sqlx::query_as(
             "insert into contacts (company_id, name, social_username, origin) values ($1, $2, $3, $4)
              returning id, name, number, verified",
@@ -97,7 +97,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
 /// When the database cannot answer.
 pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
     let named = "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
-    within(sqlx::query(named).bind(company).bind(contact).bind(name).execute(db)).await?;
+    with_timeout(sqlx::query(named).bind(company).bind(contact).bind(name).execute(db)).await?;
     Ok(())
 }
 
@@ -112,7 +112,7 @@ pub async fn note_address(
     address: &str,
     contact: ContactId,
 ) -> Result<()> {
-    within(
+    with_timeout(
         sqlx::query(
             "insert into contact_addresses (company_id, channel_id, address, contact_id) values ($1, $2, $3, $4)
              on conflict (company_id, channel_id, address) do nothing",
@@ -124,7 +124,7 @@ pub async fn note_address(
         .execute(db),
     )
     .await
-    .map_err(crate::table::explain(&[]))?;
+    .map_err(crate::table::map_constraint(&[]))?;
     Ok(())
 }
 
@@ -138,7 +138,7 @@ pub async fn address_of(
     channel: ChannelId,
     contact: ContactId,
 ) -> Result<Option<String>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select address from contact_addresses where company_id = $1 and contact_id = $2 and channel_id = $3
              order by created_at desc limit 1",

@@ -61,14 +61,14 @@ impl FromStr for StoreUrl {
 const MOVES_MAX: usize = 8;
 
 /// Where files are.
-pub(super) enum Place {
+pub(super) enum Storage {
     /// Under the folder they came into: storing one is syncing and renaming it, a company's one after the other.
     Folder { store: LocalFileSystem, disk: Disk },
     /// Elsewhere.
     Bucket { store: Arc<dyn ObjectStore>, folder: String, sending: Semaphore },
 }
 
-impl Place {
+impl Storage {
     pub(super) fn open(folder: &Folder, store: Option<&StoreUrl>, disk: Disk) -> Result<Self, OpenError> {
         let said = |error: Error| OpenError::Store(error.to_string());
         let Some(StoreUrl { bucket, folder }) = store else {

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::openapi::{Described, Operation};
 use crate::web::params::PathIds;
 use crate::web::schema::Schemas;
-use crate::web::{Answer, ApiError, Body, Caller, Done, Fields, Input, Shown};
+use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Input, Json, NoContent};
 
 /// The body of `POST …/tickets/{ticketId}/typing`.
 pub struct AgentTyping {
@@ -57,7 +57,13 @@ impl Described for Path {
 }
 
 /// `POST …/tickets/{ticketId}/typing`.
-pub async fn types(caller: Caller, door: Door, app: Data<App>, path: Path, body: Body<AgentTyping>) -> Answer<Done> {
+pub async fn types(
+    caller: Caller,
+    door: Door,
+    app: Data<App>,
+    path: Path,
+    body: Body<AgentTyping>,
+) -> ApiResult<NoContent> {
     let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
     let agent = match body.0.user_id {
         Some(id) => {
@@ -71,18 +77,18 @@ pub async fn types(caller: Caller, door: Door, app: Data<App>, path: Path, body:
         None => None,
     };
     app.engine.sessions.agent_types(conversation, agent, body.0.typing);
-    Ok(Done)
+    Ok(NoContent)
 }
 
 /// `GET …/tickets/{ticketId}/typing`.
-pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> Answer<Shown<DoingView>> {
+pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> ApiResult<Json<DoingView>> {
     let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
     let doing = app.engine.sessions.visitor_doing(conversation);
-    Ok(Shown::of(DoingView { online: doing.online, typing: doing.typing }))
+    Ok(Json::of(DoingView { online: doing.online, typing: doing.typing }))
 }
 
 /// Whom the ticket is with, if it is one of this webchat, and the webchat the caller's.
-async fn conversation_of(caller: &Caller, door: &Door, app: &App, ticket: &str) -> Answer<Conversation> {
+async fn conversation_of(caller: &Caller, door: &Door, app: &App, ticket: &str) -> ApiResult<Conversation> {
     let id: TicketId = ticket.parse().map_err(|_| ApiError::not_found())?;
     if caller.company != door.company() {
         return Err(ApiError::not_found());

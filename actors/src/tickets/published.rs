@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hotline_persistence::{ChannelId, ContactId};
 
 use super::Ticket;
-use crate::registry::Life;
+use crate::registry::ActorStatus;
 
 /// What the actor shows. It hides it before it changes, and shows it again, once the change is durable, to the next who
 /// asks.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct PublishedSnapshot {
     view: Mutex<View>,
     /// On which channel it is, and with whom: that never changes.
     parties: OnceLock<(ChannelId, ContactId)>,
@@ -26,7 +26,7 @@ struct View {
     outdated: u32,
 }
 
-impl Shown {
+impl PublishedSnapshot {
     fn lock(&self) -> MutexGuard<'_, View> {
         // Nothing that can panic runs under the lock.
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
@@ -67,7 +67,7 @@ impl Shown {
     }
 
     /// Shows nothing until the actor has taken an update that is about to be sent to it.
-    pub(crate) fn outdate(&self) {
+    pub(crate) fn invalidate(&self) {
         let mut view = self.lock();
         view.ticket = None;
         view.outdated += 1;
@@ -81,7 +81,7 @@ impl Shown {
     }
 }
 
-impl Life<Shown> {
+impl ActorStatus<PublishedSnapshot> {
     /// The ticket, if it is shown. A look is a use, as a question is.
     pub(crate) fn look(&self) -> Option<Arc<Ticket>> {
         let shown = {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_was_answered_is_forgotten_each_time_nobody_looks_for_a_while() {
-        let (life, ticket) = (Life::<Shown>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
+        let (life, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         let answer = |new: &str| ticket.written.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
         life.shared.show(&ticket);
         for round in ["first", "second"] {
@@ -115,16 +115,16 @@ mod tests {
 
     #[test]
     fn nothing_is_shown_while_an_update_is_on_its_way() {
-        let (life, ticket) = (Life::<Shown>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
+        let (life, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
         assert_eq!(life.look(), None);
         life.shared.show(&ticket);
         assert_eq!(life.look(), Some(ticket.clone()));
-        life.shared.outdate();
+        life.shared.invalidate();
         assert_eq!(life.look(), None);
         // A question that was in the mailbox before the update must not bring back what was.
         life.shared.show(&ticket);
         assert_eq!(life.look(), None);
-        life.shared.outdate();
+        life.shared.invalidate();
         life.shared.updated();
         life.shared.show(&ticket);
         assert_eq!(life.look(), None, "the second is still on its way");

@@ -18,32 +18,32 @@ const LEAVING_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MA
 
 /// The marks.
 #[derive(Default)]
-pub(crate) struct Leaving {
+pub(crate) struct PendingDeletions {
     marks: IdMap<Key, watch::Receiver<()>>,
     /// How many there are, so that conversations need not look while there is none.
     count: AtomicUsize,
 }
 
 /// A contact is marked for as long as this lives.
-pub(crate) struct Mark {
-    leaving: Arc<Leaving>,
+pub(crate) struct DeletionGuard {
+    leaving: Arc<PendingDeletions>,
     key: Key,
     /// Closed with the mark: that is what others wait for.
     _gone: watch::Sender<()>,
 }
 
-impl Leaving {
+impl PendingDeletions {
     /// Marks a contact, after whoever has marked it already.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
-    pub(crate) async fn mark(self: &Arc<Self>, key: Key) -> Result<Mark, Refusal> {
+    pub(crate) async fn mark(self: &Arc<Self>, key: Key) -> Result<DeletionGuard, Refusal> {
         loop {
             if let Entry::Vacant(free) = self.marks.entry(key) {
                 let (gone, seen) = watch::channel(());
                 self.count.fetch_add(1, Ordering::AcqRel);
                 free.insert(seen);
-                return Ok(Mark { leaving: self.clone(), key, _gone: gone });
+                return Ok(DeletionGuard { leaving: self.clone(), key, _gone: gone });
             }
             self.left(key).await?;
         }
@@ -83,7 +83,7 @@ impl Leaving {
     }
 }
 
-impl Drop for Mark {
+impl Drop for DeletionGuard {
     fn drop(&mut self) {
         self.leaving.marks.remove(&self.key);
         self.leaving.count.fetch_sub(1, Ordering::AcqRel);
@@ -100,7 +100,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_happens_while_a_contact_is_marked_and_who_waits_hears_of_the_end() {
-        let leaving = Arc::new(Leaving::default());
+        let leaving = Arc::new(PendingDeletions::default());
         assert!(!leaving.is_marked(KEY));
         assert_eq!(leaving.unless_marked(KEY, || Ok(7)), Ok(7));
         assert!(leaving.left(KEY).await.is_ok(), "nobody leaves");

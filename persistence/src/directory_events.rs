@@ -9,11 +9,11 @@ use crate::{CompanyId, Result};
 const CHANNEL: &str = "hotline_directory";
 
 /// A connection that hears of changes.
-pub struct News {
+pub struct DirectoryEvents {
     listener: PgListener,
 }
 
-impl News {
+impl DirectoryEvents {
     /// Begins to listen.
     ///
     /// # Errors

@@ -6,9 +6,9 @@ use serde_json::Value;
 use sqlx::FromRow;
 use sqlx::types::Json;
 
-use super::messages::{MessageError, MessageStatus, Milestone};
+use super::messages::{DeliveryStatus, MessageError, MessageStatus};
 use crate::document::{self, Document};
-use crate::error::{is_of_values, within};
+use crate::error::{is_of_values, with_timeout};
 use crate::rejected::{self, Refused};
 use crate::{ChannelId, CompanyId, Database, Error, Result};
 
@@ -19,7 +19,7 @@ pub struct EarlyStatus {
     pub company_id: CompanyId,
     pub channel_id: ChannelId,
     pub provider_message_id: String,
-    pub milestone: Milestone,
+    pub milestone: DeliveryStatus,
     pub at: DateTime<Utc>,
 }
 
@@ -49,10 +49,10 @@ pub async fn keep(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
 
 async fn insert(db: impl Database<'_>, early: &EarlyStatus) -> Result<()> {
     let error = match &early.milestone {
-        Milestone::Failed(error) => Some(Json(error)),
+        DeliveryStatus::Failed(error) => Some(Json(error)),
         _ => None,
     };
-    within(
+    with_timeout(
         sqlx::query(
             "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at)
              values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
@@ -79,7 +79,7 @@ pub async fn of_message(
     channel: ChannelId,
     provider_message_id: &str,
 ) -> Result<Vec<EarlyStatus>> {
-    let rows = within(
+    let rows = with_timeout(
         sqlx::query(
             "select status, error, at from early_statuses
              where company_id = $1 and channel_id = $2 and provider_message_id = $3 order by created_at",
@@ -97,14 +97,14 @@ pub async fn of_message(
 impl Row {
     fn into_status(self, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> EarlyStatus {
         let milestone = match self.status {
-            MessageStatus::Delivered => Milestone::Delivered,
-            MessageStatus::Read => Milestone::Read,
+            MessageStatus::Delivered => DeliveryStatus::Delivered,
+            MessageStatus::Read => DeliveryStatus::Read,
             MessageStatus::Failed => {
                 // That it has failed is known, whatever is stored of the reason.
                 let stored = self.error.and_then(|error| serde_json::from_value(error).ok());
-                Milestone::Failed(stored.unwrap_or_else(MessageError::unreadable))
+                DeliveryStatus::Failed(stored.unwrap_or_else(MessageError::unreadable))
             }
-            _ => Milestone::Sent,
+            _ => DeliveryStatus::Sent,
         };
         let provider_message_id = provider_message_id.to_owned();
         EarlyStatus { company_id: company, channel_id: channel, provider_message_id, milestone, at: self.at }
@@ -121,7 +121,7 @@ pub async fn of_channel(
     channel: ChannelId,
     limit: i64,
 ) -> Result<Vec<String>> {
-    within(
+    with_timeout(
         sqlx::query_scalar(
             "select provider_message_id from early_statuses where company_id = $1 and channel_id = $2
              order by created_at desc limit $3",
@@ -139,7 +139,7 @@ pub async fn of_channel(
 /// # Errors
 /// When the database cannot answer.
 pub async fn channels(db: impl Database<'_>) -> Result<Vec<(CompanyId, ChannelId)>> {
-    within(sqlx::query_as("select distinct company_id, channel_id from early_statuses").fetch_all(db)).await
+    with_timeout(sqlx::query_as("select distinct company_id, channel_id from early_statuses").fetch_all(db)).await
 }
 
 /// Forgets what was kept of a message, once the message has it.
@@ -152,7 +152,7 @@ pub async fn remove(
     channel: ChannelId,
     provider_message_id: &str,
 ) -> Result<()> {
-    within(
+    with_timeout(
         sqlx::query(
             "delete from early_statuses where company_id = $1 and channel_id = $2 and provider_message_id = $3",
         )
@@ -170,7 +170,7 @@ pub async fn remove(
 /// # Errors
 /// When the database cannot answer.
 pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
-    let swept = within(
+    let swept = with_timeout(
         sqlx::query(
             "delete from early_statuses where ctid = any (array(
                  select ctid from early_statuses where created_at < $1 limit $2))",

@@ -19,7 +19,7 @@ use crate::web::bounds::FILES_PART;
 use crate::web::form;
 use crate::web::schema::Schemas;
 use crate::web::values::{ClientId, MessageBody};
-use crate::web::{Answer, ApiError, Body, BodyWithFiles, Fields, Input};
+use crate::web::{ApiError, ApiResult, Body, BodyWithFiles, Fields, Input};
 
 /// Files of a message: each has its own `clientId`, so that each can be sent again by itself.
 const FILES_MAX: usize = 1;
@@ -83,7 +83,7 @@ pub(super) struct VisitorFile {
 }
 
 impl VisitorFile {
-    fn of(form: BodyWithFiles<Caption, FILES_MAX>) -> Answer<Self> {
+    fn of(form: BodyWithFiles<Caption, FILES_MAX>) -> ApiResult<Self> {
         let BodyWithFiles { fields: Caption { body, client_id }, mut files } = form;
         let upload = files.pop().ok_or_else(|| {
             let reason = "is required: the file, in a multipart/form-data body".to_owned();
@@ -93,7 +93,7 @@ impl VisitorFile {
     }
 
     /// Stores the file, and says it. What no message names in the end is removed.
-    pub(super) async fn send(self, app: &App, session: &SessionRow) -> Answer<MessageRow> {
+    pub(super) async fn send(self, app: &App, session: &SessionRow) -> ApiResult<MessageRow> {
         let Self { upload, body, client_id } = self;
         let company = session.company_id;
         let published = Published::store(&app.media, company, vec![upload]).await?;

@@ -12,7 +12,7 @@ use super::Door;
 use crate::app::App;
 use crate::media::Media;
 use crate::openapi::{Describes, Operation, Written};
-use crate::web::reply::{Reply, Shown};
+use crate::web::reply::{Json, Reply};
 use crate::web::schema::Schemas;
 
 /// The colour of a channel that has none of its own: white text on it is read well (WCAG AA).
@@ -58,7 +58,7 @@ impl<'a> Look<'a> {
 
 impl Describes for Look<'static> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
-        operation.success = (Shown::<Self>::STATUS, Shown::<Self>::schema(schemas));
+        operation.success = (Json::<Self>::STATUS, Json::<Self>::schema(schemas));
     }
 }
 
