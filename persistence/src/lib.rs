@@ -10,6 +10,7 @@
 
 #[macro_use]
 mod fail_point;
+pub mod amount;
 pub mod change;
 pub mod change_log;
 mod copy;
@@ -39,6 +40,7 @@ pub mod table;
 pub mod tables;
 pub mod timestamp;
 
+pub use amount::Amount;
 pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Reservation};
 pub use db::{Database, Db, PlainChange};

@@ -376,7 +376,8 @@ mod tests {
     }
 
     fn built(asked: Value) -> Result<Built, Vec<FieldError>> {
-        let Sent(asked) = Fields::parse(&json!({"template": asked})).expect("it is read");
+        let body = json!({"template": asked});
+        let Sent(asked) = Fields::parse(&body, body.to_string().as_bytes()).expect("it is read");
         asked.build(&templates())
     }
 

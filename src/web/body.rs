@@ -47,11 +47,11 @@ pub(super) fn is_json(request: &HttpRequest) -> bool {
 /// `400` when they are no JSON, `422` with every field that is missing or not accepted.
 pub fn parse<T: Input>(bytes: &[u8]) -> Result<T, ApiError> {
     if bytes.is_empty() && T::MAY_BE_EMPTY {
-        return Fields::parse(&Value::Object(Map::new()));
+        return Fields::parse(&Value::Object(Map::new()), b"{}");
     }
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))?;
-    Fields::parse(&value)
+    Fields::parse(&value, bytes)
 }
 
 /// Reads a whole body of a company's request; `see` is shown every chunk. One that is large waits for a place before

@@ -2,9 +2,12 @@
 //! run without an object, says which fields there are: the API document is made of it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
 
 use hotline_actors::FieldError;
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value, json};
 
 use super::bounds::JSON_BYTES_MAX;
 use super::schema::{Shape, nullable, or_blank};
@@ -80,6 +83,10 @@ impl<T> Patch<T> {
 /// The fields of one object, and what was wrong with those that were read.
 pub struct Fields<'a> {
     object: &'a Map<String, Value>,
+    /// The same as it was written, where numbers have all their digits.
+    written: Option<&'a [u8]>,
+    /// Its members as they were written, once one of them is looked for.
+    members: OnceCell<HashMap<String, &'a RawValue>>,
     /// In a form, where every field is text: what of that text is a JSON object or list.
     nested: Option<&'a Map<String, Value>>,
     path: String,
@@ -89,20 +96,20 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(object: &'a Map<String, Value>, path: String) -> Self {
-        Self { object, nested: None, path, errors: Vec::new(), shape: None }
+    fn of(object: &'a Map<String, Value>, written: Option<&'a [u8]>, path: String) -> Self {
+        Self { object, written, members: OnceCell::new(), nested: None, path, errors: Vec::new(), shape: None }
     }
 
-    /// Reads a whole body.
+    /// Reads a whole body; `written` is the JSON it was read from.
     ///
     /// # Errors
     /// `422` with every field that is missing or not accepted.
-    pub fn parse<T: Input>(body: &Value) -> ApiResult<T> {
+    pub fn parse<T: Input>(body: &Value, written: &[u8]) -> ApiResult<T> {
         let Some(object) = body.as_object() else {
             let reason = "must be an object".to_owned();
             return Err(ApiError::validation(&[FieldError { field: "body".to_owned(), reason }]));
         };
-        Fields::of(object, String::new()).finish()
+        Fields::of(object, Some(written), String::new()).finish()
     }
 
     /// Reads a form, whose fields are text: objects and lists as JSON, anything else as a query would write it.
@@ -115,7 +122,7 @@ impl<'a> Fields<'a> {
             Some((name.clone(), serde_json::from_str(text).ok()?))
         });
         let nested = nested.collect();
-        Fields { nested: Some(&nested), ..Fields::of(texts, String::new()) }.finish()
+        Fields { nested: Some(&nested), ..Fields::of(texts, None, String::new()) }.finish()
     }
 
     fn finish<T: Input>(mut self) -> ApiResult<T> {
@@ -197,7 +204,8 @@ impl<'a> Fields<'a> {
         match self.structured(name) {
             None | Some(Value::Null) => None,
             Some(Value::Object(object)) => {
-                let mut inner = Fields::of(object, format!("{}{name}.", self.path));
+                let written = self.member(name).filter(|_| has_fraction(object.values()));
+                let mut inner = Fields::of(object, written, format!("{}{name}.", self.path));
                 let read = read(&mut inner);
                 self.errors.append(&mut inner.errors);
                 read
@@ -222,11 +230,13 @@ impl<'a> Fields<'a> {
             return None;
         }
         let items = self.items(name, items_max)?;
+        let written = self.written_items(name, items);
         let mut all = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             match item.as_object() {
                 Some(object) => {
-                    let mut inner = Fields::of(object, format!("{}{name}[{index}].", self.path));
+                    let written = written.get(index).map(|item| item.get().as_bytes());
+                    let mut inner = Fields::of(object, written, format!("{}{name}[{index}].", self.path));
                     all.extend(read(&mut inner));
                     self.errors.append(&mut inner.errors);
                 }
@@ -253,12 +263,14 @@ impl<'a> Fields<'a> {
             self.refuse(name, "is required");
         }
         let items = self.items(name, items_max)?;
+        let written = self.written_items(name, items);
         let row = |(index, item): (usize, &Value)| {
             let Some(object) = item.as_object() else {
                 let reason = "must be an object".to_owned();
                 return Err(vec![FieldError { field: format!("{name}[{index}]"), reason }]);
             };
-            let mut inner = Fields::of(object, String::new());
+            let written = written.get(index).map(|item| item.get().as_bytes());
+            let mut inner = Fields::of(object, written, String::new());
             match read(&mut inner) {
                 Some(row) if inner.errors.is_empty() => Ok(row),
                 _ => Err(inner.errors),
@@ -330,8 +342,37 @@ impl<'a> Fields<'a> {
         nested.or_else(|| self.object.get(name))
     }
 
+    /// A field as it was written.
+    fn member(&self, name: &str) -> Option<&'a [u8]> {
+        if self.nested.is_some() {
+            return self.object.get(name).and_then(Value::as_str).map(str::as_bytes);
+        }
+        let written = self.written?;
+        // Of a field that is there twice the last one counts here as there.
+        let members = self.members.get_or_init(|| serde_json::from_slice(written).unwrap_or_default());
+        members.get(name).map(|member| member.get().as_bytes())
+    }
+
+    /// The items of a list as they were written; none where a `Value` has all there is to know of them.
+    fn written_items(&self, name: &str, items: &[Value]) -> Vec<&'a RawValue> {
+        let written = has_fraction(items).then(|| self.member(name)).flatten();
+        written.and_then(|written| serde_json::from_slice(written).ok()).unwrap_or_default()
+    }
+
+    /// The digits of a number.
+    fn digits(&self, name: &str, number: &Number) -> Option<String> {
+        // An integer has all of them in any case.
+        if !number.is_f64() {
+            return Some(number.to_string());
+        }
+        self.member(name).and_then(|written| str::from_utf8(written).ok()).map(str::to_owned)
+    }
+
     fn accept<T: FromField>(&mut self, name: &str, value: &Value) -> Option<T> {
         let read = match (self.nested, value) {
+            (_, Value::Number(number)) if T::IS_DECIMAL => {
+                self.digits(name, number).map_or_else(|| T::from_json(value), |digits| T::from_text(&digits))
+            }
             (Some(nested), Value::String(text)) => T::from_text(text).or_else(|reason| {
                 // A text is taken as it is, whatever it looks like; only what cannot be one is read as JSON.
                 nested.get(name).map_or(Err(reason), T::from_json)
@@ -340,6 +381,16 @@ impl<'a> Fields<'a> {
         };
         read.map_err(|reason| self.refuse(name, reason)).ok()
     }
+}
+
+/// Whether there is a number of which a `Value` may not hold every digit.
+fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
+    values.into_iter().any(|value| match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => has_fraction(items),
+        Value::Object(object) => has_fraction(object.values()),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    })
 }
 
 fn is_blank(value: &Value) -> bool {
@@ -354,7 +405,7 @@ fn clearable<T: FromField>() -> Value {
 
 fn describe(read: impl FnOnce(&mut Fields<'_>)) -> Value {
     let nothing = Map::new();
-    let mut fields = Fields { shape: Some(Shape::default()), ..Fields::of(&nothing, String::new()) };
+    let mut fields = Fields { shape: Some(Shape::default()), ..Fields::of(&nothing, None, String::new()) };
     read(&mut fields);
     fields.shape.unwrap_or_default().into_schema()
 }
@@ -386,7 +437,9 @@ mod tests {
     #[test]
     fn every_failing_field_is_named_with_its_path() {
         let body = json!({"title": " ", "lines": [{"name": "a"}, {"name": 7}, 8]});
-        let refused = Fields::parse::<Order>(&body).map(|order| order.lines.len()).expect_err("refused");
+        let refused = Fields::parse::<Order>(&body, body.to_string().as_bytes())
+            .map(|order| order.lines.len())
+            .expect_err("refused");
         let fields: Vec<&str> = refused
             .details
             .as_deref()

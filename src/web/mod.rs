@@ -1,5 +1,6 @@
 //! Everything that stands before a handler, and what every answer has in common.
 
+pub mod amounts;
 pub mod aside;
 pub mod auth;
 pub mod body;

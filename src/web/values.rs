@@ -48,6 +48,10 @@ pub trait FromField: Sized {
     /// What the API document says of it.
     fn schema() -> Value;
 
+    /// Whether it is a number whose every digit counts, which a [`Value`] does not keep: of a JSON number its digits are
+    /// read as text.
+    const IS_DECIMAL: bool = false;
+
     /// Whether it is text: where it may be left out, a blank one is the same as `null`.
     const IS_TEXT: bool = false;
 }
