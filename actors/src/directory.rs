@@ -199,15 +199,15 @@ impl Directory {
         self.company(company).map(|organization| (organization, channel))
     }
 
-    /// Writes when tokens were used last, as far as the table does not know.
+    /// Writes when tokens of the companies that are `owned` were used last, as far as the table does not know.
     ///
     /// # Errors
     /// When the database cannot answer; the next call tries again.
-    pub async fn write_uses(&self, db: &PgPool) -> Result<()> {
+    pub async fn write_uses(&self, db: &PgPool, owned: impl Fn(CompanyId) -> bool) -> Result<()> {
         let mut uses: Vec<(TokenId, i64, Arc<Use>)> = Vec::new();
         for token in &self.inner.tokens {
             let last_ms = token.use_.last_ms.load(Ordering::Relaxed);
-            if last_ms > token.use_.written_ms.load(Ordering::Relaxed) {
+            if last_ms > token.use_.written_ms.load(Ordering::Relaxed) && owned(token.row.company_id) {
                 uses.push((token.row.id, last_ms, token.use_.clone()));
             }
         }

@@ -54,7 +54,8 @@ impl Sweeper {
                 forgot = Instant::now();
                 self.contacts.sweep();
             }
-            if let Err(error) = self.base.directory.write_uses(&self.base.store.housekeeping).await {
+            let owned = |company| self.base.owns(company);
+            if let Err(error) = self.base.directory.write_uses(&self.base.store.housekeeping, owned).await {
                 tracing::debug!(%error, "the uses of tokens are not written now");
             }
             if let Err(refusal) = self.end_idle_sessions().await {
@@ -92,6 +93,9 @@ impl Sweeper {
     async fn end_idle_sessions(&self) -> Result<(), crate::Refusal> {
         let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         for (company, id) in webchat_sessions::idle(&self.base.store.housekeeping, since, SESSIONS_MAX).await? {
+            if !self.base.owns(company) {
+                continue;
+            }
             // One session that cannot be ended now must not keep the others.
             if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), rider: None }).await {
                 tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");

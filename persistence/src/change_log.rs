@@ -10,7 +10,7 @@ use crate::change::encode;
 use crate::durable::{Durable, Synced};
 use crate::journal::{self, Journal, Seq};
 use crate::persister::{CommitListener, Entry, FlushQueue};
-use crate::{Change, CompanyId, Error, Result};
+use crate::{Change, CompanyId, Error, Ownership, Result};
 
 /// When a change counts as kept, and its caller is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct ChangeLog {
 struct Inner {
     way: Way,
     queue: Arc<FlushQueue>,
+    /// Whose entries are taken.
+    ownership: Ownership,
     /// The last entry of each company: what its lists must wait for.
     last: DashMap<CompanyId, Seq>,
 }
@@ -70,14 +72,17 @@ impl ChangeLog {
     }
 
     fn new(way: Way, queue: Arc<FlushQueue>) -> Self {
-        Self { inner: Arc::new(Inner { way, queue, last: DashMap::new() }) }
+        Self { inner: Arc::new(Inner { way, queue, ownership: Ownership::default(), last: DashMap::new() }) }
     }
 
     /// Takes a place for an entry of a company before anything is decided, so that overload changes nothing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the queue or the journal is full, or the log is closing.
+    /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company is shut.
     pub fn reserve(&self, company: CompanyId) -> Result<Reservation> {
+        if self.inner.ownership.is_shut(company) {
+            return Err(Error::Unavailable("the company is not served at the moment".to_owned()));
+        }
         Ok(Reservation { log: self.clone(), company, seat: self.seat()? })
     }
 
@@ -96,6 +101,11 @@ impl ChangeLog {
                 Ok(Permit::Direct)
             }
         }
+    }
+
+    /// Which companies this process serves.
+    pub fn ownership(&self) -> &Ownership {
+        &self.inner.ownership
     }
 
     /// Sets who is told of every decision the moment it is durable. Once; what was recovered at the start is not told.
@@ -281,5 +291,17 @@ mod tests {
             assert!(matches!(append(mixed), Err(Error::Entry { .. })));
         }
         assert_eq!((log.last_of(CompanyId::new(1)), log.last_of(CompanyId::new(2)), log.appended()), (last, 0, last));
+    }
+
+    #[tokio::test]
+    async fn a_company_that_is_shut_has_no_place_for_an_entry() {
+        let log = ChangeLog::direct(Durability::Memory, Arc::new(FlushQueue::new(0, false)));
+        let closed = log.ownership().close(CompanyId::new(1)).await.expect("nobody is at work");
+        assert!(log.reserve(CompanyId::new(1)).is_ok(), "what has begun is recorded");
+        closed.shut();
+        assert!(matches!(log.reserve(CompanyId::new(1)), Err(Error::Unavailable(_))));
+        assert!(log.reserve(CompanyId::new(2)).is_ok());
+        drop(closed);
+        assert!(log.reserve(CompanyId::new(1)).is_ok());
     }
 }

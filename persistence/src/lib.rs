@@ -25,6 +25,7 @@ pub mod ids;
 pub mod journal;
 pub mod key;
 pub mod noun;
+pub mod ownership;
 pub mod password;
 pub mod persister;
 pub mod pool;
@@ -52,6 +53,7 @@ pub use ids::{
     AdminId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProfileId, QueueId, SessionId, TicketId, TokenId,
     UserId, WrapupTypeId,
 };
+pub use ownership::{Closed, Ownership, Presence};
 pub use readers::Readers;
 pub use sqlx::{PgConnection, PgPool};
 pub use store::{Store, StoreOptions};

@@ -18,7 +18,7 @@ use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
 use crate::tables::secret_keys::{self, NewFile};
-use crate::{ChangeLog, CompanyId, Db, Durability, Error, Readers, Result, journal, pool, recovery};
+use crate::{ChangeLog, CompanyId, Db, Durability, Error, Ownership, Readers, Result, journal, pool, recovery};
 
 /// How the store is opened.
 #[derive(Clone, Debug)]
@@ -138,6 +138,11 @@ impl Store {
     /// transaction.
     pub fn db(&self, company: CompanyId) -> Db<'_> {
         Db::new(&self.requests, &self.scheduler, company)
+    }
+
+    /// Which companies this process serves.
+    pub fn ownership(&self) -> &Ownership {
+        self.log.ownership()
     }
 
     /// How busy the connections of requests are.

@@ -23,6 +23,7 @@ mod model;
 mod neighbours;
 mod organization;
 mod outbox;
+mod owned;
 mod panics;
 mod plain;
 mod profiles;

@@ -64,6 +64,11 @@ impl Base {
         self.store.db(company)
     }
 
+    /// Whether this process serves a company: to be asked by whatever comes by the clock or finds companies by itself.
+    pub(crate) fn owns(&self, company: CompanyId) -> bool {
+        self.store.ownership().owns(company)
+    }
+
     /// A company as the directory has it.
     pub(crate) fn organization(&self, company: CompanyId) -> Result<Arc<Organization>, Refusal> {
         self.directory.company(company).ok_or(Refusal::NotFound)

@@ -138,6 +138,12 @@ impl Engine {
         &self.base.directory
     }
 
+    /// Whether this process serves a company: to be asked by whatever comes by the clock or finds companies by itself,
+    /// before it does anything for one.
+    pub fn owns(&self, company: CompanyId) -> bool {
+        self.base.owns(company)
+    }
+
     /// Reads of live rows.
     pub fn reads(&self) -> Reads<'_> {
         self.base.reads()

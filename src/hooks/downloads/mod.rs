@@ -186,7 +186,7 @@ impl Downloads {
                 after = last.id;
                 let is_round = until.is_some_and(|until| after > until);
                 let wanted = wanted.iter().filter(|message| until.is_none_or(|until| message.id <= until));
-                for message in wanted {
+                for message in wanted.filter(|message| self.0.engine.owns(message.company_id)) {
                     let Some(job) = Job::of(message) else { continue };
                     if !self.lines().add_found(job) && first_left.is_none() {
                         // The look begins behind it.

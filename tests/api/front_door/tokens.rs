@@ -115,7 +115,7 @@ async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothin
         row.last_used_at.is_some() && log.flushed() == log.appended()
     })
     .await;
-    app.service.app.engine.directory().write_uses(&app.database.db).await.expect("uses");
+    app.service.app.engine.directory().write_uses(&app.database.db, |_| true).await.expect("uses");
     let (before, appended) = (tables(&app).await, log.appended());
 
     let plain = Seen::of(app.api.anonymous(Method::GET, "/api/v1/tickets")).await;
@@ -148,7 +148,7 @@ async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothin
         }
     }
     assert_eq!(log.appended(), appended, "a refused request was journaled");
-    app.service.app.engine.directory().write_uses(&app.database.db).await.expect("uses");
+    app.service.app.engine.directory().write_uses(&app.database.db, |_| true).await.expect("uses");
     assert_eq!(tables(&app).await, before, "a refused request changed a row");
     app.stop().await;
 }

@@ -113,7 +113,7 @@ impl Outboxes {
         if self.dispatch.set(dispatch.clone()).is_err() {
             return Err(Refusal::Defect("messages are sent already".to_owned()));
         }
-        for channel in left {
+        for channel in left.into_iter().filter(|(company, _)| self.base.owns(*company)) {
             self.channels.entry(channel).or_insert_with(|| start(&dispatch, channel, true));
         }
         Ok(())

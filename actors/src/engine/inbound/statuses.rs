@@ -195,7 +195,8 @@ impl Inbound {
         let before = now() - EARLY_KEPT;
         while pending_receipts::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
-        for (company, channel) in pending_receipts::channels(db).await? {
+        let channels = pending_receipts::channels(db).await?;
+        for (company, channel) in channels.into_iter().filter(|(company, _)| self.base.owns(*company)) {
             self.inbox(company, channel).await?;
         }
         Ok(())
