@@ -15,7 +15,7 @@ use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::queues::{self, Queue};
+use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::wrapup_categories::WrapupCategory;
 use hotline_persistence::tables::wrapup_types::{self, WrapupType};
 use hotline_persistence::tables::{companies, users};
@@ -147,13 +147,13 @@ impl Company {
         let mut connection = db.acquire().await.expect("a connection");
         let user = users::insert(&mut connection, id, ana).await.expect("a user").id;
         for queue in queues {
-            queues::add_user(db, id, queue, user).await.expect("an agent");
+            users::QUEUES.add(db, id, user, queue).await.expect("an agent");
         }
         let outcome = Columns::from([("name", "Outcome".into())]);
         let outcome = table::insert::<WrapupCategory>(db, id, &outcome).await.expect("a category").id;
         let solved = Columns::from([("name", "Solved".into()), ("categoryId", outcome.into())]);
         let wrapup_type = table::insert::<WrapupType>(db, id, &solved).await.expect("a wrap-up type").id;
-        wrapup_types::set_queues(db, id, wrapup_type, &queues).await.expect("links");
+        wrapup_types::QUEUES.set(db, id, wrapup_type, &queues).await.expect("links");
         let channel = new_channel(db, id, Some(queues[0])).await.id;
         let contacts = Self::create_contacts(db, id, contacts).await;
         Self { id, channel, queues, user, wrapup_type, contacts }

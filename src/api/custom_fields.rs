@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::CompanyId;
-use hotline_persistence::select::{self, PageRequest};
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::custom_fields::{
     self, Application, CustomField, CustomFieldId, CustomFieldType, is_named_as_built_in,
@@ -14,7 +13,6 @@ use sqlx::PgConnection;
 
 use super::plain::{BodyColumns, Change, Filters, Plain};
 use crate::app::App;
-use crate::web::params::PER_PAGE;
 use crate::web::values::{Name, Options, OrderedIds, Position};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Page, PathId};
 
@@ -179,10 +177,7 @@ pub async fn reorder(
         let rows = table::reorder(db, caller.company, application, &ids.0).await?.ok_or_else(|| {
             Refusal::invalid("orderedIds", "must be the ids of all custom fields of the application, each once")
         })?;
-        // They are one page, however many there are.
-        let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
-        let page = PageRequest { number: 1, size, descending: false };
-        Ok(Page::of(page, select::Page { rows, has_more: false }, |row| row))
+        Ok(Page::whole(rows))
     })
     .await
 }

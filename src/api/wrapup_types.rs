@@ -64,7 +64,7 @@ pub async fn create(
     let company = caller.company;
     let insert = once.transaction(app.db(company), async |db| {
         let made: WrapupType = table::insert(&mut *db, company, &columns).await?;
-        wrapup_types::set_queues(&mut *db, company, made.id, &queues).await?;
+        wrapup_types::QUEUES.set(&mut *db, company, made.id, &queues).await?;
         Ok(Created::of(find(db, company, made.id).await?))
     });
     changed(&app, company, insert).await
@@ -100,7 +100,7 @@ pub async fn update(
     let update = once.transaction(app.db(company), async |db| {
         table::update::<WrapupType>(&mut *db, company, id.0, &columns).await?;
         if let Some(queues) = &queues {
-            wrapup_types::set_queues(&mut *db, company, id.0, queues).await?;
+            wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await?;
         }
         Ok(Json::of(find(db, company, id.0).await?))
     });

@@ -10,7 +10,7 @@ use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::tables::contacts::{self, Visitor};
-use hotline_persistence::tables::queues::{self, Queue};
+use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::tables::wrapup_categories::{WrapupCategory, WrapupCategoryId};
@@ -129,7 +129,7 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     let ana = user(db, company, "Ana Souza", "ana@demo.example").await?;
     let ben = user(db, company, "Ben Carter", "ben@demo.example").await?;
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
-        queues::add_user(db, company, queue, user).await?;
+        users::QUEUES.add(db, company, user, queue).await?;
     }
     let outcome = table::insert::<WrapupCategory>(db, company, &named("Outcome")).await?.id;
     let solved = wrapup_type(db, company, outcome, SOLVED, support).await?;
@@ -162,7 +162,7 @@ async fn wrapup_type(
 ) -> Result<WrapupTypeId, Failure> {
     let columns = Columns::from([("name", name.into()), ("categoryId", category.into())]);
     let made = table::insert::<WrapupType>(db, company, &columns).await?.id;
-    wrapup_types::set_queues(db, company, made, &[queue]).await?;
+    wrapup_types::QUEUES.set(db, company, made, &[queue]).await?;
     Ok(made)
 }
 

@@ -158,6 +158,15 @@ impl Params {
         }
     }
 
+    /// A filter that has a value when none is given.
+    pub fn filter_or<T: FromField + Into<Value> + Clone>(&mut self, name: &str, default: T) -> T {
+        let given = self.filter(name);
+        if let Some([.., (_, schema)]) = self.documented.as_deref_mut() {
+            schema["default"] = default.clone().into();
+        }
+        given.unwrap_or(default)
+    }
+
     /// A span of time, `<name>From` to `<name>To`.
     pub fn span(&mut self, name: &str) -> Span {
         let span = (self.filter(&format!("{name}From")), self.filter(&format!("{name}To")));

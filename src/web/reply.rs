@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::params::PER_PAGE;
 use super::schema::{self, Schemas};
 use super::{ApiError, ApiResult};
 
@@ -81,6 +82,12 @@ impl<T> Page<T> {
     /// A page of rows, each shown by `show`.
     pub fn of<R>(page: PageRequest, listed: select::Page<R>, show: impl FnMut(R) -> T) -> Self {
         Self { page, rows: listed.rows.into_iter().map(show).collect(), has_more: listed.has_more }
+    }
+
+    /// All rows there are, as one page, however many.
+    pub fn whole(rows: Vec<T>) -> Self {
+        let size = PER_PAGE.max(i64::try_from(rows.len()).unwrap_or(i64::MAX));
+        Self { page: PageRequest { number: 1, size, descending: false }, rows, has_more: false }
     }
 }
 

@@ -4,7 +4,7 @@ use hotline::cli::everything;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
-use hotline_persistence::tables::queues::{self, Queue};
+use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::tables::wrapup_categories::WrapupCategory;
 use hotline_persistence::tables::wrapup_types::{self, WrapupType};
@@ -51,7 +51,7 @@ impl Company {
         let ana = user(db, id, "Ana", "ana@example.com").await;
         let ben = user(db, id, "Ben", "ben@example.com").await;
         for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
-            queues::add_user(db, id, queue, user).await.expect("member");
+            users::QUEUES.add(db, id, user, queue).await.expect("member");
         }
         let outcome = table::insert::<WrapupCategory>(db, id, &named("Outcome")).await.expect("category").id;
         let wrapup_type = async |name: &str| {
@@ -60,7 +60,7 @@ impl Company {
         };
         let (solved, sold) = (wrapup_type("Solved").await, wrapup_type("Sold").await);
         for (wrapup_type, queue) in [(solved, support), (sold, sales)] {
-            wrapup_types::set_queues(db, id, wrapup_type, &[queue]).await.expect("link");
+            wrapup_types::QUEUES.set(db, id, wrapup_type, &[queue]).await.expect("link");
         }
         let phone = channel(db, id, "Phone", ChannelType::Whatsapp, None).await;
         let webchat = channel(db, id, "Website", ChannelType::Webchat, Some(support)).await;

@@ -5,6 +5,7 @@
 
 mod columns;
 mod filter;
+mod links;
 mod ordered;
 mod unique;
 
@@ -15,6 +16,7 @@ use utoipa::ToSchema;
 
 pub use columns::Columns;
 pub use filter::{Filter, Span};
+pub use links::Links;
 pub use ordered::{Ordered, all_of, all_of_held, next_position, reorder, take_turn};
 pub use unique::{Unique, map_constraint};
 
@@ -22,7 +24,7 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::timestamp::Timestamp;
-use crate::{CompanyId, Database, Error, Result};
+use crate::{CompanyId, Database, Error, Id, Result};
 
 /// A table whose rows belong to one company and are addressed by one typed id.
 pub trait Table: for<'r> FromRow<'r, PgRow> + Send + Unpin {
@@ -146,6 +148,27 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
     let update = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).bind(columns.to_value());
     let updated = with_timeout(update.fetch_optional(db)).await.map_err(unique::map_taken::<T>(company, columns))?;
     Ok(document::read(&updated.ok_or(Error::NotFound(T::NOUN))?)?)
+}
+
+/// Records that stand in the way of a change are counted up to this many: nobody needs to know of more.
+pub const COUNTED_MAX: i64 = 10_000;
+
+/// How many rows of a table refer to a record by a column, at most [`COUNTED_MAX`].
+///
+/// The names become part of a statement: they are the code's own.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn count_referring<N>(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    (table, column): (&'static str, &'static str),
+    id: Id<N>,
+) -> Result<i64> {
+    let count = format!(
+        "select count(*) from (select from {table} where company_id = $1 and {column} = $2 limit {COUNTED_MAX}) counted"
+    );
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(count)).bind(company).bind(id).fetch_one(db)).await
 }
 
 /// Removes one row.

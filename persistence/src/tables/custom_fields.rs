@@ -6,11 +6,10 @@ use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use utoipa::ToSchema;
 
-use super::tickets::COUNTED_MAX;
 use super::words;
 use crate::document::Document;
 use crate::error::with_timeout;
-use crate::table::{self, Columns, Ordered, Stamps, Table};
+use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
 use crate::{CompanyId, Id, Result};
 
 words! {

@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::source::Source;
 use super::words;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
+use crate::table::{self, COUNTED_MAX};
 use crate::{
     ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, TokenId, UserId, WrapupTypeId,
 };
@@ -287,19 +288,16 @@ pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(Tick
     .await
 }
 
-/// Records that stand in the way of a change are counted up to this many: nobody needs to know of more.
-pub const COUNTED_MAX: i64 = 10_000;
-
 /// How many open tickets a queue has, at most [`COUNTED_MAX`].
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     with_timeout(
-        sqlx::query_scalar(
+        sqlx::query_scalar(AssertSqlSafe(format!(
             "select count(*) from (select from tickets where company_id = $1 and queue_id = $2 and status = 'open'
-             limit 10000) counted",
-        )
+             limit {COUNTED_MAX}) counted"
+        )))
         .bind(company)
         .bind(queue)
         .fetch_one(db),
@@ -312,16 +310,7 @@ pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) 
 /// # Errors
 /// When the database cannot answer.
 pub async fn closed_with(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<i64> {
-    with_timeout(
-        sqlx::query_scalar(
-            "select count(*) from (select from tickets where company_id = $1 and wrapup_type_id = $2
-             limit 10000) counted",
-        )
-        .bind(company)
-        .bind(wrapup_type)
-        .fetch_one(db),
-    )
-    .await
+    table::count_referring(db, company, ("tickets", "wrapup_type_id"), wrapup_type).await
 }
 
 /// What the API's list may ask for.

@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use super::profiles;
 use crate::error::with_timeout;
-use crate::table::{self, Columns, Named, Stamps, Table, Unique, map_constraint};
-use crate::{CompanyId, Error, ProfileId, QueueId, Result, UserId};
+use crate::table::{self, Columns, Links, Named, Stamps, Table, Unique};
+use crate::{CompanyId, Error, ProfileId, QueueId, Result, UserId, noun};
 
 /// A person, as a member of the company. In another company the same person is another user.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -51,6 +51,9 @@ impl Table for User {
 pub const WORK_IN: &str =
     "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id";
 
+/// The queues a user works in.
+pub const QUEUES: Links<noun::User, noun::Queue> = Links::new("queue_users", "user_id", "queue_id");
+
 /// Creates a user, in no queue yet; without a profile of their own they have an agent's.
 ///
 /// # Errors
@@ -92,27 +95,4 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> 
     )
     .await?;
     if removed == 0 { Err(Error::NotFound("user")) } else { Ok(()) }
-}
-
-/// Makes these the queues a user works in.
-///
-/// # Errors
-/// [`Error::NotFound`] when one of them, or the user, is not the company's.
-pub async fn set_queues(db: impl PgExecutor<'_>, company: CompanyId, user: UserId, queues: &[QueueId]) -> Result<()> {
-    with_timeout(
-        sqlx::query(
-            "with gone as (
-                 delete from queue_users where company_id = $1 and user_id = $2 and queue_id <> all($3))
-             insert into queue_users (company_id, queue_id, user_id)
-             select $1, queue_id, $2 from (select distinct unnest($3) as queue_id order by queue_id) wanted
-             on conflict do nothing",
-        )
-        .bind(company)
-        .bind(user)
-        .bind(queues)
-        .execute(db),
-    )
-    .await
-    .map_err(map_constraint(&[]))?;
-    Ok(())
 }

@@ -1,13 +1,12 @@
 //! Wrap-up types: what a conversation came to, recorded when it closes. Plain.
 
 use serde::Serialize;
-use sqlx::{FromRow, PgExecutor};
+use sqlx::FromRow;
 use utoipa::ToSchema;
 
 use super::wrapup_categories::WrapupCategoryId;
-use crate::error::with_timeout;
-use crate::table::{Named, Stamps, Table, Unique, map_constraint};
-use crate::{CompanyId, Database, QueueId, Result, WrapupTypeId};
+use crate::table::{Links, Named, Stamps, Table, Unique};
+use crate::{QueueId, WrapupTypeId, noun};
 
 /// What a conversation came to.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -44,48 +43,5 @@ impl Table for WrapupType {
 pub const LINKED_TO: &str = "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
     and l.wrapup_type_id = wrapup_types.id and l.queue_id";
 
-/// Makes these the queues a wrap-up type is linked to.
-///
-/// # Errors
-/// [`crate::Error::NotFound`] when one of them, or the type, is not the company's.
-pub async fn set_queues(
-    db: impl PgExecutor<'_>,
-    company: CompanyId,
-    wrapup_type: WrapupTypeId,
-    queues: &[QueueId],
-) -> Result<()> {
-    with_timeout(
-        sqlx::query(
-            "with gone as (
-                 delete from wrapup_type_queues
-                 where company_id = $1 and wrapup_type_id = $2 and queue_id <> all($3))
-             insert into wrapup_type_queues (company_id, wrapup_type_id, queue_id)
-             select $1, $2, queue_id from (select distinct unnest($3) as queue_id order by queue_id) wanted
-             on conflict do nothing",
-        )
-        .bind(company)
-        .bind(wrapup_type)
-        .bind(queues)
-        .execute(db),
-    )
-    .await
-    .map_err(map_constraint(&[]))?;
-    Ok(())
-}
-
-/// How many types a category has, at most [`COUNTED_MAX`](super::tickets::COUNTED_MAX).
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn of_category(db: impl Database<'_>, company: CompanyId, category: WrapupCategoryId) -> Result<i64> {
-    with_timeout(
-        sqlx::query_scalar(
-            "select count(*) from (select from wrapup_types where company_id = $1 and category_id = $2
-             limit 10000) counted",
-        )
-        .bind(company)
-        .bind(category)
-        .fetch_one(db),
-    )
-    .await
-}
+/// The queues a wrap-up type is linked to.
+pub const QUEUES: Links<noun::WrapupType, noun::Queue> = Links::new("wrapup_type_queues", "wrapup_type_id", "queue_id");

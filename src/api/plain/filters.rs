@@ -36,6 +36,12 @@ impl Filters<'_> {
         }
     }
 
+    /// The same; without a value of its own, the list has the rows with this one.
+    pub fn equals_or<V: FromField + Into<Value> + Clone>(&mut self, field: &'static str, default: V) {
+        let value = self.params.filter_or(field, default);
+        self.filter.equals(field, value);
+    }
+
     /// Rows that refer to a record of another noun by the column of this name; `404` when the company has no such one.
     pub fn refers<T: Table>(&mut self, field: &'static str) {
         if let Some(id) = self.params.filter::<Id<T>>(field) {

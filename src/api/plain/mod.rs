@@ -5,6 +5,7 @@
 
 mod body;
 mod filters;
+mod kept;
 
 use actix_web::web::Data;
 use hotline_persistence::table::{self, Table};
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 
 pub use body::{BodyColumns, Change, New};
 pub use filters::{Filters, ListFilter, PlainFilter};
+pub use kept::KeptBy;
 
 use super::directory::changed;
 use crate::app::App;

@@ -3,8 +3,8 @@
 use actix_web::web::Data;
 use hotline_actors::Removal;
 use hotline_persistence::table::{self, Filter as Narrowed, Table};
-use hotline_persistence::tables::queues::{self, Queue};
-use hotline_persistence::tables::users::{User, WORK_IN};
+use hotline_persistence::tables::queues::Queue;
+use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
 use hotline_persistence::{Db, QueueId, UserId};
 
@@ -65,7 +65,7 @@ pub async fn add_user(
 ) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let add = once.transaction(app.db(caller.company), async |db| {
-        queues::add_user(db, caller.company, queue, user).await?;
+        users::QUEUES.add(db, caller.company, user, queue).await?;
         Ok(NoContent)
     });
     changed(&app, caller.company, add).await
@@ -84,7 +84,8 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     let remove = async |db: Db<'_>| {
         engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));
-        Ok::<_, ApiError>(queues::remove_user(db, caller.company, queue, user).await?)
+        users::QUEUES.remove(db, caller.company, user, queue).await?;
+        Ok::<_, ApiError>(())
     };
     engine.assignment.delete_guarded(caller.company, Removal::Member(queue, user), remove).await?;
     Ok(NoContent)

@@ -99,7 +99,7 @@ pub async fn create(
     let (columns, queues) = body.0.0.with_hash().await?;
     let insert = once.transaction(app.db(company), async |db| {
         let made = users::insert(&mut *db, company, columns).await?;
-        users::set_queues(&mut *db, company, made.id, &queues.unwrap_or_default()).await?;
+        users::QUEUES.set(&mut *db, company, made.id, &queues.unwrap_or_default()).await?;
         Ok(Created::of(find(db, company, made.id).await?))
     });
     changed(&app, company, insert).await
@@ -138,7 +138,7 @@ pub async fn update(
     let update = once.transaction(app.db(company), async |db| {
         users::update(&mut *db, company, id.0, columns).await?;
         if let Some(queues) = &queues {
-            users::set_queues(&mut *db, company, id.0, queues).await?;
+            users::QUEUES.set(&mut *db, company, id.0, queues).await?;
         }
         // Once nothing can be refused any more; should this stop half way, they are in the queues as before.
         for queue in &left {

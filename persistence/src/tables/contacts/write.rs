@@ -3,15 +3,18 @@
 use sqlx::PgConnection;
 
 use crate::error::with_timeout;
-use crate::table::map_constraint;
+use crate::table::{Links, map_constraint};
 use crate::tables::custom_fields::CustomFieldId;
-use crate::tables::tags::TagId;
-use crate::{CompanyId, ContactId, Error, Result};
+use crate::tables::tags::{Tag, TagId};
+use crate::{CompanyId, ContactId, Error, Result, noun};
 
 /// The columns that an import writes, in any order they are the same everywhere.
 pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf_cnpj, origin, profile_pic_url, \
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
     utm_campaign, utm_id, fbclid, gclid, ctwa_clid";
+
+/// The tags a contact has.
+const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id", "tag_id");
 
 /// What a violated constraint means.
 pub(super) const UNIQUE: &[(&str, &str)] = &[("contacts_number", "number")];
@@ -109,13 +112,7 @@ pub async fn set_custom_values(
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact or tag.
 pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    let linked = sqlx::query(
-        "insert into contact_tags (company_id, contact_id, tag_id) values ($1, $2, $3) on conflict do nothing",
-    );
-    let linked = with_timeout(linked.bind(company).bind(contact).bind(tag).execute(&mut *db))
-        .await
-        .map_err(map_constraint(&[]))?;
-    if linked.rows_affected() == 0 { Ok(()) } else { touch(db, company, contact).await }
+    if TAGS.add(&mut *db, company, contact, tag).await? { touch(db, company, contact).await } else { Ok(()) }
 }
 
 /// Takes a tag off a contact; that it was not there is no error.
@@ -123,9 +120,7 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact or tag.
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    let unlinked = sqlx::query("delete from contact_tags where company_id = $1 and contact_id = $2 and tag_id = $3");
-    let unlinked = with_timeout(unlinked.bind(company).bind(contact).bind(tag).execute(&mut *db)).await?;
-    if unlinked.rows_affected() > 0 {
+    if TAGS.remove(&mut *db, company, contact, tag).await? {
         return touch(db, company, contact).await;
     }
     let both_exist: bool = with_timeout(
