@@ -2,6 +2,9 @@
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
+use hotline_persistence::tables::businesses::Business;
+use hotline_persistence::tables::card_origins::CardOrigin;
+use hotline_persistence::tables::card_statuses::CardStatus;
 use hotline_persistence::tables::custom_fields::CustomField;
 use hotline_persistence::tables::global_variables::GlobalVariable;
 use hotline_persistence::tables::queues::Queue;
@@ -133,7 +136,10 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/custom-fields/order").put("reorderCustomFields", custom_fields::reorder, "Reorder the custom fields of an application")
         .at("/custom-fields/{customFieldId}")
             .get("getCustomField", plain::show::<CustomField>, "Read a custom field").put("updateCustomField", custom_fields::update, "Update a custom field").delete("deleteCustomField", plain::remove::<CustomField>, "Delete a custom field")
-        .plain::<GlobalVariable>("/global-variables", "variableId", "global variables");
+        .plain::<GlobalVariable>("/global-variables", "variableId", "global variables")
+        .listed::<CardStatus>("/crm/statuses", "statusId", "card statuses")
+        .listed::<Business>("/crm/businesses", "businessId", "businesses")
+        .listed::<CardOrigin>("/crm/origins", "originId", "card origins");
 }
 
 /// Every path that is served, as the figures name them.
@@ -218,27 +224,47 @@ pub fn body_bytes_max(path: &str) -> usize {
 trait Together {
     /// The five endpoints of a plain noun, whose records together are called `many`.
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
+
+    /// The same of a noun whose records are read in their list only.
+    fn listed<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;
 }
 
 impl Together for Table<'_> {
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
-        let one = T::NOUN;
-        let a = plain::with_article("a", one);
-        let (name, names) = (type_name_of(one), type_name_of(many));
-        let unique = T::UNIQUE.first().map(|unique| format!("; its {} is unique in the company", unique.field()));
-        self.at(path)
-            .get(format!("list{names}"), plain::list::<T>, format!("List {many}"))
-            .says(format!("The company's {many}, by id."))
-            .post(format!("create{name}"), plain::create::<T>, format!("Create {a}"))
-            .says(format!("Creates {a}{}.", unique.unwrap_or_default()))
-            .at(format!("{path}/{{{id_name}}}"))
-            .get(format!("get{name}"), plain::show::<T>, format!("Read {a}"))
-            .says(format!("One {one}."))
-            .put(format!("update{name}"), plain::update::<T>, format!("Update {a}"))
-            .says("Changes the fields that are given.".to_owned())
-            .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a}"))
-            .says(format!("Deletes {a}."))
+        add_plain::<T>(self, path, id_name, many, true)
     }
+
+    fn listed<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self {
+        add_plain::<T>(self, path, id_name, many, false)
+    }
+}
+
+fn add_plain<'t, 's, T: Plain>(
+    table: &'t mut Table<'s>,
+    path: &'static str,
+    id_name: &str,
+    many: &str,
+    is_shown: bool,
+) -> &'t mut Table<'s> {
+    let one = T::NOUN;
+    let a = plain::with_article("a", one);
+    let (name, names) = (type_name_of(one), type_name_of(many));
+    let unique = T::UNIQUE.first().map(|unique| format!("; its {} is unique in the company", unique.field()));
+    table
+        .at(path)
+        .get(format!("list{names}"), plain::list::<T>, format!("List {many}"))
+        .says(format!("The company's {many}, by id."))
+        .post(format!("create{name}"), plain::create::<T>, format!("Create {a}"))
+        .says(format!("Creates {a}{}.", unique.unwrap_or_default()))
+        .at(format!("{path}/{{{id_name}}}"));
+    if is_shown {
+        table.get(format!("get{name}"), plain::show::<T>, format!("Read {a}")).says(format!("One {one}."));
+    }
+    table
+        .put(format!("update{name}"), plain::update::<T>, format!("Update {a}"))
+        .says("Changes the fields that are given.".to_owned())
+        .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a}"))
+        .says(format!("Deletes {a}."))
 }
 
 /// The first part of a path, with its slash.

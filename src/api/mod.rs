@@ -1,6 +1,9 @@
 //! One file per noun of the API. Each says at its top whether the resource is plain (changed by one SQL transaction)
 //! or live (changed only by its actor).
 
+pub mod businesses;
+pub mod card_origins;
+pub mod card_statuses;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;

@@ -30,6 +30,7 @@ mod profiles;
 mod queues;
 mod quick_messages;
 mod routing;
+mod sales;
 mod settled;
 mod skewed;
 mod steps;

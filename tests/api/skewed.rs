@@ -227,6 +227,9 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
             "insert into global_variables (company_id, key, value)
              select {id}, 'some' || k, 'Some' from generate_series(1, {few}) k"
         ),
+        format!("insert into card_statuses (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!("insert into businesses (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!("insert into card_origins (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!(
             "insert into contacts (company_id, name, number, email, code, origin, last_channel_id)
              select {id}, 'Some ' || k, ({base} + k)::text, 'c' || k || '@x.example', 'code ' || k, 'api', {phone}
@@ -412,6 +415,9 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
                 json!({"name": "Changed"}),
             ),
             ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
+            ("/crm/statuses", "statusId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/crm/businesses", "businessId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/crm/origins", "originId", json!({"name": "New"}), json!({"name": "Changed"})),
         ];
         for (path, id_name, new, changed) in plain {
             let made = world.judge(asker, Method::POST, path, Some(&new), asker.reads_max).await;

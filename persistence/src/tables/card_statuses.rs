@@ -1,0 +1,34 @@
+//! Statuses that cards are labelled with. Plain.
+
+use serde::Serialize;
+use sqlx::FromRow;
+use utoipa::ToSchema;
+
+use crate::Id;
+use crate::table::{Stamps, Table, Unique};
+
+/// The id of a status.
+pub type CardStatusId = Id<CardStatus>;
+
+/// How far a card has come, in the company's own words.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct CardStatus {
+    pub id: CardStatusId,
+    #[schema(example = "Waiting for an offer")]
+    pub name: String,
+    #[schema(example = "#64748b")]
+    pub color: Option<String>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
+}
+
+impl Table for CardStatus {
+    const NAME: &'static str = "card_statuses";
+    const NOUN: &'static str = "card status";
+    const UNIQUE: &'static [Unique] = &[Unique::new("card_statuses_company_id_name_key", "name")];
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
+    type Id = CardStatusId;
+}

@@ -1,0 +1,12 @@
+//! Businesses: the lines of business that cards are for. Plain: one that goes leaves its cards without one.
+
+use hotline_persistence::tables::businesses::Business;
+
+use super::plain::{BodyColumns, Plain};
+use crate::web::values::Name;
+
+impl Plain for Business {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("name");
+    }
+}

@@ -1,0 +1,3 @@
+//! Sales: what is sold, and the boards it is sold on.
+
+mod labels;
