@@ -3,11 +3,13 @@
 //! Nothing here, and nothing between here and the wire, is a binary float
 //! (`docs/decisions/0032-amounts-are-read-from-their-digits.md`).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use rust_decimal::{Decimal, RoundingStrategy};
+use serde::de::Error as _;
 use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
@@ -106,6 +108,11 @@ impl Amount {
         Self(self.0.checked_add(other.0)?).within_limit()
     }
 
+    /// The sum of what tables have summed, which may be above [`LIMIT`]: as much as a `Decimal` holds, 10^24, at most.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
     /// The difference. None when it is not below [`LIMIT`].
     pub fn minus(self, other: Self) -> Option<Self> {
         Self(self.0.checked_sub(other.0)?).within_limit()
@@ -148,6 +155,14 @@ impl fmt::Display for Amount {
 impl Serialize for Amount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// From text, as tables hand it out within documents: a JSON number would have been rounded on its way.
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let digits = <Cow<'de, str>>::deserialize(deserializer)?;
+        Decimal::from_str_exact(&digits).map(Self).map_err(D::Error::custom)
     }
 }
 

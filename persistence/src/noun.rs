@@ -14,3 +14,7 @@ pub enum Contact {}
 pub enum Ticket {}
 pub enum Message {}
 pub enum Event {}
+pub enum Board {}
+pub enum BoardList {}
+pub enum Card {}
+pub enum Product {}

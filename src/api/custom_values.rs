@@ -1,12 +1,14 @@
 //! Values of custom fields, as contacts and cards are given them: read, and checked against their fields.
 
 use chrono::{DateTime, NaiveDate};
-use hotline_actors::FieldError;
-use hotline_persistence::tables::custom_fields::{CustomField, CustomFieldId, CustomFieldType};
+use hotline_actors::{FieldError, Refusal};
+use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId, CustomFieldType};
+use hotline_persistence::{CompanyId, table};
+use sqlx::PgConnection;
 use url::Url;
 
 use crate::web::values::{Email, FromField, Name, Number, Text};
-use crate::web::{Fields, Patch};
+use crate::web::{ApiResult, Fields, Patch};
 
 /// Values written at once.
 pub const VALUES_MAX: usize = 200;
@@ -39,6 +41,24 @@ pub fn read(fields: &mut Fields<'_>) -> Vec<GivenValue> {
         Some(GivenValue { key: key?.0, value: value? })
     });
     given.unwrap_or_default()
+}
+
+/// Values as they are stored, once they are found good by the fields there are, which stay until the transaction ends.
+///
+/// # Errors
+/// `422` with everything that is wrong.
+pub async fn accepted(
+    db: &mut PgConnection,
+    company: CompanyId,
+    application: Application,
+    given: &[GivenValue],
+    is_new: bool,
+) -> ApiResult<Vec<(CustomFieldId, Option<String>)>> {
+    if given.is_empty() && !is_new {
+        return Ok(Vec::new());
+    }
+    let known = table::all_of_held::<CustomField>(db, company, application).await?;
+    check_all(&known, given, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 
 /// Checks values against the fields there are, all of one application. Answers what is to be written, each field once:
@@ -161,7 +181,6 @@ fn chosen(options: &[String], text: &str) -> Result<String, String> {
 mod tests {
     use chrono::Utc;
     use hotline_persistence::table::Stamps;
-    use hotline_persistence::tables::custom_fields::Application;
 
     use super::*;
 

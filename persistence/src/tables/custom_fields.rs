@@ -1,6 +1,7 @@
 //! Custom fields: what a company notes of its contacts and cards besides the fields they all have. Plain.
 
 use std::collections::HashSet;
+use std::marker::PhantomData;
 
 use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
@@ -9,8 +10,8 @@ use utoipa::ToSchema;
 use super::words;
 use crate::document::Document;
 use crate::error::with_timeout;
-use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
-use crate::{CompanyId, Id, Result};
+use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table, map_constraint};
+use crate::{CompanyId, Id, Result, noun};
 
 words! {
     /// What a custom field belongs to.
@@ -87,8 +88,74 @@ impl Ordered for CustomField {
     type Parent = Application;
 }
 
+/// A table that holds values of custom fields.
+pub struct ValuesTable<N> {
+    name: &'static str,
+    /// The column of whose values they are.
+    record: &'static str,
+    /// What such a record is called.
+    noun: &'static str,
+    nouns: PhantomData<fn() -> N>,
+}
+
+/// Values of contacts.
+pub const CONTACT_VALUES: ValuesTable<noun::Contact> =
+    ValuesTable { name: "contact_custom_field_values", record: "contact_id", noun: "contact", nouns: PhantomData };
+/// Values of cards.
+pub const CARD_VALUES: ValuesTable<noun::Card> =
+    ValuesTable { name: "card_custom_field_values", record: "card_id", noun: "card", nouns: PhantomData };
+
 /// Tables that hold values of custom fields, and what they are values of.
-const VALUES: &[(&str, &str)] = &[("contact_custom_field_values", "contact")];
+const VALUES: &[(&str, &str)] = &[(CONTACT_VALUES.name, CONTACT_VALUES.noun), (CARD_VALUES.name, CARD_VALUES.noun)];
+
+impl<N> ValuesTable<N> {
+    /// Writes values of records, and clears those that are none; all others stay.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] when a custom field, or a record, does not exist.
+    pub async fn set(
+        &self,
+        db: &mut PgConnection,
+        company: CompanyId,
+        values: &[(Id<N>, CustomFieldId, Option<String>)],
+    ) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let Self { name, record, .. } = self;
+        let clear = format!(
+            "delete from {name} where ctid = any (array(
+                 select v.place from unnest($2::bigint[], $3::bigint[]) as x (record, field) cross join lateral (
+                     select ctid as place from {name}
+                     where company_id = $1 and {record} = x.record and custom_field_id = x.field offset 0) v))"
+        );
+        let write = format!(
+            "insert into {name} (company_id, {record}, custom_field_id, value)
+             select $1, record, field, value from unnest($2::bigint[], $3::bigint[], $4::text[])
+                 as x (record, field, value) order by record, field
+             on conflict (company_id, {record}, custom_field_id) do update set value = excluded.value"
+        );
+        let (written, cleared): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
+        with_timeout(async {
+            sqlx::query(AssertSqlSafe(clear))
+                .bind(company)
+                .bind(cleared.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
+                .bind(cleared.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+                .execute(&mut *db)
+                .await?;
+            sqlx::query(AssertSqlSafe(write))
+                .bind(company)
+                .bind(written.iter().map(|(record, ..)| *record).collect::<Vec<_>>())
+                .bind(written.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
+                .bind(written.iter().map(|(.., value)| value.as_deref()).collect::<Vec<_>>())
+                .execute(db)
+                .await
+        })
+        .await
+        .map_err(map_constraint(&[]))?;
+        Ok(())
+    }
+}
 
 /// Highest position; leaves room behind it for the fields that are added at the end.
 pub const POSITION_MAX: i32 = 1_000_000;

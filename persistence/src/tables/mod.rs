@@ -4,6 +4,7 @@ pub mod admins;
 pub mod businesses;
 pub mod card_origins;
 pub mod card_statuses;
+pub mod cards;
 pub mod channels;
 pub mod companies;
 pub mod contacts;

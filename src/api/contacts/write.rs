@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
-use hotline_actors::Refusal;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::contacts::{self, ContactRef};
-use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
+use hotline_persistence::tables::custom_fields::{Application, CustomFieldId};
 use hotline_persistence::tables::tags::TagId;
 use hotline_persistence::{CompanyId, ContactId};
 use sqlx::PgConnection;
@@ -122,7 +121,7 @@ pub async fn create(
 ) -> ApiResult<Created<Contact>> {
     let (company, NewContact(new)) = (caller.company, body.0);
     once.transaction(app.db(company), async |db| {
-        let values = check_values(db, company, &new.values, true).await?;
+        let values = custom_values::accepted(db, company, Application::Contact, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
         Ok(Created::of(find(db, company, id).await?))
@@ -162,7 +161,7 @@ pub async fn update(
         .transaction(db, async |db| {
             changes.note([id]);
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
-            let values = check_values(db, company, &change.values, false).await?;
+            let values = custom_values::accepted(db, company, Application::Contact, &change.values, false).await?;
             set_links(db, company, id, change.tags.as_deref(), values).await?;
             Ok(Json::of(find(db, company, id).await?))
         })
@@ -172,20 +171,6 @@ pub async fn update(
 }
 
 type Values = Vec<(CustomFieldId, Option<String>)>;
-
-/// Values as they are stored, once they are found good by the fields there are.
-async fn check_values(
-    db: &mut PgConnection,
-    company: CompanyId,
-    given: &[GivenValue],
-    is_new: bool,
-) -> ApiResult<Values> {
-    if given.is_empty() && !is_new {
-        return Ok(Vec::new());
-    }
-    let known = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
-    custom_values::check_all(&known, given, is_new).map_err(|errors| Refusal::Invalid(errors).into())
-}
 
 async fn set_links(
     db: &mut PgConnection,

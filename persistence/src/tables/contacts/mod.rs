@@ -12,7 +12,7 @@ mod write;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
 pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
@@ -28,6 +28,7 @@ pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
 use super::channels::ChannelType;
 use super::tags::TagId;
+use crate::document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::table::{self, Table, Unique};
@@ -187,6 +188,29 @@ pub async fn list(
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRow>> {
     let sql = AssertSqlSafe(format!("{SHOWN} where c.company_id = $1 and c.id = $2"));
     with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
+}
+
+/// Those of several contacts that there are.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactRow>> {
+    let sql = AssertSqlSafe(format!("{SHOWN} where c.company_id = $1 and c.id = any ($2)"));
+    let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
+    Ok(document::read_all(&rows))
+}
+
+/// Whether there are all of these contacts. They stay until the transaction ends.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<bool> {
+    let mut named = ids.to_vec();
+    named.sort_unstable();
+    named.dedup();
+    let hold = sqlx::query("select from contacts where company_id = $1 and id = any ($2) order by id for key share")
+        .bind(company);
+    Ok(with_timeout(hold.bind(&named).fetch_all(db)).await?.len() == named.len())
 }
 
 /// What a conversation needs to know of a contact, or none.

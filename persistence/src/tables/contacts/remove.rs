@@ -70,6 +70,8 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
         return Ok(Some(tie));
     }
     for words in [
+        "update cards k set ticket_id = null from tickets t where t.company_id = $1 and t.contact_id = $2
+           and k.company_id = t.company_id and k.ticket_id = t.id",
         "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
            and m.company_id = t.company_id and m.ticket_id = t.id",
         "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2

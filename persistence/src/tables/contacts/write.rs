@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 
 use crate::error::with_timeout;
 use crate::table::{Links, map_constraint};
-use crate::tables::custom_fields::CustomFieldId;
+use crate::tables::custom_fields::{CONTACT_VALUES, CustomFieldId};
 use crate::tables::tags::{Tag, TagId};
 use crate::{CompanyId, ContactId, Error, Result, noun};
 
@@ -73,38 +73,7 @@ pub async fn set_custom_values(
     company: CompanyId,
     values: &[(ContactId, CustomFieldId, Option<String>)],
 ) -> Result<()> {
-    if values.is_empty() {
-        return Ok(());
-    }
-    let (written, cleared): (Vec<_>, Vec<_>) = values.iter().partition(|(_, _, value)| value.is_some());
-    with_timeout(async {
-        sqlx::query(
-            "delete from contact_custom_field_values where ctid = any (array(
-                 select v.place from unnest($2::bigint[], $3::bigint[]) as x (contact, field) cross join lateral (
-                     select ctid as place from contact_custom_field_values
-                     where company_id = $1 and contact_id = x.contact and custom_field_id = x.field offset 0) v))",
-        )
-        .bind(company)
-        .bind(cleared.iter().map(|(contact, ..)| *contact).collect::<Vec<_>>())
-        .bind(cleared.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
-        .execute(&mut *db)
-        .await?;
-        sqlx::query(
-            "insert into contact_custom_field_values (company_id, contact_id, custom_field_id, value)
-             select $1, contact, field, value from unnest($2::bigint[], $3::bigint[], $4::text[])
-                 as x (contact, field, value) order by contact, field
-             on conflict (company_id, contact_id, custom_field_id) do update set value = excluded.value",
-        )
-        .bind(company)
-        .bind(written.iter().map(|(contact, ..)| *contact).collect::<Vec<_>>())
-        .bind(written.iter().map(|(_, field, _)| *field).collect::<Vec<_>>())
-        .bind(written.iter().map(|(.., value)| value.as_deref()).collect::<Vec<_>>())
-        .execute(db)
-        .await
-    })
-    .await
-    .map_err(map_constraint(&[]))?;
-    Ok(())
+    CONTACT_VALUES.set(db, company, values).await
 }
 
 /// Puts a tag on a contact; one that is there already stays.

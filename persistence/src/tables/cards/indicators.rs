@@ -1,0 +1,139 @@
+//! What a board has come to: counted when it is asked for, in indexes alone.
+
+use chrono::{DateTime, Utc};
+use sqlx::FromRow;
+use sqlx::types::Json;
+
+use super::{BoardId, BoardListId};
+use crate::error::with_timeout;
+use crate::table::{Named, Span};
+use crate::{Amount, CompanyId, Database, Result};
+
+/// Cards, and what they come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Sum {
+    pub cards: i64,
+    pub value: Amount,
+}
+
+/// The figures of a board.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Indicators {
+    /// What is open now.
+    pub open: Sum,
+    /// What was won in the span that was asked for.
+    pub won: Sum,
+    /// What was lost in it.
+    pub lost: Sum,
+    /// The value of what was won since the month began.
+    pub month: Amount,
+    /// The same since the year began.
+    pub year: Amount,
+    /// All cards of each stage that has any.
+    pub lists: Vec<(BoardListId, Sum)>,
+}
+
+/// A stretch of time: from its beginning to before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Stretch {
+    pub from: DateTime<Utc>,
+    pub until: DateTime<Utc>,
+}
+
+/// What the figures of a board are told with.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Board {
+    pub monthly_goal: Option<Amount>,
+    pub yearly_goal: Option<Amount>,
+    /// Its stages in their order.
+    pub lists: Json<Vec<Named<BoardListId>>>,
+}
+
+/// The goals and stages of a board, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn goals(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<Option<Board>> {
+    let ask = sqlx::query_as(
+        "select monthly_goal, yearly_goal,
+             coalesce((select jsonb_agg(jsonb_build_object('id', l.id, 'name', l.label) order by l.position, l.id)
+                 from board_lists l where l.company_id = b.company_id and l.board_id = b.id), '[]') as lists
+         from boards b where b.company_id = $1 and b.id = $2",
+    );
+    with_timeout(ask.bind(company).bind(board).fetch_optional(db)).await
+}
+
+#[derive(FromRow)]
+struct Counted {
+    kind: String,
+    list_id: Option<BoardListId>,
+    cards: i64,
+    value: Amount,
+}
+
+/// Counts a board: `span` narrows what was won and lost, `month` and `year` are the company's.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn indicators(
+    db: impl Database<'_>,
+    company: CompanyId,
+    board: BoardId,
+    span: Span,
+    month: Stretch,
+    year: Stretch,
+) -> Result<Indicators> {
+    let ask = sqlx::query_as(
+        "with stages as (
+             select list_id, won or lost as ended, count(*) as cards, sum(products_total) as value from cards
+             where company_id = $1 and board_id = $2 group by list_id, won or lost)
+         select case when ended then 'ended' else 'open' end as kind, list_id, cards, value from stages
+         union all
+         select 'won', null, count(*), coalesce(sum(products_total), 0) from cards
+         where company_id = $1 and board_id = $2 and won_at is not null
+             and won_at >= coalesce($3, '-infinity') and won_at <= coalesce($4, 'infinity')
+         union all
+         select 'lost', null, count(*), coalesce(sum(products_total), 0) from cards
+         where company_id = $1 and board_id = $2 and lost_at is not null
+             and lost_at >= coalesce($3, '-infinity') and lost_at <= coalesce($4, 'infinity')
+         union all
+         select 'month', null, count(*), coalesce(sum(products_total), 0) from cards
+         where company_id = $1 and board_id = $2 and won_at >= $5 and won_at < $6
+         union all
+         select 'year', null, count(*), coalesce(sum(products_total), 0) from cards
+         where company_id = $1 and board_id = $2 and won_at >= $7 and won_at < $8",
+    );
+    let ask = ask.bind(company).bind(board).bind(span.0).bind(span.1);
+    let ask = ask.bind(month.from).bind(month.until).bind(year.from).bind(year.until);
+    let counted: Vec<Counted> = with_timeout(ask.fetch_all(db.heavy())).await?;
+    let mut indicators = Indicators::default();
+    for Counted { kind, list_id, cards, value } in counted {
+        let sum = Sum { cards, value };
+        match (kind.as_str(), list_id) {
+            ("won", _) => indicators.won = sum,
+            ("lost", _) => indicators.lost = sum,
+            ("month", _) => indicators.month = value,
+            ("year", _) => indicators.year = value,
+            (kind, Some(list)) => {
+                if kind == "open" {
+                    indicators.open = indicators.open.and(sum);
+                }
+                match indicators.lists.iter_mut().find(|(known, _)| *known == list) {
+                    Some((_, known)) => *known = known.and(sum),
+                    None => indicators.lists.push((list, sum)),
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(indicators)
+}
+
+impl Sum {
+    fn and(self, other: Self) -> Self {
+        Self { cards: self.cards + other.cards, value: self.value.and(other.value) }
+    }
+}

@@ -1,0 +1,38 @@
+//! What is linked to cards is changed.
+
+use sqlx::PgConnection;
+
+use super::CardId;
+use crate::error::with_timeout;
+use crate::table::Links;
+use crate::tables::custom_fields::{CARD_VALUES, CustomFieldId};
+use crate::{CompanyId, Result, TicketId, noun};
+
+/// The contacts a card is about.
+pub const CONTACTS: Links<noun::Card, noun::Contact> = Links::new("card_contacts", "card_id", "contact_id");
+
+/// Writes values of custom fields, and clears those that are none; all others stay.
+///
+/// # Errors
+/// [`crate::Error::NotFound`] when a custom field does not exist.
+pub async fn set_custom_values(
+    db: &mut PgConnection,
+    company: CompanyId,
+    card: CardId,
+    values: &[(CustomFieldId, Option<String>)],
+) -> Result<()> {
+    let values: Vec<_> = values.iter().map(|(field, value)| (card, *field, value.clone())).collect();
+    CARD_VALUES.set(db, company, &values).await
+}
+
+/// Whether the company has a ticket. Its contact stays until the transaction ends, and so does the ticket.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn hold_ticket(db: &mut PgConnection, company: CompanyId, ticket: TicketId) -> Result<bool> {
+    let held = sqlx::query(
+        "select from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id
+         where t.company_id = $1 and t.id = $2 for key share of c",
+    );
+    Ok(with_timeout(held.bind(company).bind(ticket).fetch_optional(db)).await?.is_some())
+}

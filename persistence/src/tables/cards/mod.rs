@@ -1,0 +1,300 @@
+//! Cards: what may be sold, on its way over the stages of a board. Plain.
+
+mod indicators;
+mod links;
+mod places;
+mod products;
+mod state;
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgRow;
+use sqlx::types::Json;
+use sqlx::{AssertSqlSafe, FromRow};
+use utoipa::ToSchema;
+
+pub use indicators::{Board, Indicators, Stretch, Sum, goals, indicators};
+pub use links::{CONTACTS, hold_ticket, set_custom_values};
+pub use places::{Place, Stage, Target, are_known, lock_stage, place};
+pub use products::{
+    CardProduct, CardProductId, CatalogueProduct, Line, add_line, catalogue, change_line, count_lines, find_line,
+    remove_line, set_lines,
+};
+pub use state::{Outcome, State, conclude, lock, put, reopen};
+
+use super::businesses::BusinessId;
+use super::card_origins::CardOriginId;
+use super::card_statuses::CardStatusId;
+use super::contacts::{self, ContactRow, CustomFieldValue};
+use super::words;
+use crate::document;
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
+use crate::table::{Named, Span, Table};
+use crate::{Amount, CompanyId, ContactId, Database, Id, PgConnection, Result, TicketId, UserId, noun};
+
+/// The id of a card.
+pub type CardId = Id<noun::Card>;
+/// The id of a board.
+pub type BoardId = Id<noun::Board>;
+/// The id of a stage of a board.
+pub type BoardListId = Id<noun::BoardList>;
+/// The id of a product.
+pub type ProductId = Id<noun::Product>;
+
+words! {
+    /// Who made a card: this API, a person in the panel, a chatbot, or an automation.
+    CardSource { Api = "api", User = "user", Bot = "bot", Automation = "automation" }
+}
+
+/// Another record of a card, by id, name and colour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CardStatusRef)]
+#[allow(missing_docs)]
+pub struct NamedStatus {
+    pub id: CardStatusId,
+    #[schema(example = "Waiting for an offer")]
+    pub name: String,
+    #[schema(example = "#64748b")]
+    pub color: Option<String>,
+}
+
+/// One card with what is shown beside it, but for its contacts.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Card {
+    pub id: CardId,
+    pub name: String,
+    pub description: Option<String>,
+    pub won: bool,
+    pub won_at: Option<DateTime<Utc>>,
+    pub lost: bool,
+    pub lost_at: Option<DateTime<Utc>>,
+    pub status_reason: Option<String>,
+    pub board_id: BoardId,
+    pub list: Option<Json<Named<BoardListId>>>,
+    pub status: Option<Json<NamedStatus>>,
+    pub business: Option<Json<Named<BusinessId>>>,
+    pub origin: Option<Json<Named<CardOriginId>>>,
+    pub assigned_to: Option<Json<Named<UserId>>>,
+    pub contact_ids: Vec<ContactId>,
+    pub products: Json<Vec<CardProduct>>,
+    pub products_total: Amount,
+    pub custom_fields: Json<Vec<CustomFieldValue>>,
+    pub creation_source: CardSource,
+    pub due: Option<DateTime<Utc>>,
+    pub ticket_id: Option<TicketId>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A card with its contacts.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct LoadedCard {
+    pub card: Card,
+    pub contacts: Vec<ContactRow>,
+}
+
+/// Columns of [`Card`]: what belongs to a card comes with it, without a statement a row, and as of one moment.
+const SHOWN: &str = include_str!("select.sql");
+
+/// The part of a card that is written: what is shown beside it is in other tables.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct CardRef {
+    pub id: CardId,
+    pub board_id: BoardId,
+}
+
+impl Table for CardRef {
+    const NAME: &'static str = "cards";
+    const NOUN: &'static str = "card";
+    const COLUMNS: &'static str = "id, board_id";
+    type Id = CardId;
+}
+
+/// What the API's lists may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct CardFilter {
+    pub board_id: Option<BoardId>,
+    pub list_id: Option<BoardListId>,
+    pub assigned_user_id: Option<UserId>,
+    pub contact_id: Option<ContactId>,
+    pub status_id: Option<CardStatusId>,
+    pub business_id: Option<BusinessId>,
+    pub origin_id: Option<CardOriginId>,
+    pub ticket_id: Option<TicketId>,
+    pub won: Option<bool>,
+    pub lost: Option<bool>,
+    pub search: Option<String>,
+    pub due: Span,
+    pub created: Span,
+    pub updated: Span,
+}
+
+impl CardFilter {
+    /// Whether the company has every record of those beside conversations that are named.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn is_of(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
+        let Self { board_id, list_id, status_id, business_id, origin_id, .. } = self;
+        let named = [
+            ("boards", board_id.map(|id| id.0)),
+            ("board_lists", list_id.map(|id| id.0)),
+            ("card_statuses", status_id.map(|id| id.0)),
+            ("businesses", business_id.map(|id| id.0)),
+            ("card_origins", origin_id.map(|id| id.0)),
+        ];
+        let named: Vec<(&str, i64)> = named.into_iter().filter_map(|(table, id)| Some((table, id?))).collect();
+        if named.is_empty() {
+            return Ok(true);
+        }
+        let exists = |(index, (table, _)): (usize, &(&str, i64))| {
+            format!("exists (select from {table} where company_id = $1 and id = ${})", index + 2)
+        };
+        let conditions: Vec<String> = named.iter().enumerate().map(exists).collect();
+        let statement = AssertSqlSafe(format!("select {}", conditions.join(" and ")));
+        let ask = sqlx::query_scalar(statement).bind(company);
+        let ask = named.iter().fold(ask, |ask, (_, id)| ask.bind(*id));
+        with_timeout(ask.fetch_one(db)).await
+    }
+}
+
+/// A page of a company's cards: of one stage in the order of their positions, else by id. It takes two statements,
+/// however many cards there are.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &CardFilter,
+    page: PageRequest,
+) -> Result<Page<LoadedCard>> {
+    let key = if filter.list_id.is_some() { "k.position" } else { "k.id" };
+    // The company is the first value the list binds.
+    let shown = format!(") {SHOWN} join page on page.id = k.id where k.company_id = $1");
+    let is_narrowed_further =
+        [filter.assigned_user_id.is_some(), filter.status_id.is_some(), filter.business_id.is_some()]
+            .into_iter()
+            .chain([filter.origin_id.is_some(), filter.won.is_some(), filter.lost.is_some()])
+            .any(|is_given| is_given);
+    let list = Select::new("with page as (select k.id from cards k", "k.company_id", company)
+        .equals("k.board_id", filter.board_id)
+        .equals("k.list_id", filter.list_id)
+        .equals("k.assigned_user_id", filter.assigned_user_id)
+        .equals("k.status_id", filter.status_id)
+        .equals("k.business_id", filter.business_id)
+        .equals("k.origin_id", filter.origin_id)
+        .equals("k.ticket_id", filter.ticket_id)
+        .equals("k.won", filter.won)
+        .equals("k.lost", filter.lost)
+        .contains("k.search", filter.search.as_deref())
+        .related(
+            "select from card_contacts x where x.company_id = k.company_id and x.card_id = k.id and x.contact_id",
+            filter.contact_id,
+        )
+        .between("k.due", filter.due)
+        .between("k.created_at", filter.created)
+        .between("k.updated_at", filter.updated)
+        .heavy_if(is_narrowed_further);
+    let db = list.weigh(db, page);
+    let Page { rows, has_more } = with_timeout(list.page_then(db, key, page, &shown)).await?;
+    let contacts = contacts_of(db, company, &rows).await?;
+    let rows = rows.into_iter().map(|card| with_contacts(card, &contacts)).collect();
+    Ok(Page { rows, has_more })
+}
+
+/// One card, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
+    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = $2"));
+    let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?;
+    let cards = read(&found);
+    let contacts = contacts_of(db, company, &cards).await?;
+    Ok(cards.into_iter().next().map(|card| with_contacts(card, &contacts)))
+}
+
+/// The same within a transaction.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_in(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
+    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = $2"));
+    let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(&mut *db)).await?;
+    let cards = read(&found);
+    let contacts = contacts_of(db, company, &cards).await?;
+    Ok(cards.into_iter().next().map(|card| with_contacts(card, &contacts)))
+}
+
+/// The first cards of every stage of a board, at most `rows` of each, in the order of their positions: two statements,
+/// however many stages there are.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn first_of_stages(
+    db: impl Database<'_>,
+    company: CompanyId,
+    board: BoardId,
+    rows: i64,
+) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
+    let sql = AssertSqlSafe(format!(
+        "with page as (
+             select first.id, first.position from board_lists s cross join lateral (
+                 select f.id, f.position from cards f where f.company_id = $1 and f.list_id = s.id
+                 order by f.position limit $3) first
+             where s.company_id = $1 and s.board_id = $2)
+         {SHOWN} join page on page.id = k.id where k.company_id = $1 order by page.position"
+    ));
+    let found = with_timeout(sqlx::query(sql).bind(company).bind(board).bind(rows).fetch_all(db)).await?;
+    let cards = read(&found);
+    let contacts = contacts_of(db, company, &cards).await?;
+    let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
+    for card in cards {
+        if let Some(list) = card.list.as_ref().map(|list| list.id) {
+            stages.entry(list).or_default().push(with_contacts(card, &contacts));
+        }
+    }
+    Ok(stages)
+}
+
+/// Removes a card.
+///
+/// # Errors
+/// [`crate::Error::NotFound`] when there is no such card.
+pub async fn remove(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<()> {
+    crate::table::remove::<CardRef>(db, company, id).await
+}
+
+fn read(rows: &[PgRow]) -> Vec<Card> {
+    document::read_all(rows)
+}
+
+/// The contacts that cards name.
+async fn contacts_of(
+    db: impl sqlx::PgExecutor<'_>,
+    company: CompanyId,
+    cards: &[Card],
+) -> Result<HashMap<ContactId, ContactRow>> {
+    let mut ids: Vec<ContactId> = cards.iter().flat_map(|card| &card.contact_ids).copied().collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    let rows = contacts::find_all(db, company, &ids).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row)).collect())
+}
+
+/// One that was deleted since the card was read is left out.
+fn with_contacts(card: Card, known: &HashMap<ContactId, ContactRow>) -> LoadedCard {
+    let contacts = card.contact_ids.iter().filter_map(|id| known.get(id).cloned()).collect();
+    LoadedCard { card, contacts }
+}

@@ -1,0 +1,94 @@
+//! What becomes of a card: open, then won or lost, and open again.
+
+use sqlx::{FromRow, PgConnection};
+
+use super::{BoardId, BoardListId, CardId, Place};
+use crate::error::with_timeout;
+use crate::{Amount, CompanyId, Result};
+
+/// Where a card that is locked stands: nobody else changes it until the transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct State {
+    pub id: CardId,
+    pub board_id: BoardId,
+    pub list_id: BoardListId,
+    pub won: bool,
+    pub lost: bool,
+    pub products_total: Amount,
+}
+
+/// How a card ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is won.
+    Won,
+    /// It is lost.
+    Lost,
+}
+
+/// Locks a card; none when the company has no such one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<State>> {
+    let lock = sqlx::query_as(
+        "select id, board_id, list_id, won, lost, products_total from cards where company_id = $1 and id = $2
+         for no key update",
+    );
+    with_timeout(lock.bind(company).bind(id).fetch_optional(db)).await
+}
+
+/// Puts a card that is locked into a place of a stage that is locked.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn put(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CardId,
+    stage: BoardListId,
+    place: &Place,
+) -> Result<()> {
+    let put = sqlx::query(
+        "update cards set list_id = $3, position = $4::numeric, updated_at = now() where company_id = $1 and id = $2",
+    );
+    with_timeout(put.bind(company).bind(id).bind(stage).bind(&place.0).execute(db)).await?;
+    Ok(())
+}
+
+/// Ends a card that is locked and open.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn conclude(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CardId,
+    outcome: Outcome,
+    reason: Option<&str>,
+) -> Result<()> {
+    let conclude = match outcome {
+        Outcome::Won => {
+            "update cards set won_at = now(), status_reason = $3, updated_at = now() where company_id = $1 and id = $2"
+        }
+        Outcome::Lost => {
+            "update cards set lost_at = now(), status_reason = $3, updated_at = now() where company_id = $1 and id = $2"
+        }
+    };
+    with_timeout(sqlx::query(conclude).bind(company).bind(id).bind(reason).execute(db)).await?;
+    Ok(())
+}
+
+/// Opens a card again that is locked. It stays where it is.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn reopen(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<()> {
+    let reopen = sqlx::query(
+        "update cards set won_at = null, lost_at = null, status_reason = null, updated_at = now()
+         where company_id = $1 and id = $2",
+    );
+    with_timeout(reopen.bind(company).bind(id).execute(db)).await?;
+    Ok(())
+}
