@@ -2,6 +2,7 @@
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
+use hotline_persistence::tables::boards::Board;
 use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::card_origins::CardOrigin;
 use hotline_persistence::tables::card_statuses::CardStatus;
@@ -17,8 +18,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    channels, contacts, custom_fields, health, media, messages, profiles, queues, templates, tickets, users, webchat,
-    wrapup_categories, wrapup_types,
+    boards, channels, contacts, custom_fields, health, media, messages, profiles, queues, templates, tickets, users,
+    webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -137,6 +138,12 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/custom-fields/{customFieldId}")
             .get("getCustomField", plain::show::<CustomField>, "Read a custom field").put("updateCustomField", custom_fields::update, "Update a custom field").delete("deleteCustomField", plain::remove::<CustomField>, "Delete a custom field")
         .plain::<GlobalVariable>("/global-variables", "variableId", "global variables")
+        .at("/crm/boards").get("listBoards", plain::list::<Board>, "List boards").post("createBoard", boards::create, "Create a board")
+        .at("/crm/boards/{boardId}").put("updateBoard", boards::update, "Update, archive or unarchive a board").delete("deleteBoard", boards::remove, "Delete an empty board")
+        .at("/crm/boards/{boardId}/lists").post("addStage", boards::stages::add, "Add a stage")
+        // Before the path with an id, which would match it.
+        .at("/crm/boards/{boardId}/lists/order").put("reorderStages", boards::stages::reorder, "Reorder the stages")
+        .at("/crm/boards/{boardId}/lists/{listId}").put("updateStage", boards::stages::update, "Update a stage").delete("deleteStage", boards::stages::remove, "Delete an empty stage")
         .listed::<CardStatus>("/crm/statuses", "statusId", "card statuses")
         .listed::<Business>("/crm/businesses", "businessId", "businesses")
         .listed::<CardOrigin>("/crm/origins", "originId", "card origins");

@@ -50,6 +50,14 @@ pub type TicketId = Id<noun::Ticket>;
 pub type MessageId = Id<noun::Message>;
 /// An event of a ticket.
 pub type EventId = Id<noun::Event>;
+/// A board.
+pub type BoardId = Id<noun::Board>;
+/// A stage of a board.
+pub type BoardListId = Id<noun::BoardList>;
+/// A card.
+pub type CardId = Id<noun::Card>;
+/// A product.
+pub type ProductId = Id<noun::Product>;
 
 impl<N> Id<N> {
     /// The id with this number.

@@ -50,8 +50,8 @@ pub use error::{Error, Result};
 #[cfg(feature = "failpoints")]
 pub use fail;
 pub use ids::{
-    AdminId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProfileId, QueueId, SessionId, TicketId, TokenId,
-    UserId, WrapupTypeId,
+    AdminId, BoardId, BoardListId, CardId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProductId,
+    ProfileId, QueueId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
 };
 pub use ownership::{Closed, Ownership, Presence};
 pub use readers::Readers;

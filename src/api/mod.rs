@@ -1,6 +1,7 @@
 //! One file per noun of the API. Each says at its top whether the resource is plain (changed by one SQL transaction)
 //! or live (changed only by its actor).
 
+pub mod boards;
 pub mod businesses;
 pub mod card_origins;
 pub mod card_statuses;

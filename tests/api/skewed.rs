@@ -18,6 +18,7 @@ use tracing::field::{Field, Visit};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
+use crate::front_door::world::noun;
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually};
 
@@ -227,6 +228,11 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
             "insert into global_variables (company_id, key, value)
              select {id}, 'some' || k, 'Some' from generate_series(1, {few}) k"
         ),
+        format!("insert into boards (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!(
+            "insert into board_lists (company_id, board_id, label, position, done_list)
+             select {id}, b.id, 'Some ' || k, k, k = 3 from boards b, generate_series(1, 3) k where b.company_id = {id}"
+        ),
         format!("insert into card_statuses (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!("insert into businesses (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!("insert into card_origins (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
@@ -309,8 +315,9 @@ fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)])
         if ["page", "perPage", "order"].contains(&name) {
             continue;
         }
-        let own = ids.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
-        let values = match asker.id(name).or(own) {
+        let noun = noun(path, name);
+        let own = ids.iter().find(|(known, _)| *known == noun).map(|(_, id)| *id);
+        let values = match asker.id(&noun).or(own) {
             Some(id) => vec![id.to_string()],
             None => asker.values(name, &parameter["schema"]),
         };
@@ -336,7 +343,8 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
         };
         let ids = [
             ("profileId", one("select max(id) from profiles where company_id = $1").await),
-            ("categoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
+            ("wrapupCategoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
+            ("productCategoryId", one("select max(id) from product_categories where company_id = $1").await),
         ];
         let body = json!({"channelId": asker.company.webchat, "visitor": {"name": "Visitor"}});
         let session = asker.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("id").to_owned();
@@ -415,6 +423,12 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
                 json!({"name": "Changed"}),
             ),
             ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
+            (
+                "/crm/boards",
+                "boardId",
+                json!({"name": "New", "crmBoardQueues": [{"queueId": asker.company.sales}]}),
+                json!({"archived": true, "crmBoardQueues": []}),
+            ),
             ("/crm/statuses", "statusId", json!({"name": "New"}), json!({"name": "Changed"})),
             ("/crm/businesses", "businessId", json!({"name": "New"}), json!({"name": "Changed"})),
             ("/crm/origins", "originId", json!({"name": "New"}), json!({"name": "Changed"})),
@@ -433,6 +447,14 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         world.judge(asker, Method::PUT, &one, Some(&json!({"name": "Changed"})), asker.reads_max).await;
         world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
         removed.insert("/wrapup-types/{wrapupTypeId}".to_owned());
+
+        let board = asker.api.post("/crm/boards", json!({"name": "Staged"})).await.data(201)["id"].clone();
+        let stages = format!("/crm/boards/{board}/lists");
+        let made = world.judge(asker, Method::POST, &stages, Some(&json!({"label": "New"})), asker.reads_max).await;
+        let one = format!("{stages}/{}", made.data(201)["id"]);
+        world.judge(asker, Method::PUT, &one, Some(&json!({"label": "Changed"})), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+        removed.insert("/crm/boards/{boardId}/lists/{listId}".to_owned());
 
         let contact = asker.api.post("/contacts", json!({"name": "Linked"})).await.data(201)["id"].clone();
         let link = format!("/contacts/{contact}/tags/{}", asker.tag);

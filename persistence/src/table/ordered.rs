@@ -8,7 +8,7 @@ use crate::error::with_timeout;
 use crate::{CompanyId, Id, Result};
 
 /// A table whose rows have a `position` within a parent.
-pub trait Ordered: Table<Id = Id<Self>> {
+pub trait Ordered: Table {
     /// The column that says which parent.
     const PARENT: &'static str;
     /// What it holds.
@@ -51,9 +51,11 @@ async fn ordered<T: Ordered>(
 /// # Errors
 /// When the database cannot answer.
 pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
+    // A text of its own for each table: what a statement was prepared for is known by its text, and parents are of many
+    // types.
     let turn =
-        sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2::text || ':' || $3::text, 0))");
-    with_timeout(turn.bind(T::NAME).bind(company).bind(parent).execute(db)).await?;
+        format!("select pg_advisory_xact_lock(hashtextextended('{}:' || $1::text || ':' || $2::text, 0))", T::NAME);
+    with_timeout(sqlx::query(AssertSqlSafe(turn)).bind(company).bind(parent).execute(db)).await?;
     Ok(())
 }
 
@@ -72,16 +74,16 @@ pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn reorder<T: Ordered>(
+pub async fn reorder<T: Ordered<Id = Id<N>>, N: 'static>(
     db: &mut PgConnection,
     company: CompanyId,
     parent: T::Parent,
-    ids: &[T::Id],
+    ids: &[Id<N>],
 ) -> Result<Option<Vec<T>>> {
     take_turn::<T>(db, company, parent).await?;
     let (table, column) = (T::NAME, T::PARENT);
     let known = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
-    let known: Vec<T::Id> =
+    let known: Vec<Id<N>> =
         with_timeout(sqlx::query_scalar(AssertSqlSafe(known)).bind(company).bind(parent).fetch_all(&mut *db)).await?;
     let mut named = ids.to_vec();
     named.sort_unstable();

@@ -1,6 +1,7 @@
 //! One file per noun: its row, and the statements that touch it. Every statement takes the company first.
 
 pub mod admins;
+pub mod boards;
 pub mod businesses;
 pub mod card_origins;
 pub mod card_statuses;

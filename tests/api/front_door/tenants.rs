@@ -98,7 +98,7 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
             let ask = async |id: Value| two.own.ask(operation, &targets, &field.put(&body, &id)).await;
             if field.to_string() == "orderedIds" {
                 // They must be all there are: another's are none of them.
-                let id: i64 = two.other.id("customFieldId").parse().expect("a number");
+                let id: i64 = two.other.id(&field.noun).parse().expect("a number");
                 ask(json!(id)).await.error(422, "ERR_API_VALIDATION");
             } else if operation.path == "/contacts/import" {
                 // Rows fail one by one.

@@ -38,6 +38,9 @@ pub fn noun(path: &str, name: &str) -> String {
         "categoryId" if path.starts_with("/product") => "productCategoryId".to_owned(),
         "categoryId" => "wrapupCategoryId".to_owned(),
         "assignedToUserId" => "userId".to_owned(),
+        "crmBoardListId" => "listId".to_owned(),
+        "orderedId" if path.starts_with("/crm") => "listId".to_owned(),
+        "orderedId" => "customFieldId".to_owned(),
         _ => one,
     }
 }
@@ -99,7 +102,7 @@ impl<'a> World<'a> {
             for name in operation.path_names() {
                 let noun = noun(&operation.path, name);
                 if !world.ids.contains_key(&noun) {
-                    let id = world.created(&noun).await;
+                    let id = world.created(&noun, &[]).await;
                     let id = id.unwrap_or_else(|| panic!("`known` in tests/api/front_door/world.rs lacks `{noun}`"));
                     world.ids.insert(noun, id);
                 }
@@ -167,8 +170,9 @@ impl<'a> World<'a> {
         question
     }
 
-    /// A new record of a noun, made by the `POST` beside its path; none when there is no such endpoint.
-    async fn created(&self, wanted: &str) -> Option<String> {
+    /// A new record of a noun, made by the `POST` beside its path, in the records of `within`; none when there is no such
+    /// endpoint.
+    async fn created(&self, wanted: &str, within: &[(String, String)]) -> Option<String> {
         let is_collection = |operation: &&Operation| {
             operation.method == "POST"
                 && self.operations.iter().any(|other| {
@@ -179,7 +183,12 @@ impl<'a> World<'a> {
         };
         let operation = self.operations.iter().find(is_collection)?;
         let body = self.samples().body(operation, None);
-        let reply = self.api.post(&operation.path, body.clone()).await;
+        let outer = operation.path_names().map(|name| {
+            let within = within.iter().find(|(known, _)| known == name).map(|(_, id)| id.as_str());
+            (name.to_owned(), within.unwrap_or_else(|| self.id(&noun(&operation.path, name))).to_owned())
+        });
+        let path = Self::path(operation, &outer.collect::<Vec<_>>());
+        let reply = self.api.post(&path, body.clone()).await;
         assert!(reply.status.is_success(), "{} with {body}: {}", name(operation), reply.body);
         Some(id(&reply.body["data"]).to_string())
     }
@@ -200,7 +209,7 @@ impl<'a> World<'a> {
                 }
                 "sessionId" => self.conversation().await.session,
                 _ if operation.method == "GET" => self.id(&noun).to_owned(),
-                _ => self.created(&noun).await.unwrap_or_else(|| self.id(&noun).to_owned()),
+                _ => self.created(&noun, &targets).await.unwrap_or_else(|| self.id(&noun).to_owned()),
             };
             targets.push((name.to_owned(), id));
         }
@@ -247,6 +256,13 @@ impl<'a> World<'a> {
                 let of_contacts = all.iter().filter(|field| field["application"] == "contact").map(id);
                 set("application", json!("contact"));
                 set("orderedIds", json!(of_contacts.collect::<Vec<_>>()));
+            }
+            ("PUT", "/crm/boards/{boardId}/lists/order", _) => {
+                let board: i64 = targets[0].1.parse().expect("a number");
+                let all = "select id from board_lists where company_id = $1 and board_id = $2";
+                let all = sqlx::query_scalar(all).bind(company.id).bind(board).fetch_all(&self.app.database.db).await;
+                let all: Vec<i64> = all.expect("stages");
+                set("orderedIds", json!(all));
             }
             _ => {}
         }

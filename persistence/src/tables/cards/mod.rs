@@ -33,16 +33,8 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::table::{Named, Span, Table};
-use crate::{Amount, CompanyId, ContactId, Database, Id, PgConnection, Result, TicketId, UserId, noun};
-
-/// The id of a card.
-pub type CardId = Id<noun::Card>;
-/// The id of a board.
-pub type BoardId = Id<noun::Board>;
-/// The id of a stage of a board.
-pub type BoardListId = Id<noun::BoardList>;
-/// The id of a product.
-pub type ProductId = Id<noun::Product>;
+use crate::{Amount, CompanyId, ContactId, Database, PgConnection, Result, TicketId, UserId};
+pub use crate::{BoardId, BoardListId, CardId, ProductId};
 
 words! {
     /// Who made a card: this API, a person in the panel, a chatbot, or an automation.

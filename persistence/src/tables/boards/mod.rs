@@ -1,0 +1,105 @@
+//! Boards: what is sold in one way, with its goals, and the queues whose people see it. Plain.
+
+mod stages;
+
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection};
+use utoipa::ToSchema;
+
+pub use stages::{NewStage, STAGES_MAX, Stage, insert as insert_stage, remove as remove_stage, update as update_stage};
+
+use crate::error::with_timeout;
+use crate::table::{self, Columns, Links, Named, Stamps, Table};
+use crate::timestamp::Timestamp;
+use crate::{Amount, BoardId, CompanyId, Error, QueueId, Result, UserId, noun};
+
+/// Stages, and the cards that move over them.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Board {
+    pub id: BoardId,
+    #[schema(example = "Solar panels")]
+    pub name: String,
+    #[schema(example = "What we sell to households")]
+    pub description: Option<String>,
+    /// What is to be won in a month, in the company's currency; `null`: no goal.
+    pub monthly_goal: Option<Amount>,
+    /// The same of a year.
+    pub yearly_goal: Option<Amount>,
+    /// Who made it; `null` when a token did, and when that person is no longer in the company.
+    pub created_by_user_id: Option<UserId>,
+    /// Whether it is hidden from the list of boards; it can be read and used as before.
+    #[schema(example = false)]
+    pub archived: bool,
+    /// Since when; `null` while it is not.
+    pub archived_at: Option<Timestamp>,
+    /// Whose people see it.
+    #[sqlx(json)]
+    pub queues: Vec<Named<QueueId>>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
+}
+
+impl Table for Board {
+    const NAME: &'static str = "boards";
+    const NOUN: &'static str = "board";
+    const COLUMNS: &'static str = "boards.*,
+        coalesce((select jsonb_agg(jsonb_build_object('id', q.id, 'name', q.name) order by q.id)
+            from board_queues l join queues q on q.company_id = l.company_id and q.id = l.queue_id
+            where l.company_id = boards.company_id and l.board_id = boards.id), '[]') as queues";
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
+    type Id = BoardId;
+}
+
+/// The queues whose people see a board.
+const QUEUES: Links<noun::Board, noun::Queue> = Links::new("board_queues", "board_id", "queue_id");
+
+/// Creates a board with its queues and stages, which stand in the order given.
+///
+/// # Errors
+/// [`Error::NotFound`] when the company has not one of the queues.
+pub async fn insert(
+    db: &mut PgConnection,
+    company: CompanyId,
+    columns: &Columns,
+    queues: &[QueueId],
+    stages: &[NewStage],
+) -> Result<Board> {
+    let made: Board = table::insert(&mut *db, company, columns).await?;
+    QUEUES.set(&mut *db, company, made.id, queues).await?;
+    stages::insert_all(&mut *db, company, made.id, stages).await?;
+    found(db, company, made.id).await
+}
+
+/// Changes what is given: columns, whether the board is archived, and its queues.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such board, or the company has not one of the queues.
+pub async fn update(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: BoardId,
+    columns: &Columns,
+    archived: Option<bool>,
+    queues: Option<&[QueueId]>,
+) -> Result<Board> {
+    table::update::<Board>(&mut *db, company, id, columns).await?;
+    if let Some(archived) = archived {
+        // One that is archived already has been since then.
+        let archive = sqlx::query(
+            "update boards set archived_at = case when $3 then now() end
+             where company_id = $1 and id = $2 and archived <> $3",
+        );
+        with_timeout(archive.bind(company).bind(id).bind(archived).execute(&mut *db)).await?;
+    }
+    if let Some(queues) = queues {
+        QUEUES.set(&mut *db, company, id, queues).await?;
+    }
+    found(db, company, id).await
+}
+
+async fn found(db: &mut PgConnection, company: CompanyId, id: BoardId) -> Result<Board> {
+    table::find(db, company, id).await?.ok_or(Error::NotFound(Board::NOUN))
+}

@@ -1,0 +1,130 @@
+//! Boards: stages, and the cards that move over them. Plain.
+
+pub mod stages;
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::boards::{self, Board, NewStage, STAGES_MAX};
+use hotline_persistence::{BoardId, QueueId};
+
+use super::named::LINKS_MAX;
+use super::plain::{BodyColumns, Filters, KeptBy, Plain};
+use crate::app::App;
+use crate::web::amounts::Goal;
+use crate::web::values::{Name, Position, Text};
+use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
+
+impl Plain for Board {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("name");
+        body.nullable::<Text>("description");
+        body.nullable::<Goal>("monthlyGoal");
+        body.nullable::<Goal>("yearlyGoal");
+    }
+
+    fn filters(list: &mut Filters<'_>) {
+        list.equals_or("archived", false);
+    }
+}
+
+/// The stages of a board that is created without any.
+const STAGES: [(&str, bool); 3] = [("To do", false), ("In progress", false), ("Done", true)];
+
+/// The body of `POST /crm/boards`.
+pub struct NewBoard {
+    columns: Columns,
+    stages: Vec<NewStage>,
+    queues: Vec<QueueId>,
+}
+
+impl Input for NewBoard {
+    fn name() -> Cow<'static, str> {
+        "BoardCreate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let columns = BodyColumns::of_new::<Board>(fields);
+        let mut has_done = false;
+        let stages = fields.objects("crmBoardLists", STAGES_MAX, |fields| {
+            let label = fields.required::<Name>("label");
+            let is_done = fields.optional("doneList").unwrap_or(false);
+            let position = fields.optional::<Position>("position").map(|position| position.0);
+            if is_done && has_done {
+                fields.refuse("doneList", "is another stage's already");
+            }
+            has_done |= is_done;
+            Some(NewStage { label: label?.0, position, is_done })
+        });
+        let queues = queues(fields).unwrap_or_default();
+        let given = stages.filter(|stages| !stages.is_empty());
+        let stages = given.unwrap_or_else(|| {
+            let stage = |(label, is_done): (&str, bool)| NewStage { label: label.to_owned(), position: None, is_done };
+            STAGES.map(stage).into()
+        });
+        Some(Self { columns, stages, queues })
+    }
+}
+
+/// The queues whose people see a board.
+fn queues(fields: &mut Fields<'_>) -> Option<Vec<QueueId>> {
+    fields.objects("crmBoardQueues", LINKS_MAX, |fields| fields.required("queueId"))
+}
+
+/// `POST /crm/boards`: the board with its stages and queues, or nothing.
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewBoard>,
+    once: Idempotency,
+) -> ApiResult<Created<Board>> {
+    let NewBoard { columns, stages, queues } = body.0;
+    once.transaction(app.db(caller.company), async |db| {
+        Ok(Created::of(boards::insert(db, caller.company, &columns, &queues, &stages).await?))
+    })
+    .await
+}
+
+/// The body of `PUT /crm/boards/{boardId}`.
+pub struct ChangedBoard {
+    columns: Columns,
+    archived: Option<bool>,
+    queues: Option<Vec<QueueId>>,
+}
+
+impl Input for ChangedBoard {
+    fn name() -> Cow<'static, str> {
+        "BoardUpdate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let columns = BodyColumns::of_change::<Board>(fields);
+        let archived = fields.changed("archived");
+        Some(Self { columns, archived, queues: queues(fields) })
+    }
+}
+
+/// `PUT /crm/boards/{boardId}`.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<BoardId>,
+    body: Body<ChangedBoard>,
+    once: Idempotency,
+) -> ApiResult<Json<Board>> {
+    let ChangedBoard { columns, archived, queues } = body.0;
+    once.transaction(app.db(caller.company), async |db| {
+        Ok(Json::of(boards::update(db, caller.company, id.0, &columns, archived, queues.as_deref()).await?))
+    })
+    .await
+}
+
+const CARDS: KeptBy = KeptBy { state: "the board has cards", noun: "card", column: ("cards", "board_id") };
+
+/// `DELETE /crm/boards/{boardId}`: with its stages; refused while it has cards.
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
+    let db = app.db(caller.company);
+    let removed = table::remove::<Board>(db, caller.company, id.0).await;
+    CARDS.answer(removed, db, caller.company, id.0).await
+}

@@ -1,0 +1,106 @@
+//! Stages of a board, which the API calls lists. Plain.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::table;
+use hotline_persistence::tables::boards::{self, Board, STAGES_MAX, Stage};
+use hotline_persistence::{BoardId, BoardListId};
+
+use crate::api::plain::{BodyColumns, Change, KeptBy, New, Plain};
+use crate::app::App;
+use crate::web::values::{Name, OrderedIds, Position};
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Page, PathId,
+};
+
+impl Plain for Stage {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("label");
+        body.defaulted::<bool>("doneList");
+        body.defaulted::<Position>("position");
+    }
+}
+
+/// `POST /crm/boards/{boardId}/lists`: at the end unless it has a position.
+pub async fn add(
+    caller: Caller,
+    app: Data<App>,
+    board: PathId<BoardId>,
+    body: Body<New<Stage>>,
+    once: Idempotency,
+) -> ApiResult<Created<Stage>> {
+    let columns = body.0.columns;
+    once.transaction(app.db(caller.company), async |db| {
+        let made = boards::insert_stage(db, caller.company, board.0, columns).await?;
+        Ok(Created::of(made.ok_or_else(too_many)?))
+    })
+    .await
+}
+
+fn too_many() -> ApiError {
+    let count = i64::try_from(STAGES_MAX).unwrap_or(i64::MAX);
+    let state = "the board has as many stages as it may have";
+    Refusal::Conflict(Conflict::used_by(state, "too_many", [("crmBoardList", count)])).into()
+}
+
+/// `PUT /crm/boards/{boardId}/lists/{listId}`.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    ids: PathId<(BoardId, BoardListId)>,
+    body: Body<Change<Stage>>,
+    once: Idempotency,
+) -> ApiResult<Json<Stage>> {
+    let (board, stage) = ids.0;
+    let columns = body.0.columns;
+    once.transaction(app.db(caller.company), async |db| {
+        Ok(Json::of(boards::update_stage(db, caller.company, board, stage, &columns).await?))
+    })
+    .await
+}
+
+const CARDS: KeptBy = KeptBy { state: "the stage has cards", noun: "card", column: ("cards", "list_id") };
+
+/// `DELETE /crm/boards/{boardId}/lists/{listId}`: refused while it has cards.
+pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(BoardId, BoardListId)>) -> ApiResult<NoContent> {
+    let (board, stage) = ids.0;
+    let db = app.db(caller.company);
+    let removed = boards::remove_stage(db, caller.company, board, stage).await;
+    CARDS.answer(removed, db, caller.company, stage).await
+}
+
+/// The body of `PUT /crm/boards/{boardId}/lists/order`.
+pub struct Order(OrderedIds<BoardListId>);
+
+impl Input for Order {
+    fn name() -> Cow<'static, str> {
+        "StageOrder".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("orderedIds").map(Self)
+    }
+}
+
+/// `PUT /crm/boards/{boardId}/lists/order`: answers all of them in the new order.
+pub async fn reorder(
+    caller: Caller,
+    app: Data<App>,
+    board: PathId<BoardId>,
+    body: Body<Order>,
+    once: Idempotency,
+) -> ApiResult<Page<Stage>> {
+    let Order(ids) = body.0;
+    once.transaction(app.db(caller.company), async |db| {
+        if !table::exists::<Board>(&mut *db, caller.company, board.0).await? {
+            return Err(ApiError::not_found());
+        }
+        let rows = table::reorder(db, caller.company, board.0, &ids.0).await?;
+        let rows =
+            rows.ok_or_else(|| Refusal::invalid("orderedIds", "must be the ids of all lists of the board, each once"))?;
+        Ok(Page::whole(rows))
+    })
+    .await
+}
