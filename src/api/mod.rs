@@ -16,6 +16,7 @@ pub mod media;
 pub mod messages;
 pub mod named;
 pub mod plain;
+pub mod product_categories;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;

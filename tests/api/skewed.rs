@@ -228,6 +228,7 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
             "insert into global_variables (company_id, key, value)
              select {id}, 'some' || k, 'Some' from generate_series(1, {few}) k"
         ),
+        format!("insert into product_categories (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!("insert into boards (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!(
             "insert into board_lists (company_id, board_id, label, position, done_list)
@@ -423,6 +424,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
                 json!({"name": "Changed"}),
             ),
             ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
+            ("/product-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
             (
                 "/crm/boards",
                 "boardId",

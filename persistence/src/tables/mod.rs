@@ -17,6 +17,7 @@ pub mod media;
 pub mod messages;
 pub mod organization;
 pub mod pending_receipts;
+pub mod product_categories;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;

@@ -2,6 +2,7 @@
 
 mod boards;
 mod labels;
+mod product_categories;
 mod stages;
 
 use hotline_persistence::tables::boards::Stage;

@@ -1,0 +1,13 @@
+//! Categories of products. Plain: a category that goes leaves its products without one.
+
+use hotline_persistence::tables::product_categories::ProductCategory;
+
+use super::plain::{BodyColumns, Plain};
+use crate::web::values::{Name, Text};
+
+impl Plain for ProductCategory {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("name");
+        body.nullable::<Text>("description");
+    }
+}
