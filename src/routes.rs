@@ -9,6 +9,7 @@ use hotline_persistence::tables::card_statuses::CardStatus;
 use hotline_persistence::tables::custom_fields::CustomField;
 use hotline_persistence::tables::global_variables::GlobalVariable;
 use hotline_persistence::tables::product_categories::ProductCategory;
+use hotline_persistence::tables::products::Product;
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::quick_messages::QuickMessage;
 use hotline_persistence::tables::tags::Tag;
@@ -140,6 +141,7 @@ fn endpoints(table: &mut Table<'_>) {
             .get("getCustomField", plain::show::<CustomField>, "Read a custom field").put("updateCustomField", custom_fields::update, "Update a custom field").delete("deleteCustomField", plain::remove::<CustomField>, "Delete a custom field")
         .plain::<GlobalVariable>("/global-variables", "variableId", "global variables")
         .plain::<ProductCategory>("/product-categories", "categoryId", "product categories")
+        .plain::<Product>("/products", "productId", "products")
         .at("/crm/boards").get("listBoards", plain::list::<Board>, "List boards").post("createBoard", boards::create, "Create a board")
         .at("/crm/boards/{boardId}").put("updateBoard", boards::update, "Update, archive or unarchive a board").delete("deleteBoard", boards::remove, "Delete an empty board")
         .at("/crm/boards/{boardId}/lists").post("addStage", boards::stages::add, "Add a stage")

@@ -17,6 +17,7 @@ pub mod messages;
 pub mod named;
 pub mod plain;
 pub mod product_categories;
+pub mod products;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;

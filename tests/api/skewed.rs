@@ -229,6 +229,11 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
              select {id}, 'some' || k, 'Some' from generate_series(1, {few}) k"
         ),
         format!("insert into product_categories (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!(
+            "insert into products (company_id, name, sku, category_id)
+             select {id}, 'Some ' || k, 'some ' || k, (select max(id) from product_categories where company_id = {id})
+             from generate_series(1, {few}) k"
+        ),
         format!("insert into boards (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!(
             "insert into board_lists (company_id, board_id, label, position, done_list)
@@ -425,6 +430,12 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             ),
             ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
             ("/product-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
+            (
+                "/products",
+                "productId",
+                json!({"name": "New", "sku": "new"}),
+                json!({"name": "Changed", "sku": "newer"}),
+            ),
             (
                 "/crm/boards",
                 "boardId",

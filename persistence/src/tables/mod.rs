@@ -18,6 +18,7 @@ pub mod messages;
 pub mod organization;
 pub mod pending_receipts;
 pub mod product_categories;
+pub mod products;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;

@@ -3,6 +3,7 @@
 mod boards;
 mod labels;
 mod product_categories;
+mod products;
 mod stages;
 
 use hotline_persistence::tables::boards::Stage;

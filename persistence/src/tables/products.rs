@@ -1,0 +1,45 @@
+//! Products: what is sold, and for how much. Plain.
+
+use serde::Serialize;
+use sqlx::FromRow;
+use utoipa::ToSchema;
+
+use super::product_categories::ProductCategoryId;
+use crate::table::{Named, Stamps, Table, Unique};
+use crate::{Amount, ProductId};
+
+/// What is sold.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Product {
+    pub id: ProductId,
+    #[schema(example = "Solar panel 400 W")]
+    pub name: String,
+    /// The company's own number of it, unique in the company.
+    #[schema(example = "SP-400")]
+    pub sku: Option<String>,
+    #[schema(example = "With a frame")]
+    pub description: Option<String>,
+    /// What one of it costs, in the company's currency; a card can have another price.
+    pub price: Amount,
+    #[schema(example = true)]
+    pub active: bool,
+    /// The group it is in.
+    #[sqlx(json(nullable))]
+    pub category: Option<Named<ProductCategoryId>>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
+}
+
+impl Table for Product {
+    const NAME: &'static str = "products";
+    const NOUN: &'static str = "product";
+    const COLUMNS: &'static str = "products.*,
+        (select jsonb_build_object('id', c.id, 'name', c.name) from product_categories c
+            where c.company_id = products.company_id and c.id = products.category_id) as category";
+    const UNIQUE: &'static [Unique] = &[Unique::new("products_company_id_sku_key", "sku")];
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name || E'\\n' || coalesce(sku, ''))"];
+    type Id = ProductId;
+}

@@ -1,0 +1,24 @@
+//! Products: what is sold. Plain: one that goes leaves what cards have of it.
+
+use hotline_persistence::tables::product_categories::{ProductCategory, ProductCategoryId};
+use hotline_persistence::tables::products::Product;
+
+use super::plain::{BodyColumns, Filters, Plain};
+use crate::web::amounts::Price;
+use crate::web::values::{Name, Text};
+
+impl Plain for Product {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("name");
+        body.nullable::<Name>("sku");
+        body.nullable::<Text>("description");
+        body.defaulted::<Price>("price");
+        body.defaulted::<bool>("active");
+        body.nullable::<ProductCategoryId>("categoryId");
+    }
+
+    fn filters(list: &mut Filters<'_>) {
+        list.refers::<ProductCategory>("categoryId");
+        list.equals::<bool>("active");
+    }
+}
