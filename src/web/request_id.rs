@@ -9,14 +9,25 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage};
 use rand::RngExt;
+use tracing::Instrument;
 
 use super::ApiError;
 use super::rate::{RateLimits, Unlimited};
 use crate::metrics::Metrics;
-use crate::telemetry::{RequestName, during};
 
 /// The header.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What a request is called, for whoever has the request.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub HeaderValue);
+
+impl RequestId {
+    /// It is plain ASCII.
+    pub fn text(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+}
 
 /// Characters of a caller's own id.
 const CHARACTERS_MAX: usize = 64;
@@ -30,23 +41,27 @@ pub async fn name_request<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let own = request.headers().get(X_REQUEST_ID).filter(|id| is_plain(id.as_bytes()));
-    let id = own.cloned().unwrap_or_else(new_id);
-    let name = RequestName::new(id, request.method().clone(), request.path());
-    request.extensions_mut().insert(name.clone());
+    let id = RequestId(own.cloned().unwrap_or_else(new_id));
+    request.extensions_mut().insert(id.clone());
+    // Of the highest level, so that whatever is logged names its request. Neither its query nor its body: both may hold
+    // names and numbers.
+    let span =
+        tracing::error_span!("request", id = id.text(), method = request.method().as_str(), path = request.path());
     let started = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
     let counted = request.app_data::<Data<Metrics>>().cloned().map(|figures| {
         let operation = figures.requests.find(request.match_info().as_str(), request.method().as_str());
         (figures, operation)
     });
-    let answered = during(name.clone(), async {
+    let answered = async {
         let response = next.call(request).await;
         if let Ok(response) = &response {
             let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::debug!(status = response.status().as_u16(), duration_ms, "answered");
         }
         response
-    })
+    }
+    .instrument(span)
     .await;
     if let Some((figures, operation)) = counted {
         let status = answered.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
@@ -57,8 +72,8 @@ pub async fn name_request<B: MessageBody + 'static>(
     if let Some(rates) = rates.filter(|_| !is_unlimited) {
         rates.untouched().write_if_missing(response.headers_mut());
     }
-    let mut response = name_defect(response, name.id_text());
-    response.headers_mut().insert(X_REQUEST_ID, name.id().clone());
+    let mut response = name_defect(response, id.text());
+    response.headers_mut().insert(X_REQUEST_ID, id.0);
     Ok(response)
 }
 

@@ -21,17 +21,17 @@ use hotline_actors::Engine;
 use hotline_persistence::Change;
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
 use sha2::{Digest, Sha256};
+use tracing::Instrument;
 
 pub use keys::Keys;
 pub use once::Idempotency;
 use once::Running;
 
 use super::compression::unpack;
-use super::request_id::X_REQUEST_ID;
+use super::request_id::{RequestId, X_REQUEST_ID};
 use super::{ApiError, ApiResult, Caller, body, form, reply};
 use crate::media::Media;
 use crate::metrics::Metrics;
-use crate::telemetry::{RequestName, during};
 
 /// The header that names a request.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -74,24 +74,21 @@ pub async fn once<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let header = request.headers().get(IDEMPOTENCY_KEY).filter(|_| applies_to(request.method())).cloned();
     let Some(header) = header else { return Ok(next.call(request).await?.map_into_boxed_body()) };
-    let name = request.extensions().get::<RequestName>().cloned();
+    let id = request.extensions().get::<RequestId>().cloned();
     // What has begun ends, also when its caller goes away: a twin must not begin while the first is half way.
     let serving = async move { serve(request, &header, next).await };
-    let running = match name.clone() {
-        Some(name) => actix_web::rt::spawn(during(name, serving)),
-        None => actix_web::rt::spawn(serving),
-    };
-    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, name)));
+    let running = actix_web::rt::spawn(serving.in_current_span());
+    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
     hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
     outcome
 }
 
 /// The answer to a request that panicked, which took its own with it.
-fn defect(panic: impl std::fmt::Display, name: Option<RequestName>) -> Error {
+fn defect(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
     let mut response = ApiError::internal(&panic).error_response();
-    if let Some(name) = name {
-        response = ApiError::defect(format!("internal error; request {}", name.id_text())).error_response();
-        response.headers_mut().insert(X_REQUEST_ID, name.id().clone());
+    if let Some(id) = id {
+        response = ApiError::defect(format!("internal error; request {}", id.text())).error_response();
+        response.headers_mut().insert(X_REQUEST_ID, id.0);
     }
     InternalError::from_response("a panic", response).into()
 }
