@@ -44,6 +44,13 @@ impl App {
         self.engine.store().db(company)
     }
 
+    /// Drops what is known of a company, but for what the engine drops itself.
+    pub fn forget(&self, company: CompanyId) {
+        // Files are found by their names; what is counted is not counted by company.
+        let Self { engine: _, trusted_proxies: _, media: _, templates, figures: _, stopping: _ } = self;
+        templates.forget(company);
+    }
+
     /// Whether the service is on its way down.
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()

@@ -79,6 +79,12 @@ impl Desks {
         self.desks.entry(company).or_default().clone()
     }
 
+    /// Drops a company's desk: turns begin anew, and loads are counted again.
+    pub(crate) fn forget_company(&self, company: CompanyId) {
+        let Self { desks } = self;
+        desks.remove(&company);
+    }
+
     /// Notes who has a ticket now; none when it is closed, or nobody has it. To be told of each change after it was
     /// appended.
     pub(crate) fn assigned(&self, ticket: &Ticket) {

@@ -216,34 +216,60 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
     ///
     /// # Errors
     /// Whatever `load` says; nothing is kept of it, and the next one to ask tries anew.
-    pub async fn get_or_start<F>(&self, key: &K, load: impl FnOnce() -> F) -> Result<ActorHandle<A>, Refusal>
+    pub async fn get_or_start<F>(&self, key: &K, load: impl Fn() -> F) -> Result<ActorHandle<A>, Refusal>
     where
         F: Future<Output = Result<ActorHandle<A>, Refusal>>,
     {
-        if let Some(hot) = self.get(key) {
-            return Ok(hot);
-        }
-        let cell = match &*self.actors.entry(key.clone()).or_insert_with(|| Registration::Starting(Arc::default())) {
-            Registration::Hot(hot) => return Ok(hot.clone()),
-            Registration::Starting(cell) => cell.clone(),
-        };
-        let loaded = cell.get_or_try_init(load).await.cloned();
-        match &loaded {
-            // The cell has served; it is larger than what it holds.
-            Ok(hot) => {
-                if let Some(mut place) = self.actors.get_mut(key).filter(|place| place.is_starting(&cell)) {
-                    *place = Registration::Hot(hot.clone());
+        loop {
+            if let Some(hot) = self.get(key) {
+                return Ok(hot);
+            }
+            let cell = match &*self.actors.entry(key.clone()).or_insert_with(|| Registration::Starting(Arc::default()))
+            {
+                Registration::Hot(hot) => return Ok(hot.clone()),
+                Registration::Starting(cell) => cell.clone(),
+            };
+            match cell.get_or_try_init(&load).await {
+                Ok(hot) if self.has_started(key, &cell, hot) => return Ok(hot.clone()),
+                // It was taken out while it started, and nobody finds it: the next one starts in its place.
+                Ok(_) => {}
+                // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
+                // one waits for this cell it stays, or two actors could start under one key.
+                Err(refusal) => {
+                    self.actors.remove_if(key, |_, place| {
+                        place.is_starting(&cell) && !cell.initialized() && Arc::strong_count(&cell) == 2
+                    });
+                    return Err(refusal);
                 }
             }
-            // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
-            // one waits for this cell it stays, or two actors could start under one key.
-            Err(_) => {
-                self.actors.remove_if(key, |_, place| {
-                    place.is_starting(&cell) && !cell.initialized() && Arc::strong_count(&cell) == 2
-                });
+        }
+    }
+
+    /// Puts an actor in the place it was started for, unless it is there by now; false when the place is gone.
+    fn has_started(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
+        let Some(mut place) = self.actors.get_mut(key) else { return false };
+        // The cell has served; it is larger than what it holds.
+        if place.is_starting(cell) {
+            *place = Registration::Hot(hot.clone());
+        }
+        place.hot().is_some_and(|found| Arc::ptr_eq(&found.life, &hot.life))
+    }
+
+    /// Takes out every actor whose key `which` picks; one that is being started is waited for.
+    pub(crate) async fn take_out(&self, which: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
+        let picked: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| which(key)).collect();
+        let mut taken = Vec::with_capacity(picked.len());
+        for key in picked {
+            match self.actors.remove(&key) {
+                Some((_, Registration::Hot(hot))) => taken.push(hot),
+                // Who started it finds its place gone.
+                Some((_, Registration::Starting(cell))) => {
+                    taken.extend(cell.get_or_try_init(|| async { Err::<_, ()>(()) }).await.ok().cloned());
+                }
+                None => {}
             }
         }
-        loaded
+        taken
     }
 
     /// Puts a new actor under a key nobody has had.
@@ -389,6 +415,32 @@ mod tests {
         let refused = || async { Err(Refusal::NotFound) };
         let (first, second) = tokio::join!(registry.get_or_start(&8, refused), registry.get_or_start(&8, refused));
         assert!(first.is_err() && second.is_err());
+        assert!(registry.is_empty());
+    }
+
+    #[actix::test]
+    async fn an_actor_that_is_taken_out_while_it_starts_is_nobodys_and_the_next_one_starts() {
+        let registry = Registry::<u8, Stuck>::default();
+        let (loads, go) = (AtomicU32::new(0), tokio::sync::Semaphore::new(0));
+        let load = || async {
+            loads.fetch_add(1, Ordering::Relaxed);
+            if let Ok(turn) = go.acquire().await {
+                turn.forget();
+            }
+            Ok(hot())
+        };
+        registry.insert(8, hot());
+        let take_out = async {
+            assert_eq!(loads.load(Ordering::Relaxed), 1, "it starts");
+            go.add_permits(2);
+            registry.take_out(|key| *key == 7).await
+        };
+        let (asked, taken) = tokio::join!(registry.get_or_start(&7, load), take_out);
+        let Ok(asked) = asked else { panic!("it does not start") };
+        assert_eq!((taken.len(), loads.load(Ordering::Relaxed), registry.len()), (1, 2, 2));
+        assert!(!Arc::ptr_eq(&asked.life, &taken[0].life), "two would serve under one key");
+        assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.life, &asked.life)));
+        assert_eq!(registry.take_out(|_| true).await.len(), 2);
         assert!(registry.is_empty());
     }
 }

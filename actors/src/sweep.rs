@@ -93,9 +93,7 @@ impl Sweeper {
     async fn end_idle_sessions(&self) -> Result<(), crate::Refusal> {
         let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         for (company, id) in webchat_sessions::idle(&self.base.store.housekeeping, since, SESSIONS_MAX).await? {
-            if !self.base.owns(company) {
-                continue;
-            }
+            let Some(_presence) = self.base.store.ownership().try_enter(company) else { continue };
             // One session that cannot be ended now must not keep the others.
             if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), rider: None }).await {
                 tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");

@@ -112,6 +112,11 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
         self.entries.remove(key);
     }
 
+    /// Removes every entry whose key `which` picks.
+    pub fn remove_where(&self, which: impl Fn(&K) -> bool) {
+        self.entries.retain(|key, _| !which(key));
+    }
+
     /// Removes whatever is too old.
     pub fn sweep(&self) {
         let now_s = self.now_s();
@@ -153,6 +158,9 @@ mod tests {
         assert_eq!(cache.get(&1), Some("again"));
         cache.remove(&1);
         assert_eq!(cache.get(&1), None);
+        (0..10).for_each(|key| cache.insert(key, "many"));
+        cache.remove_where(|key| *key < 9);
+        assert_eq!((cache.entries.len(), cache.get(&9)), (1, Some("many")));
     }
 
     #[test]

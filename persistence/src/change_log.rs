@@ -9,6 +9,7 @@ use dashmap::DashMap;
 use crate::change::encode;
 use crate::durable::{Durable, Synced};
 use crate::journal::{self, Journal, Seq};
+use crate::ownership::not_served;
 use crate::persister::{CommitListener, Entry, FlushQueue};
 use crate::{Change, CompanyId, Error, Ownership, Result};
 
@@ -81,7 +82,7 @@ impl ChangeLog {
     /// [`Error::Unavailable`] when the queue or the journal is full, the log is closing, or the company is shut.
     pub fn reserve(&self, company: CompanyId) -> Result<Reservation> {
         if self.inner.ownership.is_shut(company) {
-            return Err(Error::Unavailable("the company is not served at the moment".to_owned()));
+            return Err(not_served());
         }
         Ok(Reservation { log: self.clone(), company, seat: self.seat()? })
     }
@@ -116,6 +117,13 @@ impl ChangeLog {
     /// The last entry of a company that was appended; 0 when there was none since the start.
     pub fn last_of(&self, company: CompanyId) -> Seq {
         self.inner.last.get(&company).map_or(0, |seq| *seq)
+    }
+
+    /// Drops what is known of a company that is closed, and whose entries are all in the tables.
+    pub fn forget(&self, company: CompanyId) {
+        // The way and its queue hold entries, which have gone to the tables; the doors count work, not what is known.
+        let Inner { way: _, queue: _, ownership: _, last } = &*self.inner;
+        last.remove(&company);
     }
 
     /// The newest entry that is durable.

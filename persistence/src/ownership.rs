@@ -5,13 +5,13 @@
 //! question, [`Ownership::owns`], will have another answer for the companies of other processes; so every timer, sweep
 //! and scan that comes upon a company asks it, and no caller looks behind it.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock as BlockingLock};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::{CompanyId, Error, Result};
 
@@ -28,62 +28,86 @@ pub struct Ownership(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Of every company that was ever at work here: read by its work, written by who closes it.
-    doors: DashMap<CompanyId, Arc<RwLock<()>>>,
-    closing: Marks,
-    shut: Marks,
+    /// Of every company that was ever at work here: some hundred bytes each, no more than there are companies.
+    doors: DashMap<CompanyId, Arc<Door>>,
+    /// Companies that are closing, closed or shut. Mostly there is none, and then nobody looks for a door.
+    closing: AtomicUsize,
 }
 
-/// A few companies; most of the time there is none, and then a look is one atomic read.
+/// A company's work, and whether more may begin.
 #[derive(Default)]
-struct Marks {
-    count: AtomicUsize,
-    companies: BlockingLock<HashSet<CompanyId>>,
+struct Door {
+    /// Pieces of work under way, and the three flags.
+    state: AtomicUsize,
+    /// Notified when the last work ends at a closing door, and when the door opens again.
+    changed: Notify,
 }
 
-impl Marks {
-    fn has(&self, company: CompanyId) -> bool {
-        self.count.load(Ordering::Acquire) > 0
-            && self.companies.read().unwrap_or_else(PoisonError::into_inner).contains(&company)
+/// No work begins but by work that is under way.
+const CLOSING: usize = 1 << (usize::BITS - 1);
+/// No work is under way, and none begins.
+const CLOSED: usize = 1 << (usize::BITS - 2);
+/// The log refuses entries as well.
+const SHUT: usize = 1 << (usize::BITS - 3);
+const FLAGS: usize = CLOSING | CLOSED | SHUT;
+
+impl Door {
+    /// Counts one more piece of work, unless one of these flags is set.
+    fn enter(&self, unless: usize) -> bool {
+        let more = |state: usize| (state & unless == 0).then_some(state + 1);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    /// False: it was marked before.
-    fn mark(&self, company: CompanyId) -> bool {
-        let is_new = self.companies.write().unwrap_or_else(PoisonError::into_inner).insert(company);
-        if is_new {
-            self.count.fetch_add(1, Ordering::AcqRel);
+    fn leave(&self) {
+        let before = self.state.fetch_sub(1, Ordering::AcqRel);
+        if before & CLOSING != 0 && before & !FLAGS == 1 {
+            self.changed.notify_waiters();
         }
-        is_new
     }
 
-    fn unmark(&self, company: CompanyId) {
-        if self.companies.write().unwrap_or_else(PoisonError::into_inner).remove(&company) {
-            self.count.fetch_sub(1, Ordering::AcqRel);
+    /// Closed as soon as nothing is under way. True: it is.
+    fn try_close(&self) -> bool {
+        self.state.compare_exchange(CLOSING, CLOSING | CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Tries again after each change, for as long as it takes.
+    async fn wait_for(&self, attempt: impl Fn() -> bool) {
+        loop {
+            // Listens before it looks: what changes in between is heard of.
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if attempt() {
+                return;
+            }
+            changed.await;
         }
     }
 }
 
 /// Work of a company is under way for as long as this lives.
-pub struct Presence {
-    _door: OwnedRwLockReadGuard<()>,
+pub struct Presence(Arc<Door>);
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
 }
 
 /// A company for which nothing is under way and nothing begins. Dropping it opens the company again.
-pub struct Closed {
-    closing: Closing,
-    _door: OwnedRwLockWriteGuard<()>,
-}
+pub struct Closed(Closing);
 
-/// The mark of a company that is about to be closed, or is.
+/// A door that is about to be closed, or is.
 struct Closing {
     ownership: Ownership,
-    company: CompanyId,
+    door: Arc<Door>,
 }
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.ownership.0.shut.unmark(self.company);
-        self.ownership.0.closing.unmark(self.company);
+        self.door.state.fetch_and(!FLAGS, Ordering::AcqRel);
+        self.ownership.0.closing.fetch_sub(1, Ordering::AcqRel);
+        self.door.changed.notify_waiters();
     }
 }
 
@@ -91,23 +115,39 @@ impl Ownership {
     /// Whether this process serves a company now. Whatever comes by the clock, or finds companies by itself, asks before
     /// it does anything for one.
     pub fn owns(&self, company: CompanyId) -> bool {
-        !self.0.closing.has(company)
+        !self.has(company, CLOSING)
+    }
+
+    /// Begins work of a company, if it is served now: for what comes by the clock, which comes again.
+    pub fn try_enter(&self, company: CompanyId) -> Option<Presence> {
+        let door = self.door(company);
+        door.enter(CLOSING).then(|| Presence(door))
     }
 
     /// Begins work of a company, after whoever has closed it. To be held until the work has ended, and not to be taken
-    /// twice by the same work: who closes may stand in between.
+    /// by work that is under way already ([`Ownership::follow`]): who closes waits for that.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the company stays closed for long.
     pub async fn enter(&self, company: CompanyId) -> Result<Presence> {
+        match self.try_enter(company) {
+            Some(presence) => Ok(presence),
+            None => timeout(ENTER_TIME_MAX, self.enter_in_time(company)).await.map_err(|_| not_served()),
+        }
+    }
+
+    /// The same, for however long that takes: for work whose caller has been answered.
+    pub async fn enter_in_time(&self, company: CompanyId) -> Presence {
         let door = self.door(company);
-        let door = match door.clone().try_read_owned() {
-            Ok(door) => door,
-            Err(_) => tokio::time::timeout(ENTER_TIME_MAX, door.read_owned())
-                .await
-                .map_err(|_| Error::Unavailable("the company is not served at the moment".to_owned()))?,
-        };
-        Ok(Presence { _door: door })
+        door.wait_for(|| door.enter(CLOSING)).await;
+        Presence(door)
+    }
+
+    /// Begins work that follows from work under way, and may outlast it: who closes waits for it as well. None: nothing
+    /// is under way any more.
+    pub fn follow(&self, company: CompanyId) -> Option<Presence> {
+        let door = self.door(company);
+        door.enter(CLOSED).then(|| Presence(door))
     }
 
     /// Closes a company: no work of it begins any more, and what is under way has ended. The log still takes entries of
@@ -116,21 +156,29 @@ impl Ownership {
     /// # Errors
     /// [`Error::Unavailable`] when it is being closed already, or work does not end in time; it is then open as before.
     pub async fn close(&self, company: CompanyId) -> Result<Closed> {
-        if !self.0.closing.mark(company) {
+        let door = self.door(company);
+        if door.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
             return Err(Error::Unavailable("the company is being closed already".to_owned()));
         }
-        let closing = Closing { ownership: self.clone(), company };
-        let door = tokio::time::timeout(CLOSE_TIME_MAX, self.door(company).write_owned()).await;
-        let door = door.map_err(|_| Error::Unavailable("work of the company does not end".to_owned()))?;
-        Ok(Closed { closing, _door: door })
+        self.0.closing.fetch_add(1, Ordering::AcqRel);
+        let closing = Closing { ownership: self.clone(), door };
+        let closed = closing.door.wait_for(|| closing.door.try_close());
+        let in_time = timeout(CLOSE_TIME_MAX, closed).await;
+        in_time.map_err(|_| Error::Unavailable("work of the company does not end".to_owned()))?;
+        Ok(Closed(closing))
     }
 
     /// Whether the log refuses entries of a company.
     pub(crate) fn is_shut(&self, company: CompanyId) -> bool {
-        self.0.shut.has(company)
+        self.has(company, SHUT)
     }
 
-    fn door(&self, company: CompanyId) -> Arc<RwLock<()>> {
+    fn has(&self, company: CompanyId, flag: usize) -> bool {
+        self.0.closing.load(Ordering::Acquire) > 0
+            && self.0.doors.get(&company).is_some_and(|door| door.state.load(Ordering::Acquire) & flag != 0)
+    }
+
+    fn door(&self, company: CompanyId) -> Arc<Door> {
         if let Some(door) = self.0.doors.get(&company) {
             return door.clone();
         }
@@ -138,10 +186,15 @@ impl Ownership {
     }
 }
 
+/// Why work of a company does not begin.
+pub(crate) fn not_served() -> Error {
+    Error::Unavailable("the company is not served at the moment".to_owned())
+}
+
 impl Closed {
     /// From here on the log refuses entries of the company, whoever still has one.
     pub fn shut(&self) {
-        self.closing.ownership.0.shut.mark(self.closing.company);
+        self.0.door.state.fetch_or(SHUT, Ordering::AcqRel);
     }
 }
 
@@ -166,10 +219,15 @@ mod tests {
         let mut third = Box::pin(ownership.enter(COMPANY));
         assert!(poll_immediate(&mut third).await.is_none(), "none begins meanwhile");
         assert!(ownership.enter(OTHER).now_or_never().is_some_and(|entered| entered.is_ok()), "another company's does");
+        assert!(ownership.try_enter(COMPANY).is_none() && ownership.try_enter(OTHER).is_some());
         assert!(ownership.close(COMPANY).await.is_err(), "one at a time");
+        let followed = ownership.follow(COMPANY);
+        assert!(followed.is_some(), "what follows from work under way is work under way");
         drop((first, second));
+        assert!(poll_immediate(&mut closing).await.is_none());
+        drop(followed);
         let closed = closing.await.expect("nobody is at work");
-        assert!(poll_immediate(&mut third).await.is_none());
+        assert!(poll_immediate(&mut third).await.is_none() && ownership.follow(COMPANY).is_none());
         closed.shut();
         assert!(ownership.is_shut(COMPANY) && !ownership.is_shut(OTHER));
         drop(closed);
@@ -189,5 +247,38 @@ mod tests {
         assert!(closed.is_ok());
         assert!(matches!(ownership.enter(COMPANY).await, Err(Error::Unavailable(_))));
         assert!(!ownership.is_shut(COMPANY), "what has begun may still be recorded");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn nothing_is_under_way_while_a_company_is_closed_and_everybody_has_a_turn() {
+        const WORKERS: usize = 8;
+        const ROUNDS: usize = 2000;
+        let (ownership, at_work) = (Ownership::default(), Arc::new(AtomicUsize::new(0)));
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|_| {
+                let (ownership, at_work) = (ownership.clone(), at_work.clone());
+                tokio::spawn(async move {
+                    for _ in 0..ROUNDS {
+                        let presence = ownership.enter(COMPANY).await.expect("it opens again");
+                        at_work.fetch_add(1, Ordering::SeqCst);
+                        tokio::task::yield_now().await;
+                        at_work.fetch_sub(1, Ordering::SeqCst);
+                        drop(presence);
+                    }
+                })
+            })
+            .collect();
+        let mut closed = 0;
+        while !workers.iter().all(tokio::task::JoinHandle::is_finished) {
+            let _closed = ownership.close(COMPANY).await.expect("work ends");
+            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody was at work");
+            tokio::task::yield_now().await;
+            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody came in");
+            closed += 1;
+        }
+        assert!(closed > 1, "it was closed {closed} times");
+        for worker in workers {
+            worker.await.expect("no worker fails");
+        }
     }
 }

@@ -145,6 +145,25 @@ impl Store {
         self.log.ownership()
     }
 
+    /// Drops what is known of a company that is closed, and whose entries are all in the tables.
+    pub fn forget(&self, company: CompanyId) {
+        // Turns are kept of companies that have or want one. The others are of no company.
+        let Self {
+            housekeeping: _,
+            keys: _,
+            readers: _,
+            log,
+            ids: _,
+            recovered: _,
+            requests: _,
+            scheduler: _,
+            writes: _,
+            persister: _,
+            refiller: _,
+        } = self;
+        log.forget(company);
+    }
+
     /// How busy the connections of requests are.
     pub fn connections(&self) -> Connections {
         let pools = [&self.requests, &self.housekeeping];

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use hotline_actors::ttl_cache::TtlCache;
+use hotline_persistence::CompanyId;
 
 use super::seats::Channel;
 use crate::web::origin::Address;
@@ -44,6 +45,15 @@ impl Default for Guard {
 }
 
 impl Guard {
+    /// Drops what was guessed at a company's channels.
+    pub(super) fn forget(&self, company: CompanyId) {
+        let Self { refused } = self;
+        refused.remove_where(|(_, guess)| match guess {
+            Guess::Key => false,
+            Guess::Signature((of, _)) | Guess::Token((of, _)) => *of == company,
+        });
+    }
+
     /// Lets somebody try who has not guessed wrong too often. Only where no call with a good signature is stopped by it.
     ///
     /// # Errors
@@ -68,7 +78,7 @@ impl Guard {
 mod tests {
     use std::net::IpAddr;
 
-    use hotline_persistence::{ChannelId, CompanyId};
+    use hotline_persistence::ChannelId;
 
     use super::*;
 

@@ -148,9 +148,10 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payloa
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
+    let presence = app.engine.enter(key.0).await?;
     let (engine, downloads) = (app.engine.clone(), hooks.downloads.clone());
     let carried_out = app.engine.background().spawn(async move {
-        let _seat = seat;
+        let (_seat, _presence) = (seat, presence);
         let call = read(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
         take(&engine, &downloads, &channel, call).await

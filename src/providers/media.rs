@@ -97,6 +97,12 @@ impl Uploads {
         Ok(uploaded)
     }
 
+    /// Drops what was uploaded for a company's messages.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { files: _, known } = self;
+        known.remove_where(|(of, _)| *of == company);
+    }
+
     /// The message was taken: its upload has served.
     pub(super) fn forget(&self, message: &MessageRow) {
         self.known.remove(&(message.company_id, message.id));

@@ -17,6 +17,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hotline_actors::channels::{Accepted, Delivery, Provider, SendFailure};
+use hotline_persistence::CompanyId;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageError;
 
@@ -59,6 +60,11 @@ impl Providers {
 }
 
 impl Provider for Providers {
+    fn forget_company(&self, company: CompanyId) {
+        let Self { graph: _, uploads } = self;
+        uploads.forget_company(company);
+    }
+
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>> {
         let Self { graph, uploads } = self.clone();
         async move {

@@ -3,6 +3,7 @@
 mod background;
 mod doors;
 mod error;
+mod forget;
 mod settings;
 
 use std::net::SocketAddr;
@@ -172,6 +173,7 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     let front = Front {
         admission: Data::new(Admission {
             directory: engine.directory().clone(),
+            ownership: engine.store().ownership().clone(),
             on_premise: settings.on_premise,
             trusted_proxies: settings.trusted_proxies.clone(),
             wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),

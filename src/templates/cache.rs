@@ -80,6 +80,13 @@ impl Templates {
         Self { graph, options, kept, turns: KeyedLocks::default(), failed }
     }
 
+    /// Drops the templates of a company's channels.
+    pub fn forget(&self, company: CompanyId) {
+        let Self { graph: _, options: _, kept, turns: _, failed } = self;
+        kept.remove_where(|(of, _)| *of == company);
+        failed.remove_where(|(of, _)| *of == company);
+    }
+
     /// The templates of a channel, approved or not; other than phone channels have none.
     ///
     /// # Errors

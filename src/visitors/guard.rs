@@ -25,6 +25,7 @@ use super::{origins, paths, script};
 use crate::app::App;
 use crate::openapi::{Described, Operation};
 use crate::web::aside::Tenant;
+use crate::web::auth::stay;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::schema::Schemas;
@@ -102,11 +103,14 @@ pub async fn pass<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let mut told = Told::default();
     let answered = match check(&request, &mut told) {
-        Ok(Passed::Through(door)) => {
-            request.extensions_mut().insert(Tenant(door.organization.company.id));
-            request.extensions_mut().insert(door);
-            None
-        }
+        Ok(Passed::Through(door)) => match stay(&request, door.company()).await {
+            Ok(()) => {
+                request.extensions_mut().insert(Tenant(door.company()));
+                request.extensions_mut().insert(door);
+                None
+            }
+            Err(refused) => Some(refused.error_response()),
+        },
         Ok(Passed::Preflight) => Some(preflight()),
         Ok(Passed::Nowhere) => Some(script::nowhere()),
         Err(refused) => Some(refused.error_response()),

@@ -9,6 +9,7 @@ use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
+use hotline_persistence::CompanyId;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 
 use super::remembered::{FORGET_EVERY, KEYS_MAX};
@@ -151,6 +152,12 @@ impl Visitors {
             *open += 1;
         }
         Some(SocketPermit { sockets: self.sockets.clone(), address: limited })
+    }
+
+    /// Drops what is known of a company: all but what is known by address.
+    pub fn forget(&self, company: CompanyId) {
+        let Self { options: _, sessions: _, messages: _, others: _, sockets: _, uploads, clock: _ } = self;
+        uploads.forget_company(company);
     }
 
     /// Forgets addresses that have used nothing, for as long as the process lives.

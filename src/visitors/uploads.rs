@@ -4,10 +4,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use dashmap::DashMap;
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{Quota, RateLimiter};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
@@ -79,11 +80,36 @@ impl<K: Clone + std::hash::Hash + Eq> Limit<K> {
     }
 }
 
+/// The same of companies: each has a limiter of its own, which can be dropped. There are no more than there are companies.
+struct CompanyLimit {
+    mib_per_hour: u32,
+    quota: Option<Quota>,
+    limiters: DashMap<CompanyId, Arc<DefaultDirectRateLimiter>>,
+}
+
+impl CompanyLimit {
+    fn new(mib_per_hour: u32) -> Self {
+        let quota = NonZeroU32::new(mib_per_hour.saturating_mul(1024)).map(Quota::per_hour);
+        Self { mib_per_hour, quota, limiters: DashMap::new() }
+    }
+
+    fn take(&self, company: CompanyId, units: NonZeroU32, clock: &DefaultClock) -> Result<(), TooMany> {
+        let Some(quota) = self.quota else { return Ok(()) };
+        let limiter = self.limiters.entry(company).or_insert_with(|| Arc::new(RateLimiter::direct(quota))).clone();
+        match limiter.check_n(units) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(TooMany::after(self.mib_per_hour, refused.wait_time_from(clock.now()))),
+            // More at once than an hour has.
+            Err(_) => Err(TooMany::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
+        }
+    }
+}
+
 /// What every session, address and company has left.
 pub(super) struct Uploads {
     sessions: Limit<SessionId>,
     addresses: Limit<Address>,
-    companies: Limit<CompanyId>,
+    companies: CompanyLimit,
     clock: DefaultClock,
 }
 
@@ -92,7 +118,7 @@ impl Uploads {
         Self {
             sessions: Limit::new(options.session_mib_per_hour),
             addresses: Limit::new(options.address_mib_per_hour),
-            companies: Limit::new(options.company_mib_per_hour),
+            companies: CompanyLimit::new(options.company_mib_per_hour),
             clock: DefaultClock::default(),
         }
     }
@@ -102,14 +128,19 @@ impl Uploads {
         if let Some(address) = &whose.address {
             self.addresses.take(address, units, &self.clock)?;
         }
-        self.companies.take(&whose.company, units, &self.clock)
+        self.companies.take(whose.company, units, &self.clock)
     }
 
     /// Forgets who has all of an hour left.
     pub(super) fn forget(&self) {
         self.sessions.forget();
         self.addresses.forget();
-        self.companies.forget();
+    }
+
+    /// Drops what a company has left: it begins with a full hour again. Sessions and addresses are forgotten by age.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { sessions: _, addresses: _, companies, clock: _ } = self;
+        companies.limiters.remove(&company);
     }
 }
 

@@ -19,7 +19,7 @@ use hotline_actors::directory::Token;
 use hotline_actors::tickets::Author;
 use hotline_actors::{Directory, Organization};
 use hotline_persistence::tables::tokens::KEY_PREFIX;
-use hotline_persistence::{CompanyId, QueueId, UserId, key};
+use hotline_persistence::{CompanyId, Ownership, QueueId, UserId, key};
 use ipnet::IpNet;
 
 use super::aside::Tenant;
@@ -92,6 +92,8 @@ impl FromRequest for Caller {
 pub struct Admission {
     /// Every company and token.
     pub directory: Directory,
+    /// Which companies are served here.
+    pub ownership: Ownership,
     /// Whether the company's plan does not matter.
     pub on_premise: bool,
     /// Who is believed when it says for whom a connection was made.
@@ -109,7 +111,11 @@ pub async fn admit<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut allowance = None;
-    let mut response = match check(&request, &mut allowance) {
+    let admitted = match check(&request, &mut allowance) {
+        Ok(caller) => stay(&request, caller.company).await.map(|()| caller),
+        Err(refused) => Err(refused),
+    };
+    let mut response = match admitted {
         Ok(caller) => {
             request.extensions_mut().insert(Tenant(caller.company));
             request.extensions_mut().insert(caller);
@@ -132,6 +138,15 @@ pub async fn admit<B: MessageBody + 'static>(
         allowance.write(response.headers_mut());
     }
     Ok(response)
+}
+
+/// Lets a request in while its company is served here; whoever drops the company waits for it, however long it goes on
+/// without its caller.
+pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
+    let admission = request.app_data::<Data<Admission>>().ok_or_else(|| ApiError::internal("nobody is told apart"))?;
+    let presence = admission.ownership.enter(company).await?;
+    request.extensions_mut().insert(presence);
+    Ok(())
 }
 
 /// Every check, in order. What is left to the company is told as soon as it is known whose request it is.

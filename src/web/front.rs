@@ -1,6 +1,7 @@
 //! What stands before the handlers works with, each part by itself.
 
 use actix_web::web::{Data, ServiceConfig};
+use hotline_persistence::CompanyId;
 
 use super::aside::Aside;
 use super::auth::Admission;
@@ -30,6 +31,14 @@ pub struct Front {
 }
 
 impl Front {
+    /// Drops what is known of a company.
+    pub fn forget(&self, company: CompanyId) {
+        // Who guesses tokens is told apart by address; large bodies have turns while they are there.
+        let Self { admission: _, rates, per_page_max: _, aside: _, media: _, retries, figures: _ } = self;
+        rates.forget(company);
+        retries.forget(company);
+    }
+
     /// Lets every request find it.
     pub fn add(self, services: &mut ServiceConfig) {
         let Self { admission, rates, per_page_max, aside, media, retries, figures } = self;

@@ -75,6 +75,12 @@ impl RateLimits {
         full(self.default_per_minute)
     }
 
+    /// Drops what a company has left: it begins with a full minute again.
+    pub fn forget(&self, company: CompanyId) {
+        let Self { default_per_minute: _, companies, clock: _ } = self;
+        companies.remove(&company);
+    }
+
     /// Takes one request of a company whose own figure is `per_minute`, if it has one.
     ///
     /// # Errors

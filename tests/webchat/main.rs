@@ -10,6 +10,7 @@ mod desk;
 mod door;
 mod ends;
 mod files;
+mod forgotten;
 mod identity;
 mod limits;
 mod load;

@@ -54,6 +54,19 @@ impl Base {
         drop(self.background.spawn(work));
     }
 
+    /// Goes on with work of a company after its request was answered: who drops the company waits for it.
+    pub(crate) fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
+        let ownership = self.store.ownership().clone();
+        let following = ownership.follow(company);
+        self.spawn(async move {
+            let _presence = match following {
+                Some(presence) => presence,
+                None => ownership.enter_in_time(company).await,
+            };
+            work.await;
+        });
+    }
+
     /// Reads of live rows.
     pub(crate) fn reads(&self) -> Reads<'_> {
         Reads { store: &self.store }
@@ -83,6 +96,13 @@ impl Base {
             Ok(Err(error)) => tracing::warn!(%error, %company, "a change of the directory is seen later"),
             Err(_) => tracing::warn!(%company, "a change of the directory is seen later"),
         }
+    }
+
+    /// Drops what the durable half knows of a company that is closed.
+    pub(crate) fn forget_company(&self, company: CompanyId) {
+        // The directory stays: every process has that of all companies. The rest is of no company.
+        let Self { options: _, store, directory: _, arbiters: _, background: _, stopping: _ } = self;
+        store.forget(company);
     }
 
     /// Notes that no request is taken any more: an actor that is gone from now on went with its thread.

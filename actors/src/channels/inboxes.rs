@@ -49,6 +49,13 @@ impl Inboxes {
         self.loaded.entry(channel).or_default().clone()
     }
 
+    /// Drops what a company's channels have received.
+    pub(crate) fn forget_company(&self, company: CompanyId) {
+        let Self { loaded, passed, gives_pending: _ } = self;
+        loaded.retain(|(of, _), _| *of != company);
+        passed.remove_where(|((of, _), _)| *of == company);
+    }
+
     /// Forgets which messages something was kept of before a time.
     pub(crate) fn sweep_early(&self, before: DateTime<Utc>) {
         self.loaded.iter().filter_map(|cell| cell.get().cloned()).for_each(|inbox| inbox.early.sweep(before));

@@ -13,6 +13,9 @@ pub trait Provider: Send + Sync + 'static {
     /// Hands one message over. It ends within a time of its own, whatever the provider does. A caller that does not
     /// wait for the end does not know whether the provider has the message.
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>>;
+
+    /// Drops what is remembered of a company, for which nothing is being sent.
+    fn forget_company(&self, company: CompanyId);
 }
 
 /// A message and where it goes.

@@ -96,6 +96,19 @@ impl KnownContacts {
         self.by_id.remove(&(company, id));
     }
 
+    /// Drops what is known of a company's contacts. Nothing of the company is under way.
+    pub(crate) fn forget_company(&self, company: CompanyId) {
+        let Self { by_id, by_number, by_address, reachable, heard, versions: _, turns, hot: _, leaving: _ } = self;
+        by_id.remove_where(|(of, _)| *of == company);
+        by_number.remove_where(|(of, _)| *of == company);
+        by_address.remove_where(|(of, ..)| *of == company);
+        reachable.remove_where(|(of, ..)| *of == company);
+        heard.remove_where(|(of, ..)| *of == company);
+        turns.remove(&company);
+        // Versions are shared by contacts of all companies, and only ever make somebody look again. The tickets' actors
+        // are listed for as long as they live, and contacts are marked for as long as somebody deletes them.
+    }
+
     /// Forgets what was learned too long ago.
     pub(crate) fn sweep(&self) {
         self.by_id.sweep();

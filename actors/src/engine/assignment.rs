@@ -29,6 +29,12 @@ impl Assignment {
         Self { base, desks }
     }
 
+    /// Drops what is known of who has how many tickets of a company.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { base: _, desks } = self;
+        desks.forget_company(company);
+    }
+
     /// The desk that gives a ticket its agent, if one does. Where loads decide they are counted first; while that
     /// cannot be done, agents take turns.
     pub(super) async fn desk(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {

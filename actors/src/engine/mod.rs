@@ -2,6 +2,7 @@
 
 mod assignment;
 mod contacts;
+mod forget;
 mod inbound;
 mod sending;
 mod sessions;
@@ -10,7 +11,7 @@ mod tickets;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hotline_persistence::{CompanyId, ContactId, Store};
+use hotline_persistence::{CompanyId, ContactId, Presence, Store};
 use tokio::runtime::Handle;
 
 pub use assignment::Assignment;
@@ -106,6 +107,11 @@ impl Engine {
         self.base.spawn(work);
     }
 
+    /// Goes on with work of a company after its request was answered: who drops the company waits for it.
+    pub fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
+        self.base.spawn_for(company, work);
+    }
+
     /// The runtime that is stopped last, for what must not end with a thread of requests.
     pub fn background(&self) -> &Handle {
         &self.base.background
@@ -142,6 +148,14 @@ impl Engine {
     /// before it does anything for one.
     pub fn owns(&self, company: CompanyId) -> bool {
         self.base.owns(company)
+    }
+
+    /// Begins work of a company, after whoever has closed it; to be held until the work has ended.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the company is not served for long.
+    pub async fn enter(&self, company: CompanyId) -> Result<Presence, Refusal> {
+        Ok(self.store().ownership().enter(company).await?)
     }
 
     /// Reads of live rows.

@@ -288,6 +288,22 @@ impl Sending {
         self.outboxes.figures()
     }
 
+    /// Begins no further attempt for a company, and waits until the log has recorded how those under way have ended.
+    pub(super) async fn rest(&self, company: CompanyId) -> Result<(), Refusal> {
+        self.outboxes.rest(company).await
+    }
+
+    /// Drops the outboxes of a company that rests.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { base: _, contacts: _, tickets: _, outboxes } = self;
+        outboxes.forget_company(company);
+    }
+
+    /// Sends for a company again.
+    pub(super) fn go_on(&self, company: CompanyId) {
+        self.outboxes.go_on(company);
+    }
+
     /// Begins no further attempt, and waits a while for those that are under way.
     pub async fn stop(&self) {
         self.outboxes.stop().await;

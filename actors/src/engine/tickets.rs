@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::assignment::Assignment;
 use super::contacts::Contacts;
+use super::forget::dismissed;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
@@ -239,6 +240,15 @@ impl Tickets {
         }
         self.contacts.known().remember(company, &ticket.contact);
         Ok(TicketActor::start_with(&self.scope, conversations, ticket))
+    }
+
+    /// Ends the actors of a company's tickets, and drops what is known of who talks in which.
+    pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
+        let Self { base: _, contacts: _, assignment: _, scope, conversations } = self;
+        let TicketScope { base: _, contacts: _, desks: _, outboxes: _, inboxes: _, hot } = &**scope;
+        dismissed(hot, |(of, _)| *of == company).await?;
+        conversations.retain(|(of, _), _| *of != company);
+        Ok(())
     }
 
     pub(super) fn population(&self) -> Population {

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::{Change, CompanyId, Durable, TicketId};
+use tokio::sync::oneshot;
 
 use super::command::{Command, Context, Decided, apply};
 use super::published::PublishedSnapshot;
@@ -54,6 +55,8 @@ pub struct TicketActor {
     retired: bool,
     /// Where those who change the contact find this ticket.
     _listing: RegistrationGuard,
+    /// Dropped with the actor, after everything else of it, for who waits for its end.
+    gone: Option<oneshot::Sender<()>>,
 }
 
 impl Actor for TicketActor {
@@ -125,6 +128,14 @@ pub(crate) struct ContactIs(pub(crate) Arc<ContactRef>);
 #[rtype(result = "()")]
 pub(crate) struct ContactGone;
 
+/// Memory drops the ticket's company: the actor makes room at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Dismiss {
+    /// Dropped once the actor has gone.
+    pub(crate) gone: oneshot::Sender<()>,
+}
+
 /// The only place a ticket changes: reserve, decide, append, and answer when durable.
 impl<C: Command> Handler<Envelope<Do<C>>> for TicketActor {
     type Result = ();
@@ -189,6 +200,15 @@ impl Handler<ContactGone> for TicketActor {
     }
 }
 
+impl Handler<Dismiss> for TicketActor {
+    type Result = ();
+
+    fn handle(&mut self, Dismiss { gone }: Dismiss, _: &mut Self::Context) {
+        self.gone = Some(gone);
+        self.retire();
+    }
+}
+
 impl TicketActor {
     /// Starts an actor for a ticket in this state.
     pub(crate) fn start_with(
@@ -200,7 +220,15 @@ impl TicketActor {
         life.shared.set_parties(&ticket);
         let ticket = Arc::new(ticket);
         let _listing = scope.contacts.hot.list((ticket.row.company_id, ticket.contact.id), ticket.row.id);
-        let actor = Self { scope: scope.clone(), conversations, ticket, life: life.clone(), retired: false, _listing };
+        let actor = Self {
+            scope: scope.clone(),
+            conversations,
+            ticket,
+            life: life.clone(),
+            retired: false,
+            gone: None,
+            _listing,
+        };
         let home = scope.base.arbiters.of(actor.ticket.row.id.0);
         ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }

@@ -114,6 +114,29 @@ pub async fn recent(
     .await?)
 }
 
+/// Keys a company used after `since`, the newest `limit` of them.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn recent_of(
+    db: impl Database<'_>,
+    company: CompanyId,
+    since: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<(String, DateTime<Utc>)>> {
+    with_timeout(
+        sqlx::query_as(
+            "select key, created_at from idempotency_keys where company_id = $1 and created_at > $2
+             order by created_at desc limit $3",
+        )
+        .bind(company)
+        .bind(since)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
+
 /// Forgets at most `limit` answers given before `before`; answers how many.
 ///
 /// # Errors

@@ -172,7 +172,7 @@ pub(crate) fn note_delivery(engine: &Engine, company: CompanyId, session: Sessio
         }
     }
     let behind = engine.clone();
-    engine.spawn(async move {
+    engine.spawn_for(company, async move {
         let engine = behind;
         for (ticket, up_to) in arrived {
             if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {

@@ -231,6 +231,17 @@ impl<W: Wait> Lines<W> {
         was_running
     }
 
+    /// Drops what of a company waits: the table has it. What is being fetched counts until it is done with.
+    pub(super) fn forget(&mut self, id: CompanyId) {
+        let Some(company) = self.companies.get_mut(&id) else { return };
+        let Company { ready, paused, running: _, leaving: _ } = company;
+        self.held -= ready.len() + paused.len();
+        ready.clear();
+        paused.clear();
+        self.turns.retain(|turn| *turn != id);
+        self.tidy(id);
+    }
+
     /// Forgets a company that has nothing.
     fn tidy(&mut self, id: CompanyId) {
         if self.companies.get(&id).is_some_and(|company| company.held() == 0) {
@@ -352,6 +363,24 @@ mod tests {
         assert!(lines.add_found(File(1, 1, 3)));
         assert!(lines.add_found(File(1, 1, 3)), "known already");
         assert_eq!((lines.held, begin_all(&mut lines)), (3, vec![File(1, 1, 4)]));
+    }
+
+    #[test]
+    fn a_company_that_is_dropped_waits_for_nothing_and_what_is_fetched_counts_until_it_is_done() {
+        let mut lines = Lines::new(Shares { at_once: 1, ..Shares::default() });
+        lines.add_news(File(1, 1, 3));
+        let running = lines.next().expect("a place");
+        lines.add_news(File(1, 1, 1));
+        lines.add_news(File(1, 1, 2));
+        lines.add_news(File(2, 1, 9));
+        lines.forget(CompanyId::new(1));
+        assert_eq!(lines.held, 2, "the one that is fetched, and another company's");
+        lines.add_news(running);
+        lines.done(&running);
+        assert_eq!(begin_all(&mut lines), [File(2, 1, 9)], "it is fetched once, and no turn is left behind");
+        lines.done(&File(2, 1, 9));
+        assert_eq!((lines.held, lines.companies.len(), lines.turns.len()), (0, 0, 0));
+        lines.forget(CompanyId::new(1));
     }
 
     #[test]

@@ -25,6 +25,7 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 use rand::RngExt;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use self::line::{Lines, Shares, Wait};
 use super::call::Wanted;
@@ -57,6 +58,7 @@ struct Inner {
     outbound: Outbound,
     media: Media,
     lines: Mutex<Lines<Job>>,
+    look_asked: Notify,
 }
 
 /// A message and the file it wants.
@@ -144,7 +146,18 @@ impl Downloads {
     /// Fetches by these means.
     pub fn new(engine: Engine, graph: Graph, outbound: Outbound, media: Media) -> Self {
         let lines = Mutex::new(Lines::new(Shares::default()));
-        Self(Arc::new(Inner { engine, graph, outbound, media, lines }))
+        Self(Arc::new(Inner { engine, graph, outbound, media, lines, look_asked: Notify::new() }))
+    }
+
+    /// Drops what of a company waits to be fetched: the table has it.
+    pub fn forget(&self, company: CompanyId) {
+        let Inner { engine: _, graph: _, outbound: _, media: _, lines: _, look_asked: _ } = &*self.0;
+        self.lines().forget(company);
+    }
+
+    /// Asks for a look for files that nobody is fetching.
+    pub fn look_soon(&self) {
+        self.0.look_asked.notify_one();
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines<Job>> {
@@ -164,7 +177,10 @@ impl Downloads {
         let mut clock = tokio::time::interval(LOOK_EVERY);
         let mut from = MessageId::new(0);
         loop {
-            clock.tick().await;
+            tokio::select! {
+                _ = clock.tick() => {}
+                () = self.0.look_asked.notified() => {}
+            }
             match self.look(from).await {
                 Ok(next) => from = next,
                 Err(error) => tracing::debug!(%error, "files that are wanted are looked for later"),
@@ -172,7 +188,8 @@ impl Downloads {
         }
     }
 
-    /// Looks through all that is wanted, from this message on and round to it. Answers where the next look begins: at
+    /// Looks through all that is wanted, from this message on and round to it: an id is only where the next page begins, it
+    /// says nothing of companies or time. Answers where the next look begins: at
     /// the first that found no room, so that none is left out for ever.
     async fn look(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
         let store = self.0.engine.store();
@@ -234,10 +251,13 @@ impl Downloads {
     /// Puts the file into its message, as soon as changes are taken.
     async fn put(&self, message: &MessageRow, media: Result<Value, MessageError>) {
         let command = SetMedia { message: message.id, media };
+        let ownership = self.0.engine.store().ownership();
         loop {
+            let _presence = ownership.enter_in_time(message.company_id).await;
             match self.0.engine.tickets.ask(message.company_id, message.ticket_id, command.clone()).await {
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, message.id = %message.id, "a file is put into its message later");
+                    drop(_presence);
                     tokio::time::sleep(jittered(PAUSE_MIN)).await;
                 }
                 // The message went with its contact; the file is swept.

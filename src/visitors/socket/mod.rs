@@ -8,15 +8,13 @@ mod frames;
 mod heads;
 mod talk;
 
-use std::sync::Arc;
-
 use actix_http::BoxedPayloadStream;
 use actix_web::http::header::SEC_WEBSOCKET_PROTOCOL;
 use actix_web::web::{Data, Payload};
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::webchat::{Attach, PUSHES_MAX};
 use serde_json::json;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{mpsc, watch};
 
 use super::Door;
 use super::limits::Visitors;
@@ -66,8 +64,8 @@ pub async fn open(
     let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
     let place = visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
     let (pushes, told) = mpsc::channel(PUSHES_MAX);
-    let cut = Arc::new(Notify::new());
-    let attach = Attach { pushes, cut: cut.clone() };
+    let (cuts, cut) = watch::channel(None);
+    let attach = Attach { pushes, cut: cuts };
     let attached = app.engine.sessions.ask(session.company_id, &session.id, attach).await?;
     let attached = attached.ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
     // Looked at before the codec: it would gather what a frame only claims to be.

@@ -5,20 +5,19 @@
 //! was attached. Both are ordered by message id, so what is not newer than the last one pushed has been pushed.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::error::PayloadError;
 use actix_web::web::Data;
 use actix_ws::{CloseCode, CloseReason, Message, MessageStream, ProtocolError};
 use hotline_actors::tickets::{MarkDelivered, MarkSeen};
-use hotline_actors::webchat::{Attached, Moved, Push, Stage};
+use hotline_actors::webchat::{Attached, CutReason, Moved, Push, Stage};
 use hotline_actors::{Engine, Refusal};
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus, States};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{ChannelId, CompanyId, MessageId, TicketId};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::frames::{Frame, Heard};
@@ -50,8 +49,8 @@ const UNSEEN_MAX: usize = 8;
 /// What the session's actor tells a socket.
 pub(super) struct Feed {
     pub(super) pushes: mpsc::Receiver<Push>,
-    /// Notified when the socket has not kept up.
-    pub(super) cut: Arc<Notify>,
+    /// Says why the socket is cut off, if it is.
+    pub(super) cut: watch::Receiver<Option<CutReason>>,
 }
 
 /// A socket and its session.
@@ -62,7 +61,7 @@ pub(super) struct Talk {
     attached: Attached,
     out: actix_ws::Session,
     pushes: mpsc::Receiver<Push>,
-    cut: Arc<Notify>,
+    cut: watch::Receiver<Option<CutReason>>,
     stopping: watch::Receiver<bool>,
     position: Position,
     /// The newest message this browser has.
@@ -110,6 +109,7 @@ enum End {
     Silent,
     SessionOver,
     TooSlow,
+    Moved,
     TooManyFrames,
     /// The session's actor met a defect.
     Lost,
@@ -127,6 +127,7 @@ impl End {
             Self::Silent => (CloseCode::Other(4408), "no sign of life"),
             Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
             Self::TooSlow => (CloseCode::Other(4413), "read too slowly"),
+            Self::Moved => (CloseCode::Restart, "again, in a moment"),
             Self::TooManyFrames => (CloseCode::Other(4429), "too many frames"),
             Self::Lost => (CloseCode::Error, "try again"),
         };
@@ -196,7 +197,7 @@ impl Talk {
             let is_caught_up = self.position == Position::CaughtUp;
             let event = tokio::select! {
                 biased;
-                () = self.cut.notified() => Event::End(End::TooSlow),
+                end = was_cut(&mut self.cut) => Event::End(end),
                 _ = self.stopping.wait_for(|stopping| *stopping) => Event::End(End::Stopping),
                 message = incoming.recv() => Event::Heard(message),
                 () = sleep_until(clock) => Event::Due,
@@ -388,7 +389,7 @@ impl Talk {
     fn note_arrived(&mut self) {
         for (ticket, up_to) in self.arrived.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
-            self.app.engine.spawn(async move {
+            self.app.engine.spawn_for(company, async move {
                 if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
                     tracing::debug!(%refusal, "a delivery is not noted now");
                 }
@@ -407,7 +408,7 @@ impl Talk {
             }
             !is_seen
         });
-        self.app.engine.spawn(async move {
+        self.app.engine.spawn_for(session.company_id, async move {
             if let Err(refusal) = note_seen_in(&engine, &session, tickets, up_to).await {
                 tracing::debug!(%refusal, "what a visitor has seen is not noted now");
             }
@@ -422,9 +423,18 @@ impl Talk {
         tokio::select! {
             biased;
             sent = self.out.text(text) => sent.map_err(|_| End::Gone(None)),
-            () = self.cut.notified() => Err(End::TooSlow),
+            end = was_cut(&mut self.cut) => Err(end),
             _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
         }
+    }
+}
+
+/// Ends once the session cuts the socket off, or has gone.
+async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End {
+    match cut.wait_for(Option::is_some).await.map(|reason| *reason) {
+        Ok(Some(CutReason::Moved)) => End::Moved,
+        Ok(Some(CutReason::TooSlow)) => End::TooSlow,
+        Ok(None) | Err(_) => End::Lost,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which keys were used lately. Most keys are new, and memory alone can say so: no look-up stands in their way, also
 //! while the database is away.
 
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,8 +42,31 @@ struct Inner {
     /// Held by the request that is being served under a key; its twins wait.
     turns: KeyedLocks<Key>,
     recent: TtlCache<Key, Arc<AnswerRow>, Weigh<BytesOf>>,
-    /// Hashes of the keys used within the time, with the second of their use.
-    used: Mutex<SeenSet<u64, i64>>,
+    used: Mutex<Used>,
+}
+
+/// The keys used within the time.
+struct Used {
+    /// Their hashes, with the second of their use.
+    hashes: SeenSet<u64, i64>,
+    /// How often each company was dropped: it goes into the hash, so that what was known before is found no more, and
+    /// goes with its age. Only of companies that were.
+    dropped: HashMap<CompanyId, u32>,
+    /// Companies that were dropped and not loaded since: each of their keys may have been used.
+    unloaded: HashSet<CompanyId>,
+}
+
+impl Used {
+    fn hash(&self, company: CompanyId, key: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (company, self.dropped.get(&company), key).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn insert(&mut self, company: CompanyId, key: &str, at_s: i64) {
+        let hash = self.hash(company, key);
+        self.hashes.insert(hash, at_s);
+    }
 }
 
 /// The turn of one request under its key. It lasts until everyone who may still carry the request out is done: its
@@ -83,12 +107,50 @@ impl Keys {
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
         // The newest come first, and the oldest are dropped first.
         for (company, key, at) in idempotency_keys::recent(db, kept_since(), limit).await?.into_iter().rev() {
-            keys.lock().insert(hash(company, &key), at.timestamp());
+            keys.lock().insert(company, &key, at.timestamp());
         }
         Ok(keys)
     }
 
-    fn lock(&self) -> MutexGuard<'_, SeenSet<u64, i64>> {
+    /// Drops what is known of a company's keys. Nothing of the company is under way. Until they are loaded, each key is
+    /// looked up.
+    pub fn forget(&self, company: CompanyId) {
+        // Turns are had by requests that are served, and wait for one that is.
+        let Inner { turns: _, recent, used: _ } = &*self.0;
+        recent.remove_where(|(of, _)| *of == company);
+        let mut used = self.lock();
+        *used.dropped.entry(company).or_default() += 1;
+        used.unloaded.insert(company);
+    }
+
+    /// Loads a company's keys after it was dropped.
+    ///
+    /// # Errors
+    /// When the database cannot answer; the next sweep tries again.
+    pub async fn load_company(&self, db: &PgPool, company: CompanyId) -> hotline_persistence::Result<()> {
+        let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
+        let keys = idempotency_keys::recent_of(db, company, kept_since(), limit).await?;
+        let mut used = self.lock();
+        for (key, at) in &keys {
+            used.insert(company, key, at.timestamp());
+        }
+        if keys.len() < KEYS_MAX {
+            used.unloaded.remove(&company);
+        }
+        Ok(())
+    }
+
+    /// Loads the keys of companies that could not be loaded before.
+    async fn load_missing(&self, db: &PgPool) {
+        let unloaded: Vec<CompanyId> = self.lock().unloaded.iter().copied().collect();
+        for company in unloaded {
+            if let Err(error) = self.load_company(db, company).await {
+                tracing::debug!(%error, company.id = %company, "the company's idempotency keys are not loaded now");
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,7 +172,10 @@ impl Keys {
     /// Whether the key may have been used; false is certain.
     pub(super) fn may_be_used(&self, company: CompanyId, key: &str) -> bool {
         let since_s = kept_since().timestamp();
-        self.lock().look_up(&hash(company, key), |missing_up_to_s| missing_up_to_s >= since_s) != Membership::Absent
+        let used = self.lock();
+        used.unloaded.contains(&company)
+            || used.hashes.look_up(&used.hash(company, key), |missing_up_to_s| missing_up_to_s >= since_s)
+                != Membership::Absent
     }
 
     /// Remembers an answer.
@@ -121,7 +186,7 @@ impl Keys {
 
     /// Remembers that a key was used.
     fn note_used(&self, company: CompanyId, key: &str) {
-        self.lock().insert(hash(company, key), clock::now().timestamp());
+        self.lock().insert(company, key, clock::now().timestamp());
     }
 
     /// Forgets what has expired, here and in the table, for as long as the process lives.
@@ -130,6 +195,7 @@ impl Keys {
         loop {
             clock.tick().await;
             self.sweep(db).await;
+            self.load_missing(db).await;
         }
     }
 
@@ -137,7 +203,7 @@ impl Keys {
     pub async fn sweep(&self, db: &PgPool) {
         let before = kept_since();
         // The second that is not over yet is kept: an answer must not outlive what is known of its key.
-        self.lock().expire(before.timestamp());
+        self.lock().hashes.expire(before.timestamp());
         loop {
             match idempotency_keys::sweep(db, before, SWEPT_MAX).await {
                 Ok(swept) if swept == SWEPT_MAX.unsigned_abs() => {}
@@ -163,15 +229,13 @@ impl Keys {
         Self(Arc::new(Inner {
             turns: KeyedLocks::default(),
             recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, bytes),
-            used: Mutex::new(SeenSet::with_room(room)),
+            used: Mutex::new(Used {
+                hashes: SeenSet::with_room(room),
+                dropped: HashMap::new(),
+                unloaded: HashSet::new(),
+            }),
         }))
     }
-}
-
-fn hash(company: CompanyId, key: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (company, key).hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -194,5 +258,20 @@ mod tests {
         keys.note_used(B, "c");
         assert!(keys.may_be_used(B, "b"), "nobody can be sure any more");
         assert!(keys.may_be_used(A, "a"), "it was dropped, and is looked up");
+    }
+
+    #[test]
+    fn keys_of_a_company_that_was_dropped_are_looked_up_until_they_are_loaded() {
+        let keys = Keys::with_room(10);
+        for company in [A, B] {
+            keys.note_used(company, "a");
+        }
+        keys.forget(A);
+        assert!(keys.may_be_used(A, "b") && !keys.may_be_used(B, "b"), "nobody knows A's");
+        keys.lock().unloaded.remove(&A);
+        assert!(!keys.may_be_used(A, "a"), "what was known before is gone");
+        assert!(keys.may_be_used(B, "a"));
+        keys.note_used(A, "a");
+        assert!(keys.may_be_used(A, "a"));
     }
 }

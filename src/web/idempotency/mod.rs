@@ -18,8 +18,8 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
 use hotline_actors::Engine;
-use hotline_persistence::Change;
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
+use hotline_persistence::{Change, CompanyId};
 use sha2::{Digest, Sha256};
 use tracing::Instrument;
 
@@ -57,6 +57,14 @@ pub struct Retries {
     pub figures: Data<Metrics>,
     /// Bytes of the body at a path: it is read here, before its handler does.
     pub body_bytes_max: fn(&str) -> usize,
+}
+
+impl Retries {
+    /// Drops what is known of a company's keys.
+    pub fn forget(&self, company: CompanyId) {
+        let Self { keys, engine: _, media: _, figures: _, body_bytes_max: _ } = self;
+        keys.forget(company);
+    }
 }
 
 /// Whether requests with this method may carry a key.

@@ -68,6 +68,23 @@ impl Dispatch {
         })
     }
 
+    /// Drops what is known of a company's recipients. Its senders rest.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self {
+            base: _,
+            tickets: _,
+            provider,
+            addresses,
+            receipts: _,
+            attempts: _,
+            arbiter: _,
+            stopping: _,
+            working: _,
+        } = self;
+        addresses.remove_where(|((of, _), _)| *of == company);
+        provider.forget_company(company);
+    }
+
     pub(super) fn arbiter(&self) -> &ArbiterHandle {
         &self.arbiter
     }

@@ -34,8 +34,10 @@ use std::time::Duration;
 use actix::Addr;
 use dashmap::DashMap;
 use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages;
 use hotline_persistence::{Change, ChannelId, CompanyId};
+use tokio::sync::oneshot;
 
 pub(crate) use self::dispatch::DecidesStatuses;
 use self::dispatch::Dispatch;
@@ -44,7 +46,7 @@ use self::held::Outbox;
 pub use self::options::SendingOptions;
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
-use self::sender::{Arrived, Stop};
+use self::sender::{Arrived, End, GoOn, Rest, Stop};
 use super::{Inboxes, Provider};
 use crate::Refusal;
 use crate::base::Base;
@@ -54,6 +56,9 @@ use crate::tickets::Ticket;
 /// How long a stop waits for the answers of attempts that are under way. A message whose answer does not come is sent
 /// again by the next start.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long a company's channels may take to come to rest. A provider that takes longer keeps the company here.
+const REST_TIME_MAX: Duration = Duration::from_secs(10);
 
 type Channel = (CompanyId, ChannelId);
 
@@ -117,6 +122,52 @@ impl Outboxes {
             self.channels.entry(channel).or_insert_with(|| start(&dispatch, channel, true));
         }
         Ok(())
+    }
+
+    /// Begins no further attempt for a company, and waits for those that are under way, until the log has recorded how they
+    /// ended.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::go_on`] undoes it.
+    pub(crate) async fn rest(&self, company: CompanyId) -> Result<(), Refusal> {
+        let mut resting = Vec::new();
+        for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
+            let (rested, rests) = oneshot::channel();
+            entry.addr.do_send(Rest { rested });
+            resting.push(rests);
+        }
+        let all = futures_util::future::join_all(resting);
+        tokio::time::timeout(REST_TIME_MAX, all)
+            .await
+            .map(drop)
+            .map_err(|_| Refusal::Unavailable("a provider does not answer".to_owned()))
+    }
+
+    /// Drops the outboxes of a company that rests. The tables have what waits in them.
+    pub(crate) fn forget_company(&self, company: CompanyId) {
+        let Self { base: _, inboxes: _, channels, dispatch } = self;
+        channels.retain(|(of, _), sender| {
+            let stays = *of != company;
+            if !stays {
+                sender.addr.do_send(End);
+            }
+            stays
+        });
+        if let Some(dispatch) = dispatch.get() {
+            dispatch.forget_company(company);
+        }
+    }
+
+    /// Hands a company's messages over again: those that memory has, and of the channels it has forgotten those that wait
+    /// in the tables.
+    pub(crate) fn go_on(&self, company: CompanyId) {
+        let Some(dispatch) = self.dispatch.get() else { return };
+        let organization = self.base.directory.company(company);
+        let all = organization.iter().flat_map(|organization| organization.channels.values());
+        for channel in all.filter(|channel| channel.kind != ChannelType::Webchat) {
+            let key = (company, channel.id);
+            self.channels.entry(key).or_insert_with(|| start(dispatch, key, true)).addr.do_send(GoOn);
+        }
     }
 
     /// What is on its way to providers, and what they have said so far; nothing before sending begins.

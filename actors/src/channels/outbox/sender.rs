@@ -18,7 +18,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelStatus};
 use hotline_persistence::{ContactId, MessageId};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
 
 use super::Channel;
@@ -51,6 +51,24 @@ pub(super) struct Arrived;
 #[rtype(result = "()")]
 pub(super) struct Stop;
 
+/// Begin no further attempt until [`GoOn`].
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Rest {
+    /// Told once nothing is under way.
+    pub(super) rested: oneshot::Sender<()>,
+}
+
+/// Begin attempts again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct GoOn;
+
+/// End, now that nothing is under way: memory drops the company.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct End;
+
 /// Hands one channel's messages over to its provider.
 pub struct ChannelSender {
     pub(super) dispatch: Arc<Dispatch>,
@@ -62,6 +80,8 @@ pub struct ChannelSender {
     alarm: Option<Pin<Box<Sleep>>>,
     /// After a defect nothing is begun before.
     rests_until: Option<Instant>,
+    /// Nothing is begun while this is set. It is told, once, when nothing is under way.
+    rests: Option<Option<oneshot::Sender<()>>>,
     _working: watch::Receiver<()>,
 }
 
@@ -163,6 +183,30 @@ impl Handler<Stop> for ChannelSender {
     fn handle(&mut self, _: Stop, _: &mut Self::Context) {}
 }
 
+impl Handler<Rest> for ChannelSender {
+    type Result = ();
+
+    fn handle(&mut self, Rest { rested }: Rest, _: &mut Self::Context) {
+        self.rests = Some(Some(rested));
+    }
+}
+
+impl Handler<GoOn> for ChannelSender {
+    type Result = ();
+
+    fn handle(&mut self, _: GoOn, _: &mut Self::Context) {
+        self.rests = None;
+    }
+}
+
+impl Handler<End> for ChannelSender {
+    type Result = ();
+
+    fn handle(&mut self, _: End, cx: &mut Self::Context) {
+        cx.stop();
+    }
+}
+
 /// Rounds of the sender for as long as it lives: one after each message, and whenever something is done or due.
 struct Rounds;
 
@@ -202,6 +246,7 @@ impl ChannelSender {
             directory: dispatch.base.directory.changes(),
             alarm: None,
             rests_until: None,
+            rests: None,
             _working: dispatch.working(),
         };
         Self::start_in_arbiter(dispatch.arbiter(), |_| sender)
@@ -225,10 +270,16 @@ impl ChannelSender {
     fn rounds(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_stopping = self.dispatch.is_stopping();
-            if is_stopping && self.work.calls + self.work.unnoted == 0 {
-                return Poll::Ready(());
+            if self.work.calls + self.work.unnoted == 0 {
+                if is_stopping {
+                    return Poll::Ready(());
+                }
+                if let Some(rested) = self.rests.as_mut().and_then(Option::take) {
+                    // Who waited for it may have given up.
+                    let _ = rested.send(());
+                }
             }
-            let due = self.round(is_stopping);
+            let due = self.round(is_stopping || self.rests.is_some());
             let settled = self.settle_ended(task);
             if !settled && !self.rings(due, task) {
                 return Poll::Pending;
@@ -237,7 +288,7 @@ impl ChannelSender {
     }
 
     /// Begins what may begin; answers when more may, if that is known.
-    fn round(&mut self, is_stopping: bool) -> Option<Instant> {
+    fn round(&mut self, rests: bool) -> Option<Instant> {
         let now = Instant::now();
         if self.rests_until.is_some_and(|until| until > now) {
             return self.rests_until;
@@ -248,7 +299,7 @@ impl ChannelSender {
             self.add(outgoing);
         }
         self.look_up();
-        let due = if is_stopping { None } else { self.begin_attempts() };
+        let due = if rests { None } else { self.begin_attempts() };
         self.begin_reading();
         let is_held = self.work.speaks_as.is_none();
         if is_held {

@@ -49,7 +49,7 @@ impl Drop for ContactChanges {
         let ids = self.take();
         if !ids.is_empty() {
             let (contacts, company) = (self.contacts.clone(), self.company);
-            self.contacts.base.spawn(async move { contacts.settle_in_time(company, &ids).await });
+            self.contacts.base.spawn_for(company, async move { contacts.settle_in_time(company, &ids).await });
         }
     }
 }
@@ -144,7 +144,11 @@ impl Contacts {
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
         // What has begun ends, also when its caller goes away.
-        let removing = self.base.background.spawn(async move { contacts.remove_marked(company, id, forget).await });
+        let presence = self.base.store.ownership().follow(company);
+        let removing = self.base.background.spawn(async move {
+            let _presence = presence;
+            contacts.remove_marked(company, id, forget).await
+        });
         removing.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))
     }
 
@@ -179,7 +183,7 @@ impl Contacts {
             Err(Error::NotFound(_)) => Err(Refusal::NotFound),
             Err(error) => {
                 // It may have happened. Until that is known the mark stays.
-                self.base.spawn(async move { gone(mark).await });
+                self.base.spawn_for(company, async move { gone(mark).await });
                 Err(error.into())
             }
         }

@@ -41,6 +41,12 @@ impl Contacts {
         &self.known
     }
 
+    /// Drops what is known of a company's contacts.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { base: _, known, tickets: _ } = self;
+        known.forget_company(company);
+    }
+
     /// A contact, or none.
     ///
     /// # Errors

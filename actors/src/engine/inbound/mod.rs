@@ -95,6 +95,12 @@ impl Inbound {
         inbound
     }
 
+    /// Drops what is known of what a company's channels have received.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { base: _, contacts: _, tickets: _, inboxes } = self;
+        inboxes.forget_company(company);
+    }
+
     /// Receives what a contact has written: in the open ticket, else in a new one. None when it was taken before.
     ///
     /// # Errors
@@ -283,7 +289,7 @@ impl Inbound {
         contact: Arc<ContactRef>,
     ) {
         let inbound = self.clone();
-        self.base.spawn(async move {
+        self.base.spawn_for(company, async move {
             let db = inbound.base.db(company);
             match contacts::note_address(db, company, channel, &address, contact.id).await {
                 Ok(()) => inbound.contacts.known().remember_address(company, channel, &address, contact.id),
@@ -295,7 +301,7 @@ impl Inbound {
     /// Calls a contact by the name they go by, who was called by their number, behind the answer.
     fn name(self: &Arc<Self>, company: CompanyId, contact: ContactId, name: String) {
         let inbound = self.clone();
-        self.base.spawn(async move {
+        self.base.spawn_for(company, async move {
             let changes = inbound.contacts.changes(company);
             changes.note([contact]);
             match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {

@@ -152,7 +152,7 @@ impl Inbound {
     /// Gives messages what was told of them before they were known, as soon as the database answers.
     pub(super) fn settle_pending(self: &Arc<Self>, company: CompanyId, channel: ChannelId, ids: Vec<String>) {
         let inbound = self.clone();
-        self.base.spawn(async move {
+        self.base.spawn_for(company, async move {
             for id in ids {
                 let give = || inbound.give_pending(company, channel, &id);
                 if let Err(refusal) = while_unavailable(RETRY_PAUSE, give).await {
@@ -195,8 +195,8 @@ impl Inbound {
         let before = now() - EARLY_KEPT;
         while pending_receipts::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
-        let channels = pending_receipts::channels(db).await?;
-        for (company, channel) in channels.into_iter().filter(|(company, _)| self.base.owns(*company)) {
+        for (company, channel) in pending_receipts::channels(db).await? {
+            let Some(_presence) = self.base.store.ownership().try_enter(company) else { continue };
             self.inbox(company, channel).await?;
         }
         Ok(())

@@ -15,6 +15,7 @@ use identity::VisitorTurns;
 pub use identity::{Identified, VisitorTurn};
 
 use super::contacts::Contacts;
+use super::forget::dismissed;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
@@ -164,6 +165,15 @@ impl Sessions {
     /// Sessions that have sockets.
     pub fn watching(&self) -> usize {
         self.scope.watchers.len()
+    }
+
+    /// Ends the actors of a company's sessions; their sockets are asked to come again.
+    pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
+        // Turns are shared by contacts of all companies. Who watches is listed for as long as the actor lives, and so are
+        // the tokens.
+        let Self { base: _, contacts: _, scope, turns: _ } = self;
+        let SessionScope { base: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
+        dismissed(hot, |(of, _)| *of == company).await
     }
 
     pub(super) fn population(&self) -> Population {

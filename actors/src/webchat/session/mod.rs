@@ -17,15 +17,16 @@ use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 use serde_json::json;
+use tokio::sync::oneshot;
 
-use self::sockets::Sockets;
+use self::sockets::{CutReason, Sockets};
 use super::watch::Watchers;
 use crate::base::Base;
 use crate::clock::now;
 use crate::engine::{Inbound, Tickets};
 use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
 use crate::seen::{Membership, SeenSet};
-use crate::tickets::{AttachedChanges, Do, Receive, Retire};
+use crate::tickets::{AttachedChanges, Dismiss, Do, Receive, Retire};
 use crate::{Conflict, Refusal};
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
@@ -63,6 +64,8 @@ pub struct VisitorSession {
     pub(super) sockets: Sockets,
     pub(super) life: Arc<ActorStatus>,
     pub(super) retired: bool,
+    /// Dropped with the actor, after everything else of it, for who waits for its end.
+    gone: Option<oneshot::Sender<()>>,
 }
 
 impl Actor for VisitorSession {
@@ -205,7 +208,7 @@ impl VisitorSession {
             scope.tokens.insert(hash, (row.company_id, row.id.clone()));
         }
         let sockets = Sockets::default();
-        let actor = Self { scope: scope.clone(), row, sent, sockets, life: life.clone(), retired: false };
+        let actor = Self { scope: scope.clone(), row, sent, sockets, life: life.clone(), retired: false, gone: None };
         ActorHandle { addr: Self::start_in_arbiter(&home, |_| actor), life }
     }
 
@@ -403,5 +406,23 @@ impl Handler<Retire> for VisitorSession {
             self.retired = true;
             self.scope.hot.remove(&self.key(), &self.life);
         }
+    }
+}
+
+/// What it is doing ends first: an actor that waits takes no other message.
+impl Handler<Dismiss> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, Dismiss { gone }: Dismiss, _: &mut Self::Context) {
+        self.gone = Some(gone);
+        if !self.sockets.are_none() {
+            // Who is there must not be taken for gone before the browser comes back.
+            if let Err(refusal) = self.note_seen(self.sockets.heard_after(now())) {
+                tracing::debug!(%refusal, "a visitor's presence is not noted now");
+            }
+        }
+        self.sockets.cut_all(CutReason::Moved);
+        self.retired = true;
+        self.scope.hot.remove(&self.key(), &self.life);
     }
 }

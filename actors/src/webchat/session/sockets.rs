@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix::{Addr, AsyncContext, Context as ActorContext, Handler, Message};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{mpsc, watch};
 
 use super::VisitorSession;
 use crate::Refusal;
@@ -34,7 +34,16 @@ pub(in crate::webchat) struct Sockets {
 struct Socket {
     id: u64,
     pushes: mpsc::Sender<Push>,
-    cut: Arc<Notify>,
+    cut: watch::Sender<Option<CutReason>>,
+}
+
+/// Why a session cuts a socket off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutReason {
+    /// It has not kept up.
+    TooSlow,
+    /// The session goes on elsewhere, or here in a moment.
+    Moved,
 }
 
 /// A socket comes. Answers none when the session has as many as it may have.
@@ -43,8 +52,8 @@ struct Socket {
 pub struct Attach {
     /// Where it is told; with room for [`PUSHES_MAX`].
     pub pushes: mpsc::Sender<Push>,
-    /// Notified when it has not kept up; it is told nothing more then.
-    pub cut: Arc<Notify>,
+    /// Says why it is cut off, if it is; it is told nothing more then.
+    pub cut: watch::Sender<Option<CutReason>>,
 }
 
 /// A socket of a session; dropping it takes it away.
@@ -94,12 +103,20 @@ impl Sockets {
         self.heard_at.map_or(known, |heard| heard.max(known))
     }
 
+    /// Cuts off all of them.
+    pub(super) fn cut_all(&mut self, reason: CutReason) {
+        for socket in self.open.drain(..) {
+            socket.cut.send_replace(Some(reason));
+        }
+        self.watch = None;
+    }
+
     /// Tells all of them; cuts off those that have no room.
     fn tell(&mut self, push: &Push) {
         self.open.retain(|socket| match socket.pushes.try_send(push.clone()) {
             Ok(()) => true,
             Err(mpsc::error::TrySendError::Full(_)) => {
-                socket.cut.notify_one();
+                socket.cut.send_replace(Some(CutReason::TooSlow));
                 false
             }
             Err(mpsc::error::TrySendError::Closed(_)) => false,

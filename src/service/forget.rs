@@ -1,0 +1,42 @@
+//! Dropping all that memory holds of a company, and serving it again from the tables: what a company's move from one
+//! process to another consists of, at both ends. Meanwhile its requests wait, or are answered 503 with `Retry-After`; no
+//! other company notices.
+
+use hotline_actors::Refusal;
+use hotline_persistence::CompanyId;
+
+use super::Service;
+use crate::routes::Handles;
+
+impl Service {
+    /// Drops a company from memory, and serves it again.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when work of the company, a provider or the database keeps it from ending: the company is
+    /// then served as before.
+    pub async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
+        let engine = &self.handles.app.engine;
+        let closed = engine.store().ownership().close(company).await?;
+        engine.forget(company, &closed).await?;
+        self.handles.forget(company);
+        let retries = &self.handles.front.retries;
+        if let Err(error) = retries.keys.load_company(&engine.store().housekeeping, company).await {
+            tracing::debug!(%error, company.id = %company, "the company's idempotency keys are looked up until they are loaded");
+        }
+        drop(closed);
+        self.handles.hooks.downloads.look_soon();
+        Ok(())
+    }
+}
+
+impl Handles {
+    /// Drops what stands around the engine.
+    fn forget(&self, company: CompanyId) {
+        // The document is everybody's, the demo's page is how the process was started.
+        let Self { app, hooks, visitors, demo: _, document: _, front } = self;
+        app.forget(company);
+        hooks.forget(company);
+        visitors.forget(company);
+        front.forget(company);
+    }
+}

@@ -1,0 +1,323 @@
+//! A company is dropped from memory while it is served, and served again: nothing that was answered is missing, and no
+//! other company notices.
+
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+use futures_util::future::{join, join_all, join5};
+use hotline_actors::EngineOptions;
+use hotline_actors::channels::SendingOptions;
+use hotline_persistence::ChannelId;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::provider::Answer;
+use crate::support::provider::hooks::{Phone, signature, text};
+use crate::support::seed::{APP_SECRET, provided};
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, Provider, Reply, TestApp, eventually, keys};
+use crate::visitor::{Browser, Session};
+
+/// How often the company is dropped, and what it is answered at least in between.
+const ROUNDS: usize = 15;
+const ANSWERED_BETWEEN: usize = 20;
+
+/// Conversations over the phone channel.
+const NUMBERS: usize = 4;
+
+/// What no other company waits: a drop may last for as long.
+const NOTICED: Duration = Duration::from_secs(2);
+
+const ACCOUNT: &str = "phone";
+
+/// As fast as it goes.
+fn fast() -> TestOptions {
+    let sending = SendingOptions { per_second: 0, recipient_interval: Duration::ZERO, ..SendingOptions::default() };
+    let options = TestOptions::default();
+    TestOptions { engine: EngineOptions { sending, ..options.engine.clone() }, ..options }
+}
+
+async fn phone(app: &TestApp, company: &Company, account: &str, provider: &Provider) -> ChannelRow {
+    let row = provided(&app.database.db, &keys(), company.id, ChannelType::Whatsapp, account, &provider.url).await;
+    let directory = app.service.app.engine.directory();
+    eventually("the channel is known", || async {
+        directory.company(company.id).is_some_and(|company| company.channels.contains_key(&row.id))
+    })
+    .await;
+    row
+}
+
+/// What everybody who talks has in common.
+#[derive(Default)]
+struct Run {
+    is_over: Cell<bool>,
+    answered: Cell<usize>,
+    refused: Cell<usize>,
+}
+
+impl Run {
+    /// True when it was done; false when the company was on its way, which is the only refusal there is.
+    fn is_done(&self, reply: &Reply, status: u16) -> bool {
+        if reply.status.as_u16() == status {
+            self.answered.set(self.answered.get() + 1);
+            return true;
+        }
+        reply.error(503, "ERR_API_UNAVAILABLE");
+        assert!(reply.headers.contains_key("retry-after"), "{:?}", reply.headers);
+        self.refused.set(self.refused.get() + 1);
+        false
+    }
+}
+
+/// Sends texts to a number one after the other, every other one under a key, which is tried until it is answered. Answers
+/// what was accepted, in order.
+async fn sends(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<String> {
+    let mut accepted = Vec::new();
+    for count in 0.. {
+        if run.is_over.get() {
+            break;
+        }
+        let text = format!("{number}-{count}");
+        let to = format!("55119{number:08}");
+        let body = json!({"channelId": channel, "number": to, "type": "text", "body": text});
+        let job = loop {
+            let is_keyed = count % 2 == 0;
+            let reply = match is_keyed {
+                true => Reply::of(api.keyed(Method::POST, "/messages", &text, body.to_string())).await,
+                false => api.post("/messages", body.clone()).await,
+            };
+            if run.is_done(&reply, 202) {
+                break Some(reply.data(202)["jobId"].as_str().expect("a job").to_owned());
+            }
+            if !is_keyed {
+                break None;
+            }
+        };
+        let Some(job) = job else { continue };
+        accepted.push(text);
+        // Who was answered finds it, however long it takes.
+        while !run.is_done(&api.get(&format!("/messages/jobs/{job}")).await, 200) {}
+    }
+    accepted
+}
+
+/// Looks at tickets, hot or not, and at lists.
+async fn reads(run: &Run, api: &Api) {
+    while !run.is_over.get() {
+        let reply = api.get("/tickets?status=open").await;
+        if !run.is_done(&reply, 200) {
+            continue;
+        }
+        for ticket in reply.data(200).as_array().expect("a list") {
+            run.is_done(&api.get(&format!("/tickets/{}", ticket["id"])).await, 200);
+        }
+    }
+}
+
+/// The visitor and an agent take turns. Answers what was said, in order.
+async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Vec<String> {
+    let mut said = Vec::new();
+    for count in 0.. {
+        if run.is_over.get() {
+            break;
+        }
+        let text = format!("v-{count}");
+        let body = json!({"body": text, "clientId": text});
+        let reply = loop {
+            let reply = browser.post(session, "/messages", body.clone()).await;
+            if run.is_done(&reply, 201) {
+                break reply;
+            }
+        };
+        said.push(text);
+        let id = reply.data(201)["id"].clone();
+        let ticket = loop {
+            let message = api.get(&format!("/messages/{id}")).await;
+            if run.is_done(&message, 200) {
+                break message.data(200)["ticketId"].clone();
+            }
+        };
+        let text = format!("a-{count}");
+        let body = json!({"ticketId": ticket, "type": "text", "body": text});
+        if run.is_done(&api.post("/messages", body).await, 202) {
+            said.push(text);
+        }
+    }
+    said
+}
+
+/// Watches the conversation through a socket, and comes back whenever it is closed. Answers what was shown, in order, and
+/// how often the socket was closed.
+async fn watches(browser: &Browser, session: &Session, until: impl AsyncFn(&[String]) -> bool) -> (Vec<String>, usize) {
+    let (mut shown, mut last, mut closed) = (Vec::new(), None, 0);
+    loop {
+        let mut socket = match browser.try_socket(&session.token).await {
+            Ok(socket) => socket,
+            Err((503, _)) => continue,
+            Err(refused) => panic!("the socket is refused: {refused:?}"),
+        };
+        // A socket that is cut at once takes nothing.
+        if !socket.try_send(json!({"type": "after", "id": last})).await {
+            continue;
+        }
+        loop {
+            if until(&shown).await {
+                return (shown, closed);
+            }
+            let frame = match socket.next_or_end().await {
+                Ok(frame) => frame,
+                Err(code) => {
+                    assert_eq!(code, Some(1012), "it is closed by the drop");
+                    closed += 1;
+                    break;
+                }
+            };
+            if frame["type"] == "message" {
+                let id = frame["message"]["id"].as_i64();
+                assert!(id > last, "shown twice, or out of order: {frame}");
+                last = id;
+                shown.push(frame["message"]["body"].as_str().expect("a text").to_owned());
+            }
+        }
+    }
+}
+
+/// Another company goes on as if nothing were.
+async fn goes_on(run: &Run, api: &Api, channel: ChannelId) {
+    for count in 0.. {
+        if run.is_over.get() {
+            break;
+        }
+        let began = Instant::now();
+        let text = json!({"channelId": channel, "number": "551188887777", "type": "text", "body": format!("{count}")});
+        let job = api.post("/messages", text).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+        api.get(&format!("/messages/jobs/{job}")).await.data(200);
+        assert!(began.elapsed() < NOTICED, "another company waited {:?}", began.elapsed());
+    }
+}
+
+#[actix_web::test]
+async fn a_company_that_is_dropped_under_load_loses_nothing() {
+    let app = TestApp::start_with(fast()).await;
+    let provider = Provider::start().await;
+    let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
+    let (other, other_api) = app.another_company().await;
+    let other_channel = phone(&app, &other, "other", &provider).await.id;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v-1").await;
+    let run = Run::default();
+
+    let drops = async {
+        for round in 1..=ROUNDS {
+            let target = run.answered.get() + ANSWERED_BETWEEN;
+            eventually("the company is served", || async { run.answered.get() >= target }).await;
+            app.service.forget(app.company.id).await.unwrap_or_else(|refusal| panic!("round {round}: {refusal}"));
+        }
+        run.is_over.set(true);
+    };
+    let everything = RefCell::new(None);
+    let talk = async {
+        let said = talks(&run, &browser, &session, &app.api).await;
+        *everything.borrow_mut() = Some(said.len());
+        said
+    };
+    let watch =
+        watches(&browser, &session, async |shown: &[String]| everything.borrow().is_some_and(|all| shown.len() >= all));
+    let load = join_all((0..NUMBERS).map(|number| sends(&run, &app.api, channel, number)));
+    let of_company = join5(load, reads(&run, &app.api), talk, watch, drops);
+    let ((accepted, (), said, (shown, closed), ()), ()) =
+        join(of_company, goes_on(&run, &other_api, other_channel)).await;
+
+    assert_eq!(shown, said, "what the visitor saw");
+    assert!(closed >= ROUNDS / 2, "the socket was closed {closed} times");
+    let stored = app.api.all("/messages?perPage=100").await;
+    for (number, accepted) in accepted.iter().enumerate() {
+        assert!(accepted.len() > 1, "too little was accepted: {accepted:?}");
+        let is_theirs = |text: &&str| text.starts_with(&format!("{number}-"));
+        let bodies: Vec<&str> =
+            stored.iter().filter_map(|message| message["body"].as_str()).filter(is_theirs).collect();
+        assert_eq!(bodies, *accepted, "what is stored of number {number}");
+    }
+    let total: usize = accepted.iter().map(Vec::len).sum();
+    let handed = provider.accepts(ACCOUNT, total).await;
+    for (number, accepted) in accepted.iter().enumerate() {
+        let to = format!("55119{number:08}");
+        let texts: Vec<&str> = handed.iter().filter(|call| call.to == to).map(|call| call.text()).collect();
+        assert_eq!(texts, *accepted, "what the provider got for number {number}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_that_is_dropped_leaves_nothing_in_memory_and_what_was_done_once_stays_done_once() {
+    let app = TestApp::start_with(fast()).await;
+    let provider = Provider::start().await;
+    let channel = phone(&app, &app.company, ACCOUNT, &provider).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v-1").await;
+    browser.say(&session, "hello").await;
+    let mut socket = browser.socket(&session).await;
+    let send = json!({"channelId": channel.id, "number": "5511999990000", "type": "text", "body": "once"}).to_string();
+    let send = async || Reply::of(app.api.keyed(Method::POST, "/messages", "key", send.clone())).await;
+    let first = send().await.data(202).clone();
+    let speaker = Phone { id: ACCOUNT.to_owned(), number: "15550783881".to_owned() };
+    let call = speaker.message("5511999991111", "Ana", text("wamid.1", "written once"));
+    let call = async || {
+        let bytes = call.to_string().into_bytes();
+        let request = app.api.anonymous(Method::POST, &format!("/hooks/{}", channel.public_key));
+        let signed = request.header("x-hub-signature-256", signature(APP_SECRET, &bytes));
+        Reply::of(signed.header("content-type", "application/json").body(bytes)).await.data(200).clone()
+    };
+    assert_eq!(call().await["taken"], 1);
+    provider.accepts(ACCOUNT, 1).await;
+
+    let engine = &app.service.app.engine;
+    let before = engine.figures();
+    assert_eq!((before.tickets.hot, before.sessions.hot), (3, 1));
+    app.service.forget(app.company.id).await.expect("nothing is under way");
+    let after = engine.figures();
+    assert_eq!((after.tickets.hot, after.sessions.hot), (0, 0), "actors are left");
+    assert_eq!(engine.sessions.watching(), 0, "a session is watched");
+    assert_eq!(engine.store().log.last_of(app.company.id), 0);
+    assert_eq!(socket.code().await, Some(1012));
+
+    let again = send().await;
+    assert!(again.is_replay(), "{again:?}");
+    assert_eq!(again.data(202), &first);
+    assert_eq!(call().await["repeated"], 1, "it was taken before");
+    assert_eq!(browser.get(&session, "/messages").await.data(200)[0]["body"], "hello");
+    let (_socket, shown) = browser.socket_after(&session, None).await;
+    assert_eq!(shown.len(), 1);
+    let messages = app.api.all("/messages").await;
+    let bodies: Vec<&Value> = messages.iter().map(|message| &message["body"]).collect();
+    assert_eq!(bodies, ["hello", "once", "written once"]);
+    assert_eq!(provider.accepted_count(ACCOUNT), 1, "it was sent again");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_whose_provider_does_not_answer_stays_and_goes_on() {
+    let app = TestApp::start_with(fast()).await;
+    let provider = Provider::start().await;
+    let channel = phone(&app, &app.company, ACCOUNT, &provider).await.id;
+    let send = async |body: &str| {
+        let body = json!({"channelId": channel, "number": "5511999990000", "type": "text", "body": body});
+        app.api.post("/messages", body).await.data(202).clone()
+    };
+    provider.next(ACCOUNT, [Answer::Hang]);
+    send("first").await;
+    provider.called_times(ACCOUNT, 1).await;
+    let dropping = app.service.forget(app.company.id);
+    let gave_up = tokio::time::timeout(Duration::from_millis(100), dropping).await;
+    assert!(gave_up.is_err(), "a call is under way");
+    assert!(app.service.app.engine.owns(app.company.id), "whoever gives up leaves the company as it was");
+    send("second").await;
+    provider.release();
+    let calls = provider.accepts(ACCOUNT, 2).await;
+    assert_eq!(calls.iter().map(|call| call.text()).collect::<Vec<_>>(), ["first", "second"]);
+    app.service.forget(app.company.id).await.expect("the provider has answered");
+    send("third").await;
+    provider.accepts(ACCOUNT, 3).await;
+    app.stop().await;
+}
