@@ -190,6 +190,18 @@ pub struct ServeArgs {
     /// Logs: `pretty` for people, `json` for machines. What is logged: RUST_LOG
     #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
     pub log: crate::telemetry::LogFormat,
+    /// Address of an OpenTelemetry collector (OTLP over HTTP), as http://localhost:4318: requests' spans are exported to
+    /// it; without it none are. Needs a build with the feature `otlp`
+    #[arg(long, env = "HOTLINE_OTLP_ENDPOINT", value_name = "URL", value_parser = collector)]
+    pub otlp_endpoint: Option<Url>,
+}
+
+/// The address of a collector.
+fn collector(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let is_bare = url.query().is_none() && url.fragment().is_none();
+    let is_one = matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare;
+    is_one.then_some(url).ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
 }
 
 /// MiB of a journal nobody means: 16 TiB.

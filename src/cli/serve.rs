@@ -17,7 +17,10 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
 
 /// Starts the service and says what it found.
 pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
-    telemetry::start(args.log);
+    match &args.otlp_endpoint {
+        Some(endpoint) => telemetry::start_exporting(args.log, endpoint)?,
+        None => telemetry::start(args.log),
+    }
     raise_file_limit();
     if args.durability == Durability::Memory {
         tracing::warn!("durability is `memory`: whatever was answered is lost with the process; for benchmarks only");
@@ -49,6 +52,7 @@ pub(super) async fn until_stopped(service: Service) -> Result<(), Failure> {
     }
     tracing::info!("stopping: finishing what is in flight");
     service.stop().await?;
+    telemetry::stop().await;
     tracing::info!("stopped; everything is flushed");
     Ok(())
 }

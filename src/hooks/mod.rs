@@ -32,7 +32,7 @@ mod whatsapp;
 
 use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
 use actix_web::web::{self, Data};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use hotline_actors::Refusal;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use serde_json::{Value, json};
@@ -46,6 +46,7 @@ pub use self::state::Hooks;
 use crate::app::App;
 use crate::metrics::Tally;
 use crate::openapi::{Operation, Table, Written};
+use crate::web::aside::Tenant;
 use crate::web::origin::{self, Address};
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult};
@@ -135,6 +136,7 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payloa
     let address = caller(request, app);
     let channel = channel(request, app, hooks, address)?;
     let key = (channel.company_id, channel.id);
+    request.extensions_mut().insert(Tenant(key.0));
     let seat = hooks.seats.enter(key)?;
     let bytes = seat.read(payload.into_inner()).await?;
     let secret = channel.settings()?.app_secret;

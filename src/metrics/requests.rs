@@ -86,6 +86,11 @@ impl Requests {
         OperationIndex(route * METHODS.len() + method)
     }
 
+    /// The route of an operation, as it is declared.
+    pub fn route(&self, operation: OperationIndex) -> &str {
+        self.names.get(operation.0 / METHODS.len()).map_or(NO_ROUTE, String::as_str)
+    }
+
     /// Counts an answer.
     pub fn answered(&self, operation: OperationIndex, status: u16, took: Duration) {
         let Some(operation) = self.operations.get(operation.0) else { return };

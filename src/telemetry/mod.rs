@@ -1,13 +1,19 @@
-//! Logs. They never hold tokens, bodies or phone numbers. Every line that is written while a request is served names it:
-//! it is in the request's span ([`crate::web::request_id`]).
+//! Logs and spans. They never hold tokens, bodies or phone numbers. Every line that is written while a request is served
+//! names it: it is in the request's span ([`crate::web::request_id`]), which can be exported as well (`otlp.rs`).
 //!
-//! A span costs 0.6 µs, 4 % of a read. A name that is set by hand while the request is polled costs nothing, and was here
-//! before; but no tool knows it.
+//! A span costs 0.6 to 1.2 µs, 4 to 9 % of a read. A name that is set by hand while the request is polled costs nothing,
+//! and was here before; but no tool knows it.
+
+#[cfg(feature = "otlp")]
+mod otlp;
 
 use std::io::IsTerminal;
 use std::str::FromStr;
 
+use actix_web::http::header::HeaderMap;
+use tracing::Span;
 use tracing_subscriber::EnvFilter;
+use url::Url;
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +41,8 @@ const USUAL: &str = "info,actix_server=warn,actix_http=off";
 
 /// Starts logging to standard error: `USUAL`, or what `RUST_LOG` says. Once; later calls change nothing.
 pub fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL));
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter())
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     let started = match format {
@@ -46,4 +51,80 @@ pub fn start(format: LogFormat) {
     };
     // A test process starts many services and logs once.
     drop(started);
+}
+
+fn filter() -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL))
+}
+
+/// The same, and exports the spans of requests to the OpenTelemetry collector at this address. Needs a running runtime.
+///
+/// # Errors
+/// When this build has no export, or it cannot be set up.
+#[cfg(feature = "otlp")]
+pub fn start_exporting(format: LogFormat, endpoint: &Url) -> Result<(), String> {
+    otlp::start(format, endpoint)
+}
+
+/// The same, and exports the spans of requests to the OpenTelemetry collector at this address. Needs a running runtime.
+///
+/// # Errors
+/// When this build has no export, or it cannot be set up.
+#[cfg(not(feature = "otlp"))]
+pub fn start_exporting(_: LogFormat, _: &Url) -> Result<(), String> {
+    Err("--otlp-endpoint: this build exports no spans; one made with `--features otlp` does".to_owned())
+}
+
+/// Sends the spans that are left. Nothing is exported afterwards.
+pub async fn stop() {
+    #[cfg(feature = "otlp")]
+    otlp::stop().await;
+}
+
+/// What a request's exported span says of it: nothing of what was said or who it was.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestSummary<'a> {
+    /// The id in its answer and its log lines.
+    pub id: &'a str,
+    /// The method.
+    pub method: &'a str,
+    /// The path as it is declared, without ids.
+    pub route: &'a str,
+    /// Of the answer.
+    pub status: u16,
+    /// Whose it was, once that is known.
+    pub company: Option<i64>,
+}
+
+/// A request's span, if it is exported. What its caller says of the trace it belongs to is taken over.
+#[cfg(feature = "otlp")]
+pub fn exported(span: &Span, headers: &HeaderMap) -> Option<Span> {
+    otlp::exported(span, headers)
+}
+
+/// A request's span, if it is exported. What its caller says of the trace it belongs to is taken over.
+#[cfg(not(feature = "otlp"))]
+pub fn exported(_: &Span, _: &HeaderMap) -> Option<Span> {
+    None
+}
+
+/// Ends an exported span.
+pub fn end(span: Span, summary: &RequestSummary<'_>) {
+    #[cfg(feature = "otlp")]
+    otlp::describe(&span, summary);
+    #[cfg(not(feature = "otlp"))]
+    let _ = summary;
+    drop(span);
+}
+
+#[cfg(all(test, not(feature = "otlp")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_export_refuses_to_export() {
+        let endpoint = Url::parse("http://127.0.0.1:4318").expect("URL");
+        let refused = start_exporting(LogFormat::Pretty, &endpoint);
+        assert!(refused.is_err_and(|reason| reason.contains("--otlp-endpoint") && reason.contains("--features otlp")));
+    }
 }

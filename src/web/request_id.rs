@@ -12,8 +12,10 @@ use rand::RngExt;
 use tracing::Instrument;
 
 use super::ApiError;
+use super::aside::Tenant;
 use super::rate::{RateLimits, Unlimited};
 use crate::metrics::Metrics;
+use crate::telemetry::{self, RequestSummary};
 
 /// The header.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -47,6 +49,8 @@ pub async fn name_request<B: MessageBody + 'static>(
     // names and numbers.
     let span =
         tracing::error_span!("request", id = id.text(), method = request.method().as_str(), path = request.path());
+    let exported = telemetry::exported(&span, request.headers());
+    let method = exported.is_some().then(|| request.method().clone());
     let started = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
     let counted = request.app_data::<Data<Metrics>>().cloned().map(|figures| {
@@ -66,6 +70,13 @@ pub async fn name_request<B: MessageBody + 'static>(
     if let Some((figures, operation)) = counted {
         let status = answered.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
         figures.requests.answered(operation, status.as_u16(), started.elapsed());
+        if let Some((span, method)) = exported.zip(method) {
+            let tenant =
+                answered.as_ref().ok().and_then(|answer| answer.request().extensions().get::<Tenant>().copied());
+            let company = tenant.map(|Tenant(company)| company.0);
+            let (method, route) = (method.as_str(), figures.requests.route(operation));
+            telemetry::end(span, &RequestSummary { id: id.text(), method, route, status: status.as_u16(), company });
+        }
     }
     let mut response = answered?;
     let is_unlimited = response.request().extensions().get::<Unlimited>().is_some();

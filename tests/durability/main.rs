@@ -22,5 +22,6 @@ mod outage;
 mod outbox;
 mod refused_rows;
 mod rows;
+mod spans;
 
 use support::process;

@@ -1,5 +1,8 @@
 //! The helper thread: what takes long and nobody waits for. It makes spares of released segments, so that in the long
 //! run no file is made anew, unlinks those that are too many, and lays one down ahead when none is left.
+//!
+//! A spare of a released segment saves the zeros of a new one: at 256 records a sync a third of the bytes, a fifth of the
+//! processor, and nine tenths of the 99th percentile (docs/performance.md, finding 10).
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,0 +1,210 @@
+//! The export of requests' spans to an OpenTelemetry collector, as protobuf over HTTP.
+//!
+//! A span leaves with what [`KEPT`] names and nothing else, whatever is logged while it lasts. The exporter's thread gathers
+//! spans and sends them; when the collector is slow or away spans are dropped, and no request waits.
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use actix_web::http::header::HeaderMap;
+use opentelemetry::propagation::{Extractor, TextMapPropagator};
+use opentelemetry::trace::{SpanKind, Status, TracerProvider};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider, SpanData, SpanExporter as Export,
+};
+use tokio::runtime::Handle;
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt};
+use url::Url;
+
+use super::{LogFormat, RequestSummary, filter};
+use crate::tls;
+
+/// Spans that wait to be sent, some 1 KiB each; more are dropped.
+const WAITING_MAX: usize = 8192;
+
+/// How often what waits is sent, unless there is enough for a call before.
+const SEND_EVERY: Duration = Duration::from_secs(2);
+
+/// How long a call to the collector may take.
+const SEND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long the end of the service waits for the last call.
+const STOP_TIME_MAX: Duration = Duration::from_secs(3);
+
+const METHOD: &str = "http.request.method";
+const ROUTE: &str = "http.route";
+const STATUS: &str = "http.response.status_code";
+const REQUEST: &str = "hotline.request.id";
+const COMPANY: &str = "hotline.company.id";
+
+/// All that leaves with a span.
+const KEPT: [&str; 5] = [METHOD, ROUTE, STATUS, REQUEST, COMPANY];
+
+/// The header by which a caller says which trace a request belongs to.
+const TRACE_PARENT: &str = "traceparent";
+
+static EXPORT: OnceLock<SdkTracerProvider> = OnceLock::new();
+
+/// Logs, and exports to this address.
+pub(super) fn start(format: LogFormat, endpoint: &Url) -> Result<(), String> {
+    let provider = provider(endpoint)?;
+    let spans = tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer("hotline"))
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false)
+        // Lines of the log stay in the log.
+        .with_filter(filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("hotline")));
+    let (plain, json) = match format {
+        LogFormat::Pretty => (Some(fmt::layer()), None),
+        LogFormat::Json => (None, Some(fmt::layer().json().with_span_list(false))),
+    };
+    let is_terminal = std::io::stderr().is_terminal();
+    let plain = plain.map(|lines| lines.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
+    let json = json.map(|lines| lines.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
+    let started = tracing_subscriber::registry().with(spans).with(plain).with(json).try_init();
+    if started.is_ok() {
+        let _ = EXPORT.set(provider);
+    }
+    Ok(())
+}
+
+fn provider(endpoint: &Url) -> Result<SdkTracerProvider, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("--otlp-endpoint {endpoint}: {error}");
+    let http = tls::client().timeout(SEND_TIME_MAX).build().map_err(|error| failed(&error))?;
+    let exporter = opentelemetry_otlp::SpanExporter::builder()
+        .with_http()
+        .with_http_client(Client { http, runtime: Handle::current() })
+        .with_endpoint(format!("{}/v1/traces", endpoint.as_str().trim_end_matches('/')))
+        .with_timeout(SEND_TIME_MAX)
+        .build()
+        .map_err(|error| failed(&error))?;
+    let batch = BatchConfigBuilder::default().with_max_queue_size(WAITING_MAX).with_scheduled_delay(SEND_EVERY).build();
+    let processor = BatchSpanProcessor::builder(Lean(exporter)).with_batch_config(batch).build();
+    let resource = Resource::builder()
+        .with_service_name("hotline")
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    Ok(SdkTracerProvider::builder().with_span_processor(processor).with_resource(resource.build()).build())
+}
+
+/// Sends what is left.
+pub(super) async fn stop() {
+    let Some(provider) = EXPORT.get() else { return };
+    // It waits for the exporter's thread, which needs this runtime to send.
+    let stopped = tokio::task::spawn_blocking(|| provider.shutdown_with_timeout(STOP_TIME_MAX)).await;
+    if !matches!(stopped, Ok(Ok(()))) {
+        tracing::warn!("the last spans were not exported");
+    }
+}
+
+pub(super) fn exported(span: &Span, headers: &HeaderMap) -> Option<Span> {
+    EXPORT.get()?;
+    if headers.contains_key(TRACE_PARENT) {
+        let parent = TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
+        // Refused only for a span that has begun.
+        let _ = span.set_parent(parent);
+    }
+    Some(span.clone())
+}
+
+pub(super) fn describe(span: &Span, summary: &RequestSummary<'_>) {
+    let RequestSummary { id, method, route, status, company } = *summary;
+    span.set_attribute(REQUEST, id.to_owned());
+    span.set_attribute(METHOD, method.to_owned());
+    span.set_attribute(ROUTE, route.to_owned());
+    span.set_attribute(STATUS, i64::from(status));
+    if let Some(company) = company {
+        span.set_attribute(COMPANY, company);
+    }
+    if status >= 500 {
+        span.set_status(Status::error(""));
+    }
+}
+
+/// What a caller says of its trace.
+struct Headers<'a>(&'a HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(|name| name.as_str()).collect()
+    }
+}
+
+/// Exports spans by their route, with what is [`KEPT`].
+#[derive(Debug)]
+struct Lean<E>(E);
+
+impl<E: Export> Export for Lean<E> {
+    fn export(&self, mut batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
+        batch.iter_mut().for_each(lean);
+        self.0.export(batch)
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.0.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.0.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.0.set_resource(resource);
+    }
+}
+
+fn lean(span: &mut SpanData) {
+    span.attributes.retain(|attribute| KEPT.contains(&attribute.key.as_str()));
+    let of = |name: &str| span.attributes.iter().find(|attribute| attribute.key.as_str() == name);
+    if let (Some(method), Some(route)) = (of(METHOD), of(ROUTE)) {
+        span.name = format!("{} {}", method.value.as_str(), route.value.as_str()).into();
+        span.span_kind = SpanKind::Server;
+    }
+}
+
+/// Calls the collector on the service's runtime: the exporter's own thread has none.
+#[derive(Debug)]
+struct Client {
+    http: reqwest::Client,
+    runtime: Handle,
+}
+
+impl HttpClient for Client {
+    fn send_bytes<'this, 'sent>(
+        &'this self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'sent>>
+    where
+        'this: 'sent,
+        Self: 'sent,
+    {
+        let http = self.http.clone();
+        let sent = self.runtime.spawn(async move {
+            let response = http.execute(request.try_into()?).await?;
+            let mut answer = Response::builder().status(response.status());
+            if let Some(headers) = answer.headers_mut() {
+                headers.clone_from(response.headers());
+            }
+            Ok::<_, HttpError>(answer.body(response.bytes().await?)?)
+        });
+        Box::pin(async move { sent.await? })
+    }
+}
