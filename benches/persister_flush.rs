@@ -156,6 +156,8 @@ impl Bench {
             opened_at: now,
             first_response_at: Some(now),
             closed_at: None,
+            waiting_since: None,
+            answer_id: None,
             created_at: now,
             updated_at: now,
         };

@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    boards, channels, contacts, custom_fields, health, media, messages, profiles, queues, templates, tickets, users,
-    webchat, wrapup_categories, wrapup_types,
+    boards, channels, contacts, custom_fields, health, media, messages, profiles, queues, reports, templates, tickets,
+    users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -133,6 +133,12 @@ fn endpoints(table: &mut Table<'_>) {
             .get("getUser", plain::show::<User>, "Read a user").put("updateUser", users::update, "Update a user").delete("removeUser", users::remove, "Remove a user from the company")
         .at("/profiles").get("listProfiles", profiles::list, "List permission profiles")
         .at("/profiles/{profileId}").get("getProfile", profiles::show, "Read a permission profile")
+        .at("/reports/tickets").get("reportTickets", reports::report_tickets, "Ticket figures over a period")
+        .at("/reports/messages").get("reportMessages", reports::report_messages, "Message figures over a period")
+        .at("/reports/wrapups").get("reportWrapups", reports::report_wrapups, "Wrap-up figures over a period")
+        .at("/reports/sales").get("reportSales", reports::report_sales, "Sales figures over a period")
+        .at("/dashboards/service").get("getServiceDashboard", reports::show_service_dashboard, "The service desk right now")
+        .at("/dashboards/sales").get("getSalesDashboard", reports::show_sales_dashboard, "The sales funnel right now")
         .plain::<QuickMessage>("/quick-messages", "quickMessageId", "quick messages")
         .at("/custom-fields").get("listCustomFields", plain::list::<CustomField>, "List custom fields").post("createCustomField", custom_fields::create, "Create a custom field")
         // Before the path with an id, which would match it.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
 use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
-use crate::persister::{Batch, FencingToken, Writer};
+use crate::persister::{Batch, DIRECT, FencingToken, Writer};
 use crate::pool::WriterClaim;
 use crate::{Error, Result};
 
@@ -66,13 +66,13 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
 /// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
 pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &mut Recovered, epoch: i64) -> Result<Report> {
     let watermark = find_watermark(db, journal, epoch).await?;
-    let mark = FencingToken { epoch, journal: Some(journal.id().to_owned()) };
+    let mark = FencingToken { epoch, journal: journal.id().to_owned() };
     let writer = Writer::new(db.clone(), claim.clone(), mark);
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
     while let Some(chunk) = chunks.recv().await {
-        let Chunk { changes, last, records } = chunk?;
-        writer.write(&Batch::of(changes.iter()), last).await?;
+        let Chunk { entries, last, records, .. } = chunk?;
+        writer.write(&Batch::of(entries.iter().map(Vec::as_slice)), last).await?;
         report.watermark = last;
         report.replayed += records;
     }
@@ -93,7 +93,8 @@ const CHUNK_CHANGES_MAX: usize = 100_000;
 const CHUNK_BYTES_MAX: usize = 64 << 20;
 
 struct Chunk {
-    changes: Vec<Change>,
+    entries: Vec<Vec<Change>>,
+    changes: usize,
     last: Seq,
     records: u64,
 }
@@ -115,19 +116,32 @@ fn read_ahead(records: Records) -> mpsc::Receiver<Result<Chunk>> {
 }
 
 fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u8>), JournalError>>) -> Result<Chunk> {
-    let mut chunk = Chunk { changes: Vec::new(), last: 0, records: 0 };
+    let mut chunk = Chunk { entries: Vec::new(), changes: 0, last: 0, records: 0 };
     let mut held = 0;
     for record in records {
         let (seq, bytes) = record?;
         held += bytes.len();
-        chunk.changes.extend(decode(seq, &bytes)?);
+        let entry = decode(seq, &bytes)?;
+        chunk.changes += entry.len();
+        chunk.entries.push(entry);
         chunk.last = seq;
         chunk.records += 1;
-        if chunk.changes.len() >= CHUNK_CHANGES_MAX || held >= CHUNK_BYTES_MAX {
+        if chunk.changes >= CHUNK_CHANGES_MAX || held >= CHUNK_BYTES_MAX {
             break;
         }
     }
     Ok(chunk)
+}
+
+/// Begins to write without a journal.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
+    let begin = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $2)
+        on conflict (journal) do update set seq = 0, epoch = excluded.epoch";
+    sqlx::query(begin).bind(DIRECT).bind(epoch).execute(db).await?;
+    Ok(FencingToken { epoch, journal: DIRECT.to_owned() })
 }
 
 /// How far the tables are, for this journal. `epoch` is the one this process has just taken.

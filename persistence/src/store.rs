@@ -104,12 +104,12 @@ impl Store {
         let ids = IdBlocks::reserve(&housekeeping, epoch).await?;
         let (log, mark) = match options.durability {
             Durability::Journal => {
-                let mark = FencingToken { epoch, journal: Some(journal.id().to_owned()) };
+                let mark = FencingToken { epoch, journal: journal.id().to_owned() };
                 (start_journal(journal, recovered.watermark, on_failure.clone())?, mark)
             }
             durability => {
                 let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
-                (log, FencingToken { epoch, journal: None })
+                (log, recovery::begin_direct(&writes, epoch).await?)
             }
         };
         let writer = Writer::new(writes.clone(), claim, mark);

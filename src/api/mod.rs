@@ -21,6 +21,7 @@ pub mod products;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;
+pub mod reports;
 pub mod tags;
 pub mod templates;
 pub mod tickets;

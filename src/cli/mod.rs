@@ -10,6 +10,7 @@ mod environment;
 mod output;
 mod permissions;
 mod profile;
+mod reports;
 mod secrets;
 mod serve;
 mod token;
@@ -64,6 +65,9 @@ enum Command {
     /// The keys that seal the credentials of channels
     #[command(subcommand)]
     Secrets(secrets::Command),
+    /// Figures that reports are made of
+    #[command(subcommand)]
+    Reports(reports::Command),
     /// Administrators of the panel
     #[command(subcommand)]
     Admin(admin::Command),
@@ -86,6 +90,7 @@ pub async fn run() -> ExitCode {
         Command::Channel(command) => channel::run(*command).await,
         Command::Profile(command) => profile::run(command).await,
         Command::Secrets(command) => secrets::run(command).await,
+        Command::Reports(command) => reports::run(command).await,
         Command::Admin(command) => admin::run(command).await,
     };
     match outcome {

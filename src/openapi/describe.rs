@@ -17,7 +17,7 @@ use crate::web::modules::{API, module_of};
 use crate::web::params::{Filter, Params, PathIds};
 use crate::web::reply::Reply;
 use crate::web::schema::{Schemas, reference};
-use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query};
+use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query, QueryParams};
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub struct Operation {
     pub success: (u16, Option<Value>),
     /// The content type of its success.
     pub content_type: &'static str,
+    /// Whether its success is answered as CSV as well.
+    pub is_table: bool,
     /// Answers that are neither its success nor one of the API's errors: status, description, schema.
     pub others: Vec<(u16, &'static str, Value)>,
     /// Whether answers say what is left of a rate.
@@ -124,6 +126,7 @@ impl Operation {
             is_idempotent: false,
             success: (200, None),
             content_type: "application/json",
+            is_table: false,
             others: Vec::new(),
             is_limited: is_api,
             errors: if is_api { ASKED.to_vec() } else { Vec::new() },
@@ -202,6 +205,14 @@ impl Operation {
         value
     }
 
+    fn asks_for(&mut self, query: Vec<(String, Value)>) {
+        self.query = query;
+        self.errors.push(422);
+        if self.query.iter().any(|(name, _)| name.ends_with("Id")) {
+            self.errors.push(404);
+        }
+    }
+
     fn parameters(&self) -> Vec<Value> {
         let mut parameters: Vec<Value> = self
             .path_names()
@@ -239,6 +250,9 @@ impl Operation {
         }
         if let Some(schema) = schema {
             success["content"] = json!({self.content_type: {"schema": schema}});
+        }
+        if self.is_table {
+            success["content"]["text/csv"] = json!({"schema": {"type": "string"}});
         }
         let mut responses = Map::new();
         responses.insert(status.to_string(), success);
@@ -474,11 +488,13 @@ impl<T: PathIds> Described for PathId<T> {
 
 impl<F: Filter> Described for Query<F> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        operation.query = Params::describe::<F>();
-        operation.errors.push(422);
-        if operation.query.iter().any(|(name, _)| name.ends_with("Id")) {
-            operation.errors.push(404);
-        }
+        operation.asks_for(Params::describe_list::<F>());
+    }
+}
+
+impl<F: Filter> Described for QueryParams<F> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.asks_for(Params::describe::<F>());
     }
 }
 
@@ -510,6 +526,7 @@ impl<T: Input> Described for BodyWithFiles<T> {
 impl<T: Reply> Described for ApiResult<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.success = (T::STATUS, T::schema(schemas));
+        operation.is_table = T::IS_TABLE;
     }
 }
 

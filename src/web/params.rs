@@ -98,11 +98,24 @@ impl<F: Filter> FromRequest for Query<F> {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let per_page_max = request.app_data::<Data<PerPageMax>>().map_or(PER_PAGE, |most| most.0);
-        let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-        let mut query = Params { pairs, errors: Vec::new(), documented: None };
+        let mut query = Params::of(request);
         let page = query.page(per_page_max);
         let filter = F::read(&mut query);
         ready(query.done().map(|()| Self { page, filter }))
+    }
+}
+
+/// What a query asks for that is no list.
+pub struct QueryParams<F>(pub F);
+
+impl<F: Filter> FromRequest for QueryParams<F> {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let mut query = Params::of(request);
+        let asked = F::read(&mut query);
+        ready(query.done().map(|()| Self(asked)))
     }
 }
 
@@ -122,11 +135,27 @@ pub struct Params {
 }
 
 impl Params {
+    fn of(request: &HttpRequest) -> Self {
+        let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+        Self { pairs, errors: Vec::new(), documented: None }
+    }
+
     /// The parameters of a list, each with its schema.
+    pub fn describe_list<F: Filter>() -> Vec<(String, Value)> {
+        Self::documented_by(|query| {
+            query.page(PER_PAGE);
+            F::read(query);
+        })
+    }
+
+    /// The parameters of a query that is no list's.
     pub fn describe<F: Filter>() -> Vec<(String, Value)> {
+        Self::documented_by(|query| drop(F::read(query)))
+    }
+
+    fn documented_by(read: impl FnOnce(&mut Self)) -> Vec<(String, Value)> {
         let mut query = Self { pairs: Vec::new(), errors: Vec::new(), documented: Some(Vec::new()) };
-        query.page(PER_PAGE);
-        F::read(&mut query);
+        read(&mut query);
         query.documented.unwrap_or_default()
     }
 

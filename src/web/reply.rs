@@ -20,6 +20,9 @@ pub trait Reply: 'static {
     /// The HTTP status.
     const STATUS: u16;
 
+    /// Whether it is answered as CSV as well, to who asks for that.
+    const IS_TABLE: bool = false;
+
     /// The body; empty when there is none.
     ///
     /// # Errors

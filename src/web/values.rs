@@ -508,6 +508,9 @@ words! {
     hotline_persistence::tables::queues::Distribution
     hotline_persistence::tables::custom_fields::Application
     hotline_persistence::tables::custom_fields::CustomFieldType
+    hotline_persistence::tables::reports::TicketGrouping
+    hotline_persistence::tables::reports::MessageGrouping
+    hotline_persistence::tables::reports::sales::SalesGrouping
 }
 
 #[cfg(test)]

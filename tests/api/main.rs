@@ -29,6 +29,7 @@ mod plain;
 mod profiles;
 mod queues;
 mod quick_messages;
+mod reports;
 mod routing;
 mod sales;
 mod settled;

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use hotline_persistence::tables::reports;
 
 use crate::load::Conversation;
 use crate::process::{Process, data_folder, with_database};
@@ -69,6 +70,9 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
         let rejected: i64 =
             sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("count");
         assert_eq!(rejected, 0);
+        let mut connection = db.acquire().await.expect("connection");
+        let difference = reports::rebuild(&mut connection, company.id).await.expect("counted anew");
+        assert!(difference.is_none(), "each change was counted once: {difference:?}");
     })
     .await;
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::facts::Facts;
 use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
@@ -29,13 +30,16 @@ pub(crate) struct Batch<'a> {
     pub(super) contact_channels: Vec<&'a ContactChannel>,
     pub(super) referrals: Vec<&'a ReferralRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
+    /// What they mean for the figures of reports.
+    pub(super) facts: Facts,
     /// Changes that went in.
     pub(crate) changes: usize,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn of(changes: impl Iterator<Item = &'a Change>) -> Self {
+    pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>) -> Self {
         let mut batch = Self::default();
+        let mut facts = Facts::default();
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
         let mut delivered: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut seen: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
@@ -43,7 +47,7 @@ impl<'a> Batch<'a> {
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
         let mut answers: HashMap<(CompanyId, &str), &AnswerRow> = HashMap::new();
-        for change in changes {
+        for change in entries.inspect(|entry| facts.add(entry)).flatten() {
             batch.changes += 1;
             match change {
                 Change::Ticket(row) => drop(tickets.insert(row.id, row)),
@@ -76,6 +80,7 @@ impl<'a> Batch<'a> {
         batch.sessions = sessions.into_values().collect();
         batch.answers = answers.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
+        batch.facts = facts;
         batch
     }
 }

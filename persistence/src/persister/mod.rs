@@ -2,6 +2,7 @@
 //! watermark. It never drops an entry; while the database is down it waits, and so does what it holds.
 
 mod batch;
+mod facts;
 mod kinds;
 mod queue;
 mod writer;
@@ -13,6 +14,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use batch::Batch;
 pub use queue::{CommitListener, Entry, FlushQueue, Flushes};
+pub(crate) use writer::DIRECT;
 pub use writer::{FencingToken, Writer};
 
 use crate::change::decode;
@@ -77,7 +79,7 @@ impl<T: Send + 'static> Persister<T> {
     /// Writes the entries, however long the database takes to come back.
     async fn flush(&mut self, entries: Vec<Entry>) -> Result<(), Error> {
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
-        let batch = Batch::of(entries.iter().flat_map(|entry| &entry.changes));
+        let batch = Batch::of(entries.iter().map(|entry| entry.changes.as_slice()));
         let mut pause = RETRY_PAUSE_MIN;
         let took = loop {
             let begun = Instant::now();

@@ -6,6 +6,7 @@
 //! database refuses that as well, no row of its kind can be written, whichever it is, and all of them are waited for as
 //! through an outage. If it takes it, the row was to blame.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -13,24 +14,30 @@ use serde::Serialize;
 use sqlx::{Connection, PgConnection, PgPool};
 
 use super::Batch;
+use super::facts::Origin;
 use super::kinds::{Delivered, Kind, Known, Read, Seen};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, Refused};
+use crate::tables::messages;
 use crate::{Error, Result};
 
 /// Bytes of rows that are written with one statement where they are written in parts. PostgreSQL takes less than a
 /// gibibyte at once, and a replay has many more rows than that.
 const PART_BYTES_MAX: usize = 64 << 20;
 
+/// What stands in the place of a journal's id where there is none: its watermark begins anew with each start, and keeps a
+/// transaction whose commit was not heard of from being written twice.
+pub(crate) const DIRECT: &str = "direct";
+
 /// Under which claim the persister writes.
 #[derive(Clone, Debug)]
 pub struct FencingToken {
     /// The epoch this process took at its start. A later one means another process writes now.
     pub epoch: i64,
-    /// The journal whose watermark moves; none in the modes without a journal.
-    pub journal: Option<String>,
+    /// The journal whose watermark moves; where there is none, [`DIRECT`].
+    pub journal: String,
 }
 
 /// Writes batches into PostgreSQL.
@@ -65,13 +72,15 @@ impl Writer {
         if !self.move_watermark(&mut transaction, last).await? {
             return Ok(()); // An earlier try was committed although its answer was lost.
         }
-        let rows = &mut Rows { db: &mut transaction, careful };
+        let rows = &mut Rows { db: &mut transaction, careful, refused: HashSet::new() };
         // A ticket that is opened may take the place another one has left.
         rows.write_as::<Known>(&batch.tickets).await?;
         rows.write(&batch.opened).await?;
         rows.write(&batch.events).await?;
         rows.write(&batch.messages).await?;
+        let failing = messages::not_failed(rows.db, batch.facts.failing()).await?;
         rows.write(&batch.progress).await?;
+        let failed = messages::failed(rows.db, &failing).await?;
         rows.write(&batch.media).await?;
         rows.write_as::<Delivered>(&batch.delivered).await?;
         rows.write_as::<Seen>(&batch.seen).await?;
@@ -80,6 +89,7 @@ impl Writer {
         rows.write(&batch.contact_channels).await?;
         rows.write(&batch.referrals).await?;
         rows.write(&batch.answers).await?;
+        batch.facts.count(&rows.refused, &failed).write(rows.db).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -90,10 +100,9 @@ impl Writer {
         if epoch != self.mark.epoch {
             return Err(Error::NotOwner);
         }
-        let Some(journal) = &self.mark.journal else { return Ok(true) };
         let moved =
             sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
-                .bind(journal)
+                .bind(&self.mark.journal)
                 .bind(i64::try_from(last).unwrap_or(i64::MAX))
                 .execute(db)
                 .await?;
@@ -105,6 +114,8 @@ struct Rows<'a> {
     db: &'a mut PgConnection,
     /// Part by part where needed: slow, and only after the fast way met a refusal.
     careful: bool,
+    /// Rows that were set aside.
+    refused: HashSet<Origin>,
 }
 
 impl Rows<'_> {
@@ -169,6 +180,7 @@ impl Rows<'_> {
             id: K::id(row),
             row: serde_json::to_value(row).unwrap_or_default(),
         };
+        self.refused.extend(refused.id.map(|id| Origin { kind: K::NAME, company: refused.company, id }));
         rejected::keep(self.db, refused, error).await?;
         if let Some(reduced) = K::reduced(row)
             && let Some(error) = self.try_write::<K>(&[&reduced]).await?

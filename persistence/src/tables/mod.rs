@@ -22,6 +22,7 @@ pub mod products;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;
+pub mod reports;
 pub mod secret_keys;
 pub mod source;
 pub mod tags;

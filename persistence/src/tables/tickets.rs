@@ -47,6 +47,12 @@ pub struct TicketRow {
     pub first_response_at: Option<DateTime<Utc>>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<DateTime<Utc>>,
+    /// Since when the contact waits for the company.
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub waiting_since: Option<DateTime<Utc>>,
+    /// The first message that answered a contact who had opened the ticket. Reopening changes nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_id: Option<MessageId>,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(with = "chrono::serde::ts_microseconds")]
@@ -107,6 +113,8 @@ async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
         .bind(column!(rows, opened_at))
         .bind(column!(rows, first_response_at))
         .bind(column!(rows, closed_at))
+        .bind(column!(rows, waiting_since))
+        .bind(column!(rows, answer_id))
         .bind(column!(rows, created_at))
         .bind(column!(rows, updated_at))
         .execute(db)
@@ -130,6 +138,8 @@ async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
         .bind(column!(rows, opened_at))
         .bind(column!(rows, first_response_at))
         .bind(column!(rows, closed_at))
+        .bind(column!(rows, waiting_since))
+        .bind(column!(rows, answer_id))
         .bind(column!(rows, updated_at))
         .execute(db)
         .await?;

@@ -42,6 +42,21 @@ async fn whatever_may_work_later_is_tried_again_until_it_does() {
     office.close().await;
 }
 
+#[actix_web::test]
+async fn a_message_that_failed_is_in_reports_once() {
+    let office = Office::open().await;
+    let channel = office.phone("1207").await;
+    office.provider.next("1207", [Answer::refuse(400, 131_026, "Message undeliverable")]);
+    let failed = office.text(channel, &number(1), "one").await;
+    office.becomes(&failed, "failed").await;
+    let sent = office.text(channel, &number(2), "two").await;
+    office.becomes(&sent, "sent").await;
+    let reply = office.app.api.get("/reports/messages?groupBy=channel").await;
+    let expected = json!([{"key": channel, "label": "1207", "inbound": 0, "outbound": 2, "failed": 1}]);
+    assert_eq!(reply.data(200), &expected);
+    office.close().await;
+}
+
 /// Nobody can tell whether a provider that keeps silent has the message: it arrives at least once.
 #[actix_web::test]
 async fn a_message_whose_taking_was_not_answered_is_sent_again() {

@@ -5,6 +5,7 @@ mod channels;
 mod companies;
 mod config_file;
 mod refusals;
+mod reports;
 mod secrets;
 mod start;
 mod tokens;

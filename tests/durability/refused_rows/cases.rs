@@ -69,6 +69,8 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         opened_at: at,
         first_response_at: Some(at),
         closed_at: Some(at),
+        waiting_since: Some(at),
+        answer_id: Some(message_id),
         created_at: at,
         updated_at: at,
     };

@@ -41,6 +41,7 @@ impl Command for Close {
         });
         ticket.row.status = TicketStatus::Closed;
         ticket.row.closed_at = Some(cx.now);
+        ticket.row.waiting_since = None;
         ticket.row.wrapup_type_id = self.wrapup_type;
         ticket.row.wrapup_note = self.wrapup_note;
         cx.touch(ticket);

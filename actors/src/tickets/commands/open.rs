@@ -70,6 +70,8 @@ impl Open {
                 opened_at: cx.now,
                 first_response_at: None,
                 closed_at: None,
+                waiting_since: None,
+                answer_id: None,
                 created_at: cx.now,
                 updated_at: cx.now,
             },

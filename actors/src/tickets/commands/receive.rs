@@ -54,6 +54,7 @@ impl Command for Receive {
         // Nobody has written anything later than now, whatever the provider's clock says.
         message.sent_at = self.written_at.map(|at| at.min(cx.now));
         ticket.row.unread_count += 1;
+        ticket.row.waiting_since.get_or_insert(cx.now);
         ticket.reachable = true;
         ticket.heard = ticket.heard.max(Heard::At(message.sent_at.unwrap_or(cx.now)));
         say(ticket, &message);

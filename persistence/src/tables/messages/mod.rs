@@ -13,8 +13,8 @@ use sqlx::{FromRow, PgConnection};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
-pub(crate) use progress::progress;
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
+pub(crate) use progress::{FailedMessage, failed, not_failed, progress};
 
 use super::source::Source;
 use super::words;

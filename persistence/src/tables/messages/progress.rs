@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 
-use super::MessageStatus;
-use crate::{CompanyId, MessageId, TicketId};
+use super::{MessageStatus, MessageType};
+use crate::{ChannelId, CompanyId, MessageId, TicketId, UserId};
 
 /// Why a message failed, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,6 +152,57 @@ pub(crate) async fn progress(
         .execute(db)
         .await?;
     Ok(())
+}
+
+/// Those of the messages that have not failed.
+pub(crate) async fn not_failed(
+    db: &mut PgConnection,
+    messages: &[(CompanyId, MessageId)],
+) -> std::result::Result<Vec<(CompanyId, MessageId)>, sqlx::Error> {
+    if messages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (companies, ids): (Vec<_>, Vec<_>) = messages.iter().copied().unzip();
+    sqlx::query_as(
+        "select m.company_id, m.id from messages m
+         join (select distinct * from unnest($1::bigint[], $2::bigint[])) as x (company_id, id) using (company_id, id)
+         where m.status <> 'failed'",
+    )
+    .bind(companies)
+    .bind(ids)
+    .fetch_all(db)
+    .await
+}
+
+/// A message that nobody receives, as far as reports group it.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(crate) struct FailedMessage {
+    pub(crate) company_id: CompanyId,
+    pub(crate) channel_id: ChannelId,
+    pub(crate) user_id: Option<UserId>,
+    #[sqlx(rename = "type")]
+    pub(crate) kind: MessageType,
+    pub(crate) created_at: DateTime<Utc>,
+}
+
+/// Those of the messages that have failed.
+pub(crate) async fn failed(
+    db: &mut PgConnection,
+    messages: &[(CompanyId, MessageId)],
+) -> std::result::Result<Vec<FailedMessage>, sqlx::Error> {
+    if messages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (companies, ids): (Vec<_>, Vec<_>) = messages.iter().copied().unzip();
+    sqlx::query_as(
+        "select m.company_id, m.channel_id, m.user_id, m.type, m.created_at from messages m
+         join unnest($1::bigint[], $2::bigint[]) as x (company_id, id) using (company_id, id)
+         where m.status = 'failed'",
+    )
+    .bind(companies)
+    .bind(ids)
+    .fetch_all(db)
+    .await
 }
 
 #[cfg(test)]

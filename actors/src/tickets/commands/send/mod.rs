@@ -6,6 +6,7 @@ mod content;
 use hotline_persistence::Change;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
+use hotline_persistence::tables::source::Source;
 
 use content::Part;
 pub use content::{Check, Content};
@@ -74,6 +75,7 @@ impl Command for Send {
         let parts = content.rendered(&values)?;
         let mut messages = say_all(parts, ticket, cx, &author)?;
         ticket.row.first_response_at.get_or_insert(cx.now);
+        answer(ticket, &messages, &author);
         cx.touch(ticket);
         if channel == ChannelType::Webchat {
             hand_over_at_once(&mut messages, cx);
@@ -105,6 +107,18 @@ impl Send {
             return Err(Refusal::WindowClosed);
         }
         Ok(())
+    }
+}
+
+/// What the company's people and integrations write answers a contact who waits. What goes out by itself (a greeting, a
+/// campaign, a bot's words) does not: the contact still waits for somebody.
+fn answer(ticket: &mut Ticket, messages: &[MessageRow], author: &Author) {
+    if !matches!(author.source, Source::Api | Source::User) {
+        return;
+    }
+    ticket.row.waiting_since = None;
+    if ticket.row.creation_source == Source::Contact {
+        ticket.row.answer_id = ticket.row.answer_id.or(messages.first().map(|message| message.id));
     }
 }
 

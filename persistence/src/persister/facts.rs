@@ -1,0 +1,197 @@
+//! What entries mean for the figures of reports. Derived from an entry as a whole: what happened to a ticket is counted
+//! in the queue and with the user it had right after it.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::kinds::Kind;
+use crate::tables::messages::{DeliveryStatus, Direction, FailedMessage, MessageRow, MessageStatus};
+use crate::tables::reports::{
+    Counts, MessageCounts, MessagePlace, TicketCounts, TicketPlace, WrapupPlace, begin_of_quarter,
+};
+use crate::tables::ticket_events::{EventRow, EventType};
+use crate::tables::tickets::TicketRow;
+use crate::{Change, CompanyId, MessageId, QueueId, UserId, WrapupTypeId};
+
+/// The row a fact is derived from: one that PostgreSQL refused is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    pub(super) kind: &'static str,
+    pub(super) company: CompanyId,
+    pub(super) id: i64,
+}
+
+/// One thing to count.
+enum Fact {
+    Ticket(TicketPlace, TicketCounts),
+    Message(MessagePlace, MessageCounts),
+    Wrapup(WrapupPlace, i64),
+}
+
+/// What the entries of a batch mean for the figures.
+#[derive(Default)]
+pub(super) struct Facts {
+    facts: Vec<(Origin, Fact)>,
+    /// Messages that are said to have failed. Which of them have not failed before, the table knows.
+    failing: Vec<(CompanyId, MessageId)>,
+}
+
+impl Facts {
+    /// Adds what one entry means.
+    pub(super) fn add(&mut self, entry: &[Change]) {
+        for change in entry {
+            match change {
+                Change::Event(event) => {
+                    if let Some(ticket) = ticket_of(entry, |row| row.id == event.ticket_id) {
+                        self.add_event(event, ticket, next_transfer(entry, event));
+                    }
+                }
+                Change::Message(message) => {
+                    self.add_message(message);
+                    if let Some(ticket) = ticket_of(entry, |row| row.answer_id == Some(message.id)) {
+                        self.add_answer(message, ticket);
+                    }
+                }
+                Change::Progress(row) if matches!(row.milestone, DeliveryStatus::Failed(_)) => {
+                    self.failing.push((row.company_id, row.message_id));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Messages that may fail with this batch.
+    pub(super) fn failing(&self) -> &[(CompanyId, MessageId)] {
+        &self.failing
+    }
+
+    /// Everything together, without what is derived from `refused` rows, and with the messages that have just failed.
+    pub(super) fn count(&self, refused: &HashSet<Origin>, failed: &[FailedMessage]) -> Counts {
+        let mut counts = Counts::default();
+        for (origin, fact) in &self.facts {
+            if refused.contains(origin) {
+                continue;
+            }
+            match fact {
+                Fact::Ticket(place, more) => *counts.tickets.entry(*place).or_default() += *more,
+                Fact::Message(place, more) => *counts.messages.entry(*place).or_default() += *more,
+                Fact::Wrapup(place, more) => *counts.wrapups.entry(*place).or_default() += more,
+            }
+        }
+        for message in failed {
+            let place = MessagePlace {
+                company: message.company_id,
+                at: begin_of_quarter(message.created_at),
+                channel: message.channel_id,
+                user: message.user_id,
+                kind: message.kind,
+            };
+            counts.messages.entry(place).or_default().failed += 1;
+        }
+        counts
+    }
+
+    /// `next` is what has moved the ticket on in the same entry.
+    fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, next: Option<&EventRow>) {
+        let origin = Origin { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
+        let counted = match event.kind {
+            EventType::Opened => TicketCounts { opened: 1, ..TicketCounts::default() },
+            EventType::Reopened => TicketCounts { reopened: 1, ..TicketCounts::default() },
+            EventType::Closed => {
+                self.add_wrapup(origin, ticket, ticket.wrapup_type_id.map(|id| id.0), 1);
+                let resolution_ms = milliseconds(ticket.opened_at, event.created_at);
+                TicketCounts { closed: 1, resolution_ms, ..TicketCounts::default() }
+            }
+            EventType::WrapupChanged => {
+                self.add_wrapup(origin, ticket, id_in(event.from.as_ref(), "wrapupType"), -1);
+                self.add_wrapup(origin, ticket, id_in(event.to.as_ref(), "wrapupType"), 1);
+                return;
+            }
+            EventType::Transferred | EventType::NoteAdded | EventType::Read => return,
+        };
+        let mut place = place_of(ticket, event.created_at);
+        if let Some(next) = next {
+            place.queue = id_in(next.from.as_ref(), "queue").map(QueueId::new);
+            place.user = id_in(next.from.as_ref(), "assignedTo").map(UserId::new);
+        }
+        self.facts.push((origin, Fact::Ticket(place, counted)));
+    }
+
+    /// How a ticket that is closed was wrapped up counts when it was closed.
+    fn add_wrapup(&mut self, origin: Origin, ticket: &TicketRow, wrapup_type: Option<i64>, more: i64) {
+        let (Some(wrapup_type), Some(closed_at)) = (wrapup_type, ticket.closed_at) else { return };
+        let place = WrapupPlace {
+            company: ticket.company_id,
+            at: begin_of_quarter(closed_at),
+            queue: ticket.queue_id,
+            wrapup_type: WrapupTypeId::new(wrapup_type),
+        };
+        self.facts.push((origin, Fact::Wrapup(place, more)));
+    }
+
+    fn add_message(&mut self, message: &MessageRow) {
+        let mut counted = MessageCounts::default();
+        match message.direction {
+            Direction::Inbound => counted.inbound = 1,
+            Direction::Outbound => counted.outbound = 1,
+            Direction::Internal => return,
+        }
+        counted.failed = i64::from(message.status == MessageStatus::Failed);
+        let place = MessagePlace {
+            company: message.company_id,
+            at: begin_of_quarter(message.created_at),
+            channel: message.channel_id,
+            user: message.user_id,
+            kind: message.kind,
+        };
+        self.facts.push((origin_of(message), Fact::Message(place, counted)));
+    }
+
+    /// The first answer to a contact who had opened the ticket.
+    fn add_answer(&mut self, message: &MessageRow, ticket: &TicketRow) {
+        let answer_ms = milliseconds(ticket.created_at, message.created_at);
+        let counted = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
+        self.facts.push((origin_of(message), Fact::Ticket(place_of(ticket, message.created_at), counted)));
+    }
+}
+
+fn ticket_of(entry: &[Change], is_it: impl Fn(&TicketRow) -> bool) -> Option<&TicketRow> {
+    entry.iter().rev().find_map(|change| match change {
+        Change::Ticket(row) if is_it(row) => Some(row),
+        _ => None,
+    })
+}
+
+fn origin_of(message: &MessageRow) -> Origin {
+    Origin { kind: MessageRow::NAME, company: message.company_id, id: message.id.0 }
+}
+
+fn place_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketPlace {
+    TicketPlace {
+        company: ticket.company_id,
+        at: begin_of_quarter(at),
+        queue: ticket.queue_id,
+        channel: ticket.channel_id,
+        user: ticket.user_id,
+    }
+}
+
+fn milliseconds(from: DateTime<Utc>, to: DateTime<Utc>) -> i64 {
+    (to - from).num_milliseconds().max(0)
+}
+
+/// The transfer of the same ticket that follows an event in its entry.
+fn next_transfer<'a>(entry: &'a [Change], event: &EventRow) -> Option<&'a EventRow> {
+    let transfers = entry.iter().filter_map(|change| match change {
+        Change::Event(next) if next.kind == EventType::Transferred && next.ticket_id == event.ticket_id => Some(next),
+        _ => None,
+    });
+    transfers.filter(|next| next.id > event.id).min_by_key(|next| next.id)
+}
+
+/// The id of what one side of an event names.
+fn id_in(side: Option<&Value>, field: &str) -> Option<i64> {
+    side?.get(field)?.get("id")?.as_i64()
+}

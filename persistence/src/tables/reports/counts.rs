@@ -1,0 +1,269 @@
+//! What is added to the figures in one transaction.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::{Dimension, begin_of_day};
+use crate::tables::messages::MessageType;
+use crate::{ChannelId, CompanyId, QueueId, UserId, WrapupTypeId};
+
+/// Where something happened to a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TicketPlace {
+    pub(crate) company: CompanyId,
+    /// The quarter of an hour.
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) queue: Option<QueueId>,
+    pub(crate) channel: ChannelId,
+    pub(crate) user: Option<UserId>,
+}
+
+/// What happened to tickets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TicketCounts {
+    pub(crate) opened: i64,
+    pub(crate) closed: i64,
+    pub(crate) reopened: i64,
+    pub(crate) answered: i64,
+    pub(crate) answer_ms: i64,
+    pub(crate) resolution_ms: i64,
+}
+
+impl AddAssign for TicketCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.opened += more.opened;
+        self.closed += more.closed;
+        self.reopened += more.reopened;
+        self.answered += more.answered;
+        self.answer_ms += more.answer_ms;
+        self.resolution_ms += more.resolution_ms;
+    }
+}
+
+/// Where something was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct MessagePlace {
+    pub(crate) company: CompanyId,
+    /// The quarter of an hour.
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) channel: ChannelId,
+    /// Who wrote it, of the company's people.
+    pub(crate) user: Option<UserId>,
+    pub(crate) kind: MessageType,
+}
+
+/// What was said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MessageCounts {
+    pub(crate) inbound: i64,
+    pub(crate) outbound: i64,
+    pub(crate) failed: i64,
+}
+
+impl AddAssign for MessageCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.inbound += more.inbound;
+        self.outbound += more.outbound;
+        self.failed += more.failed;
+    }
+}
+
+/// Where a ticket was wrapped up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WrapupPlace {
+    pub(crate) company: CompanyId,
+    /// The quarter of an hour in which it was closed.
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) queue: Option<QueueId>,
+    pub(crate) wrapup_type: WrapupTypeId,
+}
+
+/// What is added, by where it happened: few places, however many messages a batch has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) tickets: HashMap<TicketPlace, TicketCounts>,
+    pub(crate) messages: HashMap<MessagePlace, MessageCounts>,
+    pub(crate) wrapups: HashMap<WrapupPlace, i64>,
+}
+
+/// A row of the figures: company, dimension, grain, time, key. Written in this order, which is that of the tables' keys.
+type Cell = (CompanyId, &'static str, Grain, DateTime<Utc>, String);
+
+/// How much time a row of the figures is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Grain {
+    Day,
+    Quarter,
+}
+
+impl Grain {
+    const ALL: [Self; 2] = [Self::Day, Self::Quarter];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Quarter => "quarter",
+        }
+    }
+
+    fn begin(self, quarter: DateTime<Utc>) -> DateTime<Utc> {
+        match self {
+            Self::Day => begin_of_day(quarter),
+            Self::Quarter => quarter,
+        }
+    }
+}
+
+/// Adds to a row of each dimension and grain.
+fn spread<C: AddAssign + Copy + Default>(
+    cells: &mut BTreeMap<Cell, C>,
+    company: CompanyId,
+    at: DateTime<Utc>,
+    keys: [(Dimension, String); 4],
+    more: C,
+) {
+    for (dimension, key) in keys {
+        for grain in Grain::ALL {
+            *cells.entry((company, dimension.as_str(), grain, grain.begin(at), key.clone())).or_default() += more;
+        }
+    }
+}
+
+fn key_of(id: Option<i64>) -> String {
+    id.map(|id| id.to_string()).unwrap_or_default()
+}
+
+impl Counts {
+    /// Adds everything to the tables.
+    pub(crate) async fn write(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
+        self.write_tickets(db).await?;
+        self.write_messages(db).await?;
+        self.write_wrapups(db).await
+    }
+
+    async fn write_tickets(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
+        if self.tickets.is_empty() {
+            return Ok(());
+        }
+        let mut cells = BTreeMap::<Cell, TicketCounts>::new();
+        for (place, more) in &self.tickets {
+            let keys = [
+                (Dimension::Company, String::new()),
+                (Dimension::Queue, key_of(place.queue.map(|id| id.0))),
+                (Dimension::Channel, key_of(Some(place.channel.0))),
+                (Dimension::User, key_of(place.user.map(|id| id.0))),
+            ];
+            spread(&mut cells, place.company, place.at, keys, *more);
+        }
+        let count = |count: fn(&TicketCounts) -> i64| cells.values().map(count).collect::<Vec<_>>();
+        let (companies, dimensions, grains, times, keys) = columns(&cells);
+        sqlx::query(
+            "insert into report_tickets as r (company_id, dimension, grain, at, key, opened, closed, reopened, answered,
+                 answer_ms, resolution_ms)
+             select * from unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::bigint[],
+                 $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+             on conflict (company_id, dimension, grain, at, key) do update set
+                 opened = r.opened + excluded.opened,
+                 closed = r.closed + excluded.closed,
+                 reopened = r.reopened + excluded.reopened,
+                 answered = r.answered + excluded.answered,
+                 answer_ms = r.answer_ms + excluded.answer_ms,
+                 resolution_ms = r.resolution_ms + excluded.resolution_ms",
+        )
+        .bind(companies)
+        .bind(dimensions)
+        .bind(grains)
+        .bind(times)
+        .bind(keys)
+        .bind(count(|counts| counts.opened))
+        .bind(count(|counts| counts.closed))
+        .bind(count(|counts| counts.reopened))
+        .bind(count(|counts| counts.answered))
+        .bind(count(|counts| counts.answer_ms))
+        .bind(count(|counts| counts.resolution_ms))
+        .execute(db)
+        .await?;
+        Ok(())
+    }
+
+    async fn write_messages(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
+        if self.messages.is_empty() {
+            return Ok(());
+        }
+        let mut cells = BTreeMap::<Cell, MessageCounts>::new();
+        for (place, more) in &self.messages {
+            let keys = [
+                (Dimension::Company, String::new()),
+                (Dimension::Channel, key_of(Some(place.channel.0))),
+                (Dimension::User, key_of(place.user.map(|id| id.0))),
+                (Dimension::Type, place.kind.as_str().to_owned()),
+            ];
+            spread(&mut cells, place.company, place.at, keys, *more);
+        }
+        let count = |count: fn(&MessageCounts) -> i64| cells.values().map(count).collect::<Vec<_>>();
+        let (companies, dimensions, grains, times, keys) = columns(&cells);
+        sqlx::query(
+            "insert into report_messages as r (company_id, dimension, grain, at, key, inbound, outbound, failed)
+             select * from unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::bigint[],
+                 $7::bigint[], $8::bigint[])
+             on conflict (company_id, dimension, grain, at, key) do update set
+                 inbound = r.inbound + excluded.inbound,
+                 outbound = r.outbound + excluded.outbound,
+                 failed = r.failed + excluded.failed",
+        )
+        .bind(companies)
+        .bind(dimensions)
+        .bind(grains)
+        .bind(times)
+        .bind(keys)
+        .bind(count(|counts| counts.inbound))
+        .bind(count(|counts| counts.outbound))
+        .bind(count(|counts| counts.failed))
+        .execute(db)
+        .await?;
+        Ok(())
+    }
+
+    async fn write_wrapups(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let mut cells = BTreeMap::<(CompanyId, Grain, DateTime<Utc>, i64, WrapupTypeId), i64>::new();
+        for (place, more) in &self.wrapups {
+            let queue = place.queue.map_or(0, |queue| queue.0);
+            for grain in Grain::ALL {
+                let cell = (place.company, grain, grain.begin(place.at), queue, place.wrapup_type);
+                *cells.entry(cell).or_default() += more;
+            }
+        }
+        if cells.is_empty() {
+            return Ok(());
+        }
+        sqlx::query(
+            "insert into report_wrapups as r (company_id, grain, at, queue_id, wrapup_type_id, count)
+             select * from unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[])
+             on conflict (company_id, grain, at, queue_id, wrapup_type_id) do update set count = r.count + excluded.count",
+        )
+        .bind(cells.keys().map(|cell| cell.0).collect::<Vec<_>>())
+        .bind(cells.keys().map(|cell| cell.1.as_str()).collect::<Vec<_>>())
+        .bind(cells.keys().map(|cell| cell.2).collect::<Vec<_>>())
+        .bind(cells.keys().map(|cell| cell.3).collect::<Vec<_>>())
+        .bind(cells.keys().map(|cell| cell.4).collect::<Vec<_>>())
+        .bind(cells.values().copied().collect::<Vec<_>>())
+        .execute(db)
+        .await?;
+        Ok(())
+    }
+}
+
+type Columns<'a> = (Vec<CompanyId>, Vec<&'a str>, Vec<&'a str>, Vec<DateTime<Utc>>, Vec<&'a str>);
+
+fn columns<C>(cells: &BTreeMap<Cell, C>) -> Columns<'_> {
+    (
+        cells.keys().map(|cell| cell.0).collect(),
+        cells.keys().map(|cell| cell.1).collect(),
+        cells.keys().map(|cell| cell.2.as_str()).collect(),
+        cells.keys().map(|cell| cell.3).collect(),
+        cells.keys().map(|cell| cell.4.as_str()).collect(),
+    )
+}

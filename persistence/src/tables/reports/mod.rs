@@ -1,0 +1,74 @@
+//! The figures of reports: counted as things happen, and read in parts of a quarter of an hour.
+//!
+//! Written by the persister alone ([`counts`]), beside the rows they are derived from; `rebuild` counts them anew.
+
+mod counts;
+pub mod desk;
+mod read;
+mod rebuild;
+pub mod sales;
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+
+pub(crate) use counts::{Counts, MessageCounts, MessagePlace, TicketCounts, TicketPlace, WrapupPlace};
+pub use read::{Figures, MessageFigures, TicketFigures, WrapupFigures, by_day, by_key, labels, total, wrapups};
+pub use rebuild::{Difference, rebuild};
+
+use super::words;
+
+words! {
+    /// What the figures of tickets and messages are grouped by.
+    Dimension {
+        /// All of the company together.
+        Company = "company",
+        Queue = "queue",
+        Channel = "channel",
+        User = "user",
+        /// The type of a message.
+        Type = "type",
+        /// Wrap-up types have a table of their own; only what they were called is kept by this word.
+        Wrapup = "wrapup",
+    }
+}
+
+words! {
+    /// What figures of tickets are grouped by.
+    TicketGrouping { Day = "day", Queue = "queue", Channel = "channel", User = "user" }
+}
+
+words! {
+    /// What figures of messages are grouped by.
+    MessageGrouping { Day = "day", Channel = "channel", User = "user", Type = "type" }
+}
+
+/// The finest part of time there are figures of: every time zone's midnight is at a quarter of an hour in UTC.
+pub const QUARTER: TimeDelta = TimeDelta::minutes(15);
+
+/// From a quarter of an hour, up to but without another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// The first moment.
+    pub from: DateTime<Utc>,
+    /// The first moment that does not belong to it.
+    pub to: DateTime<Utc>,
+}
+
+impl Period {
+    /// The quarters of an hour that have a moment from `from` on and before `to`.
+    pub fn around(from: DateTime<Utc>, to: DateTime<Utc>) -> Self {
+        let begin = begin_of_quarter(from);
+        let end = begin_of_quarter(to);
+        Self { from: begin, to: if end < to { end + QUARTER } else { end } }
+    }
+}
+
+/// The quarter of an hour a moment is in.
+pub fn begin_of_quarter(at: DateTime<Utc>) -> DateTime<Utc> {
+    // Only what is centuries away cannot be rounded.
+    at.duration_trunc(QUARTER).unwrap_or(at)
+}
+
+/// The day in UTC a moment is in.
+fn begin_of_day(at: DateTime<Utc>) -> DateTime<Utc> {
+    at.duration_trunc(TimeDelta::days(1)).unwrap_or(at)
+}

@@ -1,0 +1,235 @@
+//! Reading the figures. What a period begins and ends with is taken from its quarters of an hour, what lies between from
+//! its days in UTC; by local days all of it from quarters, which every time zone's days are made of.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{AssertSqlSafe, FromRow};
+
+use super::{Dimension, Period, begin_of_day};
+use crate::error::with_timeout;
+use crate::{CompanyId, Database, QueueId, Result, WrapupTypeId};
+
+/// Figures of a day or a key.
+pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
+    /// The table.
+    const TABLE: &'static str;
+    /// The columns that are summed.
+    const COLUMNS: &'static [&'static str];
+}
+
+/// What happened to tickets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct TicketFigures {
+    pub opened: i64,
+    pub closed: i64,
+    pub reopened: i64,
+    /// Tickets a contact had opened and the company answered for the first time.
+    pub answered: i64,
+    /// Milliseconds from opening to answer, of all those together.
+    pub answer_ms: i64,
+    /// Milliseconds from opening to closing, of all that were closed together.
+    pub resolution_ms: i64,
+}
+
+impl Figures for TicketFigures {
+    const TABLE: &'static str = "report_tickets";
+    const COLUMNS: &'static [&'static str] =
+        &["opened", "closed", "reopened", "answered", "answer_ms", "resolution_ms"];
+}
+
+/// What was said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct MessageFigures {
+    pub inbound: i64,
+    pub outbound: i64,
+    pub failed: i64,
+}
+
+impl Figures for MessageFigures {
+    const TABLE: &'static str = "report_messages";
+    const COLUMNS: &'static [&'static str] = &["inbound", "outbound", "failed"];
+}
+
+#[derive(FromRow)]
+struct Row<K, F: Figures> {
+    key: K,
+    #[sqlx(flatten)]
+    figures: F,
+}
+
+fn sums<F: Figures>() -> String {
+    F::COLUMNS.iter().map(|column| format!(", sum({column})::bigint as {column}")).collect()
+}
+
+/// The figures of each day: `days` are where each begins, and after the last where it ends. Days without anything are not
+/// among them; a day is told by its place in `days`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_day<F: Figures>(
+    db: impl Database<'_>,
+    company: CompanyId,
+    period: Period,
+    days: &[DateTime<Utc>],
+) -> Result<HashMap<usize, F>> {
+    let statement = format!(
+        "select width_bucket(at, $4) as key{} from {}
+         where company_id = $1 and dimension = 'company' and grain = 'quarter' and at >= $2 and at < $3 group by 1",
+        sums::<F>(),
+        F::TABLE,
+    );
+    let rows: Vec<Row<i32, F>> = with_timeout(
+        sqlx::query_as(AssertSqlSafe(statement))
+            .bind(company)
+            .bind(period.from)
+            .bind(period.to)
+            .bind(days)
+            .fetch_all(db.heavy()),
+    )
+    .await?;
+    // The first bucket, of what lies after the first bound, is 1.
+    let place = |row: Row<i32, F>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
+    Ok(rows.into_iter().filter_map(place).collect())
+}
+
+/// The parts of a period: the quarters before its first whole day, its days, the quarters after the last.
+struct Parts {
+    before: Period,
+    days: Period,
+    after: Period,
+}
+
+impl Parts {
+    fn of(period: Period) -> Self {
+        let begin = begin_of_day(period.from);
+        let first = if begin < period.from { begin + TimeDelta::days(1) } else { begin };
+        let last = begin_of_day(period.to);
+        if first >= last {
+            let none = Period { from: period.to, to: period.to };
+            return Self { before: period, days: none, after: none };
+        }
+        Self {
+            before: Period { from: period.from, to: first },
+            days: Period { from: first, to: last },
+            after: Period { from: last, to: period.to },
+        }
+    }
+
+    /// In the order of the statements' values.
+    fn bounds(&self) -> [DateTime<Utc>; 6] {
+        [self.before.from, self.before.to, self.days.from, self.days.to, self.after.from, self.after.to]
+    }
+}
+
+/// A row of any part: the rest of a statement whose first two values are the company and something else.
+const IN_PARTS: &str = "(grain = 'quarter' and at >= $3 and at < $4
+    or grain = 'day' and at >= $5 and at < $6
+    or grain = 'quarter' and at >= $7 and at < $8)";
+
+/// The figures of each key of a dimension that has any; the key is empty where there is none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_key<F: Figures>(
+    db: impl Database<'_>,
+    company: CompanyId,
+    dimension: Dimension,
+    period: Period,
+) -> Result<Vec<(String, F)>> {
+    let statement = format!(
+        "select key{} from {} where company_id = $1 and dimension = $2 and {IN_PARTS} group by key",
+        sums::<F>(),
+        F::TABLE,
+    );
+    let mut query = sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(dimension);
+    for bound in Parts::of(period).bounds() {
+        query = query.bind(bound);
+    }
+    let rows: Vec<Row<String, F>> = with_timeout(query.fetch_all(db.heavy())).await?;
+    Ok(rows.into_iter().map(|row| (row.key, row.figures)).collect())
+}
+
+/// The figures of a period as a whole.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn total<F: Figures + Default>(db: impl Database<'_>, company: CompanyId, period: Period) -> Result<F> {
+    Ok(by_key(db, company, Dimension::Company, period).await?.pop().map(|(_, figures)| figures).unwrap_or_default())
+}
+
+/// How often tickets were wrapped up with a type.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct WrapupFigures {
+    pub wrapup_type_id: WrapupTypeId,
+    /// None of a type that is gone.
+    pub category_id: Option<crate::tables::wrapup_categories::WrapupCategoryId>,
+    /// What it is called, or was.
+    pub name: Option<String>,
+    pub count: i64,
+}
+
+/// The wrap-up types with which tickets were closed, of one queue or all, by id.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn wrapups(
+    db: impl Database<'_>,
+    company: CompanyId,
+    queue: Option<QueueId>,
+    period: Period,
+) -> Result<Vec<WrapupFigures>> {
+    let statement = format!(
+        "select c.wrapup_type_id, c.count, t.category_id, coalesce(t.name, l.label) as name
+         from (select wrapup_type_id, sum(count)::bigint as count from report_wrapups
+             where company_id = $1 and ($2 is null or queue_id = $2) and {IN_PARTS}
+             group by wrapup_type_id having sum(count) > 0) c
+         left join wrapup_types t on t.company_id = $1 and t.id = c.wrapup_type_id
+         left join report_labels l on l.company_id = $1 and l.dimension = 'wrapup' and l.key = c.wrapup_type_id
+         order by c.wrapup_type_id"
+    );
+    let mut query = sqlx::query_as(AssertSqlSafe(statement)).bind(company).bind(queue);
+    for bound in Parts::of(period).bounds() {
+        query = query.bind(bound);
+    }
+    with_timeout(query.fetch_all(db.heavy())).await
+}
+
+/// What those of a dimension were called who are there no more.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn labels(db: impl Database<'_>, company: CompanyId, dimension: Dimension) -> Result<HashMap<i64, String>> {
+    let labels: Vec<(i64, String)> = with_timeout(
+        sqlx::query_as("select key, label from report_labels where company_id = $1 and dimension = $2")
+            .bind(company)
+            .bind(dimension)
+            .fetch_all(db),
+    )
+    .await?;
+    Ok(labels.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_period_is_its_days_and_the_quarters_around_them() {
+        let parts = |from, to| Parts::of(Period { from: at(from), to: at(to) }).bounds();
+        let [a, b, c, d, e, f] = ["05T22:15", "06T00:00", "06T00:00", "09T00:00", "09T00:00", "09T03:45"]
+            .map(|text| at(&format!("2026-03-{text}:00Z")));
+        assert_eq!(parts("2026-03-05T22:15:00Z", "2026-03-09T03:45:00Z"), [a, b, c, d, e, f]);
+        assert_eq!(parts("2026-03-06T00:00:00Z", "2026-03-09T00:00:00Z"), [b, b, c, d, d, d]);
+        let short = parts("2026-03-05T22:15:00Z", "2026-03-06T03:45:00Z");
+        assert_eq!(short[..2], [a, at("2026-03-06T03:45:00Z")], "without a whole day it is quarters only");
+        assert!(short[2..].windows(2).all(|bounds| bounds[0] == bounds[1]), "{short:?}");
+    }
+}

@@ -1,0 +1,125 @@
+//! Counting the figures anew, from the rows they were derived from, beside a running service.
+//!
+//! What is found in one snapshot of the rows is compared with the figures of the same snapshot, and the difference is
+//! added: what the persister adds meanwhile stays.
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use crate::{CompanyId, Result};
+
+/// How many figures were not what the rows say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Of tickets.
+    pub tickets: u64,
+    /// Of messages.
+    pub messages: u64,
+    /// Of wrap-ups.
+    pub wrapups: u64,
+}
+
+impl Difference {
+    /// Whether every figure was right.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A table of figures, and how it is counted from the rows of the company `$1`.
+struct Counted {
+    table: &'static str,
+    key: &'static [&'static str],
+    columns: &'static [&'static str],
+    from_rows: &'static str,
+}
+
+const TICKETS: Counted = Counted {
+    table: "report_tickets",
+    key: &["dimension", "grain", "at", "key"],
+    columns: &["opened", "closed", "reopened", "answered", "answer_ms", "resolution_ms"],
+    from_rows: include_str!("rebuild_tickets.sql"),
+};
+
+const MESSAGES: Counted = Counted {
+    table: "report_messages",
+    key: &["dimension", "grain", "at", "key"],
+    columns: &["inbound", "outbound", "failed"],
+    from_rows: include_str!("rebuild_messages.sql"),
+};
+
+const WRAPUPS: Counted = Counted {
+    table: "report_wrapups",
+    key: &["grain", "at", "queue_id", "wrapup_type_id"],
+    columns: &["count"],
+    from_rows: include_str!("rebuild_wrapups.sql"),
+};
+
+/// Counts the figures of a company anew, corrects those that were not right, and says how many those were. What was
+/// deleted since (a contact goes with its conversations) counts no more.
+///
+/// # Errors
+/// When the database cannot answer; nothing was changed then.
+pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Difference> {
+    let mut transaction = db.begin().await?;
+    sqlx::query("set transaction isolation level repeatable read").execute(&mut *transaction).await?;
+    // It reads all a company has: long, and nobody's request.
+    sqlx::query("set local statement_timeout = 0").execute(&mut *transaction).await?;
+    for counted in [&TICKETS, &MESSAGES, &WRAPUPS] {
+        counted.compare(&mut transaction, company).await?;
+    }
+    transaction.commit().await?;
+    let mut transaction = db.begin().await?;
+    let difference = Difference {
+        tickets: TICKETS.correct(&mut transaction, company).await?,
+        messages: MESSAGES.correct(&mut transaction, company).await?,
+        wrapups: WRAPUPS.correct(&mut transaction, company).await?,
+    };
+    transaction.commit().await?;
+    Ok(difference)
+}
+
+impl Counted {
+    fn differences(&self) -> String {
+        format!("{}_differences", self.table)
+    }
+
+    /// Writes down, for this connection, what each figure lacks.
+    async fn compare(&self, db: &mut PgConnection, company: CompanyId) -> Result<()> {
+        let (table, differences, from_rows) = (self.table, self.differences(), self.from_rows);
+        let key = self.key.join(", ");
+        let lacking = |column: &&str| format!("coalesce(n.{column}, 0) - coalesce(r.{column}, 0) as {column}");
+        let lacking = self.columns.iter().map(lacking).collect::<Vec<_>>().join(", ");
+        let is_other = self.columns.iter().map(|column| format!("{column} <> 0")).collect::<Vec<_>>().join(" or ");
+        // A temporary table takes no values: the company is a number.
+        let from_rows = from_rows.replace("$1", &company.0.to_string());
+        let statements = [
+            format!("drop table if exists pg_temp.{differences}"),
+            format!(
+                "create temporary table {differences} as
+                 select * from (
+                     select {key}, {lacking} from ({from_rows}) n
+                     full join (select * from {table} where company_id = {company}) r using ({key})) compared
+                 where {is_other}"
+            ),
+        ];
+        for statement in statements {
+            sqlx::query(AssertSqlSafe(statement)).execute(&mut *db).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds what was lacking, and says of how many figures.
+    async fn correct(&self, db: &mut PgConnection, company: CompanyId) -> Result<u64> {
+        let (table, differences) = (self.table, self.differences());
+        let (key, columns) = (self.key.join(", "), self.columns.join(", "));
+        let add = |column: &&str| format!("{column} = r.{column} + excluded.{column}");
+        let add = self.columns.iter().map(add).collect::<Vec<_>>().join(", ");
+        let statement = format!(
+            "insert into {table} as r (company_id, {key}, {columns})
+             select $1, {key}, {columns} from pg_temp.{differences} order by {key}
+             on conflict (company_id, {key}) do update set {add}"
+        );
+        let corrected = sqlx::query(AssertSqlSafe(statement)).bind(company).execute(db).await?;
+        Ok(corrected.rows_affected())
+    }
+}

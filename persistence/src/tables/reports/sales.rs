@@ -1,0 +1,158 @@
+//! Sales of a period, and what is open: read from the cards, whose amounts are exact.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::{AssertSqlSafe, FromRow};
+
+use super::Period;
+use crate::error::with_timeout;
+use crate::tables::words;
+use crate::{Amount, BoardId, CompanyId, Database, Result};
+
+words! {
+    /// What sales are grouped by.
+    SalesGrouping { Day = "day", User = "user", Origin = "origin", Product = "product" }
+}
+
+/// What came of cards that were won or lost in a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct SalesFigures {
+    pub won_cards: i64,
+    pub won_value: Amount,
+    pub lost_cards: i64,
+    pub lost_value: Amount,
+}
+
+#[derive(FromRow)]
+struct Row<K> {
+    key: K,
+    #[sqlx(flatten)]
+    figures: SalesFigures,
+}
+
+/// The cards of a board `$4`, or all, that were won or lost from `$2` on and before `$3`.
+const DECIDED: &str = "(
+    select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total as value from cards
+    where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint is null or board_id = $4)
+    union all
+    select id, assigned_user_id, origin_id, lost_at, false, products_total from cards
+    where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint is null or board_id = $4)) c";
+
+fn sums(value: &str) -> String {
+    format!(
+        "count(distinct c.id) filter (where is_won) as won_cards,
+         coalesce(sum({value}) filter (where is_won), 0) as won_value,
+         count(distinct c.id) filter (where not is_won) as lost_cards,
+         coalesce(sum({value}) filter (where not is_won), 0) as lost_value"
+    )
+}
+
+/// The sales of each day, as [`super::by_day`] has them; of one board, or of all.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_day(
+    db: impl Database<'_>,
+    company: CompanyId,
+    board: Option<BoardId>,
+    period: Period,
+    days: &[DateTime<Utc>],
+) -> Result<HashMap<usize, SalesFigures>> {
+    let statement = format!("select width_bucket(at, $5) as key, {} from {DECIDED} group by 1", sums("value"));
+    let rows: Vec<Row<i32>> = with_timeout(
+        sqlx::query_as(AssertSqlSafe(statement))
+            .bind(company)
+            .bind(period.from)
+            .bind(period.to)
+            .bind(board)
+            .bind(days)
+            .fetch_all(db.heavy()),
+    )
+    .await?;
+    let place = |row: Row<i32>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
+    Ok(rows.into_iter().filter_map(place).collect())
+}
+
+/// The sales of one user, origin or product.
+#[derive(Clone, Debug, FromRow)]
+pub struct SalesOf {
+    /// None: of cards that have none.
+    pub key: Option<i64>,
+    /// What it is called.
+    pub name: Option<String>,
+    /// What came of its cards.
+    #[sqlx(flatten)]
+    pub figures: SalesFigures,
+}
+
+/// The sales of each user, origin or product (of days see [`by_day`]), by its id. Of products it is what their lines come to,
+/// and a card with two lines of one product is one card.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn by_key(
+    db: impl Database<'_>,
+    company: CompanyId,
+    grouping: SalesGrouping,
+    board: Option<BoardId>,
+    period: Period,
+) -> Result<Vec<SalesOf>> {
+    let (key, value, lines, named) = match grouping {
+        SalesGrouping::Product => {
+            let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";
+            ("p.product_id", "p.total_price", lines, "products")
+        }
+        SalesGrouping::Origin => ("c.origin_id", "c.value", "", "card_origins"),
+        SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", "c.value", "", "users"),
+    };
+    let statement = format!(
+        "select s.*, n.name from (select {key} as key, {} from {DECIDED}{lines} group by 1) s
+         left join {named} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
+        sums(value)
+    );
+    with_timeout(
+        sqlx::query_as(AssertSqlSafe(statement))
+            .bind(company)
+            .bind(period.from)
+            .bind(period.to)
+            .bind(board)
+            .fetch_all(db.heavy()),
+    )
+    .await
+}
+
+/// What a board has open, and has won since the beginning of the month.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct BoardFigures {
+    pub id: BoardId,
+    pub name: String,
+    pub monthly_goal: Option<Amount>,
+    pub open_cards: i64,
+    pub open_value: Amount,
+    pub won_value: Amount,
+}
+
+/// The boards that are not archived, by id, with what they have won since `month`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn boards(db: impl Database<'_>, company: CompanyId, month: DateTime<Utc>) -> Result<Vec<BoardFigures>> {
+    with_timeout(
+        sqlx::query_as(
+            "select b.id, b.name, b.monthly_goal, o.cards as open_cards, o.value as open_value, w.value as won_value
+             from boards b
+             cross join lateral (select count(*) as cards, coalesce(sum(products_total), 0) as value from cards
+                 where company_id = $1 and board_id = b.id and not won and not lost) o
+             cross join lateral (select coalesce(sum(products_total), 0) as value from cards
+                 where company_id = $1 and board_id = b.id and won_at >= $2) w
+             where b.company_id = $1 and not b.archived order by b.id",
+        )
+        .bind(company)
+        .bind(month)
+        .fetch_all(db.heavy()),
+    )
+    .await
+}

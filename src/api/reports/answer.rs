@@ -1,0 +1,167 @@
+//! A report's rows: JSON or, for people with a spreadsheet, CSV (RFC 4180).
+
+use std::collections::BTreeMap;
+
+use actix_web::body::BoxBody;
+use actix_web::http::header::Accept;
+use actix_web::http::header::{ACCEPT, Header, HeaderValue, VARY};
+use actix_web::{HttpRequest, HttpResponse, Responder};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::web::reply::{Reply, respond};
+use crate::web::schema::{self, Schemas};
+use crate::web::{ApiError, ApiResult};
+
+/// A row of a report.
+pub trait Row: Serialize + ToSchema + 'static {
+    /// Its fields, in the order of the columns of a table.
+    const COLUMNS: &'static [&'static str];
+}
+
+/// `200` with the rows of a report.
+pub struct Report<T> {
+    rows: Vec<T>,
+}
+
+impl<T> From<Vec<T>> for Report<T> {
+    fn from(rows: Vec<T>) -> Self {
+        Self { rows }
+    }
+}
+
+#[derive(Serialize)]
+struct Data<'a, T> {
+    data: &'a [T],
+}
+
+impl<T: Row> Reply for Report<T> {
+    const STATUS: u16 = 200;
+    const IS_TABLE: bool = true;
+
+    fn body(&self) -> ApiResult<Vec<u8>> {
+        serde_json::to_vec(&Data { data: &self.rows }).map_err(ApiError::internal)
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        let row = schema::of::<T>(schemas);
+        let properties = json!({"data": {"type": "array", "items": row}});
+        Some(schema::envelope::<T>(schemas, "Report", &properties, "The rows of a report."))
+    }
+}
+
+impl<T: Row> Responder for Report<T> {
+    type Body = BoxBody;
+
+    fn respond_to(self, request: &HttpRequest) -> HttpResponse {
+        let is_csv = wants_csv(request);
+        let body = if is_csv { csv(&self.rows) } else { self.body() };
+        let mut response = match body {
+            Ok(body) if is_csv => HttpResponse::Ok().content_type("text/csv; charset=utf-8").body(body),
+            Ok(body) => respond(Self::STATUS, body),
+            Err(error) => actix_web::ResponseError::error_response(&error),
+        };
+        response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+        response
+    }
+}
+
+/// Whether the caller would rather have CSV than JSON.
+fn wants_csv(request: &HttpRequest) -> bool {
+    if !request.headers().contains_key(ACCEPT) {
+        return false;
+    }
+    let Ok(accept) = Accept::parse(request) else { return false };
+    let ranked = accept.ranked();
+    let place = |essence: &str| ranked.iter().position(|media| media.essence_str() == essence);
+    match (place("text/csv"), place("application/json")) {
+        (Some(csv), Some(json)) => csv < json,
+        (csv, _) => csv.is_some(),
+    }
+}
+
+/// A line of the names of the columns, and a line for each row.
+fn csv<T: Row>(rows: &[T]) -> ApiResult<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(T::COLUMNS).map_err(ApiError::internal)?;
+    for row in rows {
+        let json = serde_json::to_string(row).map_err(ApiError::internal)?;
+        // Numbers keep their digits: they are never read.
+        let fields: BTreeMap<&str, &RawValue> = serde_json::from_str(&json).map_err(ApiError::internal)?;
+        let cells = T::COLUMNS.iter().map(|column| fields.get(column).map_or_else(String::new, |value| cell(value)));
+        writer.write_record(cells).map_err(ApiError::internal)?;
+    }
+    writer.into_inner().map_err(ApiError::internal)
+}
+
+/// A value as a spreadsheet reads it. A text that it would take for a formula begins with an apostrophe
+/// (<https://owasp.org/www-community/attacks/CSV_Injection>).
+fn cell(value: &RawValue) -> String {
+    match serde_json::from_str(value.get()) {
+        Ok(Value::Null) => String::new(),
+        Ok(Value::String(text)) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Ok(Value::String(text)) => text,
+        _ => value.get().to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[derive(Serialize, ToSchema)]
+    struct Sale {
+        label: Option<String>,
+        value: f64,
+    }
+
+    impl Row for Sale {
+        const COLUMNS: &'static [&'static str] = &["label", "value"];
+    }
+
+    #[test]
+    fn what_a_spreadsheet_would_compute_is_text() {
+        let labels = ["Ana, \"the\" agent", "=1+1", "+1", "-1", "@sum", "\t=1", "plain"];
+        let mut rows: Vec<Sale> =
+            labels.into_iter().map(|label| Sale { label: Some(label.to_owned()), value: -1.5 }).collect();
+        rows.push(Sale { label: None, value: 0.25 });
+        let text = String::from_utf8(csv(&rows).expect("CSV")).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "label,value",
+                "\"Ana, \"\"the\"\" agent\",-1.5",
+                "'=1+1,-1.5",
+                "'+1,-1.5",
+                "'-1,-1.5",
+                "'@sum,-1.5",
+                "'\t=1,-1.5",
+                "plain,-1.5",
+                ",0.25",
+            ]
+        );
+    }
+
+    #[test]
+    fn csv_is_for_those_who_prefer_it() {
+        for (accept, is_csv) in [
+            ("text/csv", true),
+            ("text/csv;q=0.9, application/json;q=0.5", true),
+            ("application/json, text/csv", false),
+            ("text/csv;q=0.2, application/json", false),
+            ("*/*", false),
+            ("text/html, */*", false),
+            ("nonsense", false),
+        ] {
+            let request = TestRequest::default().insert_header(("accept", accept)).to_http_request();
+            assert_eq!(wants_csv(&request), is_csv, "{accept}");
+        }
+        assert!(!wants_csv(&TestRequest::default().to_http_request()));
+    }
+}

@@ -1,0 +1,192 @@
+//! The service desk and the sales funnel as they are now.
+
+use std::collections::BTreeMap;
+
+use actix_web::web::Data;
+use chrono::Utc;
+
+use hotline_persistence::tables::reports::{self, MessageFigures, TicketFigures, desk, sales as funnel};
+use hotline_persistence::{Amount, BoardId, QueueId, UserId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::average_seconds;
+use crate::app::App;
+use crate::web::calendar::Zone;
+use crate::web::{ApiResult, Caller, Json};
+
+/// The service desk as it is now.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ServiceDashboard {
+    #[schema(example = 40)]
+    pub open_tickets: i64,
+    /// Of those the ones that nobody has.
+    #[schema(example = 3)]
+    pub unassigned_tickets: i64,
+    /// Of the open ones those in which nobody waits for the company: it wrote last, or nothing was written yet.
+    #[schema(example = 28)]
+    pub waiting_contact: i64,
+    /// Of the open ones those in which the contact has written and no person or integration has answered since.
+    #[schema(example = 12)]
+    pub waiting_agent: i64,
+    /// How long the one waits who has waited longest for the company; none when nobody does.
+    #[schema(example = 420)]
+    pub oldest_waiting_seconds: Option<i64>,
+    /// Every queue, by id.
+    pub queues: Vec<QueueDesk>,
+    /// Every user, by id.
+    pub users: Vec<UserDesk>,
+    /// Since midnight in the company's time zone.
+    pub today: ServiceDay,
+}
+
+/// What is open in a queue.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct QueueDesk {
+    pub id: QueueId,
+    #[schema(example = "Support")]
+    pub name: String,
+    #[schema(example = 12)]
+    pub open: i64,
+    #[schema(example = 3)]
+    pub unassigned: i64,
+}
+
+/// What a user has open.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct UserDesk {
+    pub id: UserId,
+    #[schema(example = "Ana Souza")]
+    pub name: String,
+    #[schema(example = 9)]
+    pub open: i64,
+}
+
+/// What has happened today.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ServiceDay {
+    #[schema(example = 31)]
+    pub opened: i64,
+    #[schema(example = 29)]
+    pub closed: i64,
+    #[schema(example = 410)]
+    pub inbound: i64,
+    #[schema(example = 432)]
+    pub outbound: i64,
+    /// As in the report of tickets.
+    #[schema(example = 93.5)]
+    pub avg_first_response_seconds: Option<f64>,
+}
+
+/// `GET /dashboards/service`.
+pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDashboard>> {
+    let (company, organization, now) = (caller.company, &caller.organization, Utc::now());
+    let zone = Zone::of_company(&organization.company.time_zone);
+    let db = app.engine.reads().shown(company).await?;
+    let open = desk::open_tickets(db, company).await?;
+    let today = reports::Period::around(zone.begin_of(zone.day_of(now)), now);
+    let tickets: TicketFigures = reports::total(db, company, today).await?;
+    let messages: MessageFigures = reports::total(db, company, today).await?;
+
+    let mut queues: BTreeMap<QueueId, QueueDesk> = BTreeMap::new();
+    for (id, queue) in &organization.queues {
+        queues.insert(*id, QueueDesk { id: *id, name: queue.row.name.clone(), open: 0, unassigned: 0 });
+    }
+    let mut users: BTreeMap<UserId, UserDesk> = BTreeMap::new();
+    for (id, user) in &organization.users {
+        users.insert(*id, UserDesk { id: *id, name: user.name.clone(), open: 0 });
+    }
+    for group in &open {
+        if let Some(queue) = group.queue_id.and_then(|id| queues.get_mut(&id)) {
+            queue.open += group.open;
+            queue.unassigned += if group.user_id.is_none() { group.open } else { 0 };
+        }
+        if let Some(user) = group.user_id.and_then(|id| users.get_mut(&id)) {
+            user.open += group.open;
+        }
+    }
+    let open_tickets = open.iter().map(|group| group.open).sum();
+    let waiting_agent: i64 = open.iter().map(|group| group.waiting).sum();
+    let oldest = open.iter().filter_map(|group| group.waiting_since).min();
+    Ok(Json::of(ServiceDashboard {
+        open_tickets,
+        unassigned_tickets: open.iter().filter(|group| group.user_id.is_none()).map(|group| group.open).sum(),
+        waiting_contact: open_tickets - waiting_agent,
+        waiting_agent,
+        oldest_waiting_seconds: oldest.map(|since| (now - since).num_seconds().max(0)),
+        queues: queues.into_values().collect(),
+        users: users.into_values().collect(),
+        today: ServiceDay {
+            opened: tickets.opened,
+            closed: tickets.closed,
+            inbound: messages.inbound,
+            outbound: messages.outbound,
+            avg_first_response_seconds: average_seconds(tickets.answer_ms, tickets.answered),
+        },
+    }))
+}
+
+/// The sales funnel as it is now.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct SalesDashboard {
+    /// Every board that is not archived, by id.
+    pub boards: Vec<BoardFunnel>,
+    /// All of them together.
+    pub total: FunnelTotal,
+}
+
+/// What a board has open and has won.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct BoardFunnel {
+    pub id: BoardId,
+    #[schema(example = "New customers")]
+    pub name: String,
+    #[schema(example = 18)]
+    pub open_cards: i64,
+    pub open_value: Amount,
+    /// The value of the cards that were won since the month began in the company's time zone.
+    pub won_this_month: Amount,
+    pub monthly_goal: Option<Amount>,
+}
+
+/// What all boards have open and have won.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct FunnelTotal {
+    #[schema(example = 44)]
+    pub open_cards: i64,
+    pub open_value: Amount,
+    pub won_this_month: Amount,
+}
+
+/// `GET /dashboards/sales`.
+pub async fn sales(caller: Caller, app: Data<App>) -> ApiResult<Json<SalesDashboard>> {
+    let company = caller.company;
+    let month = Zone::of_company(&caller.organization.company.time_zone).begin_of_month(Utc::now());
+    let boards = funnel::boards(app.db(company), company, month).await?;
+    let mut total = FunnelTotal::default();
+    for board in &boards {
+        total.open_cards += board.open_cards;
+        total.open_value = total.open_value.and(board.open_value);
+        total.won_this_month = total.won_this_month.and(board.won_value);
+    }
+    let boards = boards.into_iter().map(|board| BoardFunnel {
+        id: board.id,
+        name: board.name,
+        open_cards: board.open_cards,
+        open_value: board.open_value,
+        won_this_month: board.won_value,
+        monthly_goal: board.monthly_goal,
+    });
+    Ok(Json::of(SalesDashboard { boards: boards.collect(), total }))
+}

@@ -1,0 +1,91 @@
+//! What was said in a period.
+
+use actix_web::web::Data;
+use chrono::Utc;
+use hotline_persistence::tables::reports::{self, Dimension, MessageFigures, MessageGrouping};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::answer::Row;
+use super::period::Asked;
+use super::{Labels, Report, ReportKey, ids, labelled};
+use crate::app::App;
+use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
+
+/// What was said on a day, over a channel, by a user, or in messages of a type. Notes are not counted.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct MessageReportRow {
+    pub key: Option<ReportKey>,
+    /// The day or the type again, or the name; none of what has none.
+    #[schema(example = "2026-01-31")]
+    pub label: Option<String>,
+    #[schema(example = 240)]
+    pub inbound: i64,
+    #[schema(example = 260)]
+    pub outbound: i64,
+    /// Of the outbound ones those that reached nobody, by when they were written.
+    #[schema(example = 2)]
+    pub failed: i64,
+}
+
+impl MessageReportRow {
+    fn of(key: Option<ReportKey>, label: Option<String>, figures: MessageFigures) -> Self {
+        let MessageFigures { inbound, outbound, failed } = figures;
+        Self { key, label, inbound, outbound, failed }
+    }
+}
+
+impl Row for MessageReportRow {
+    const COLUMNS: &'static [&'static str] = &["key", "label", "inbound", "outbound", "failed"];
+}
+
+/// The period, and what rows are of.
+pub struct MessageReport {
+    period: Asked,
+    grouping: MessageGrouping,
+}
+
+impl Filter for MessageReport {
+    fn read(query: &mut Params) -> Self {
+        let period = Asked::read(query);
+        Self { period, grouping: query.filter("groupBy").unwrap_or(MessageGrouping::Day) }
+    }
+}
+
+/// `GET /reports/messages`.
+pub async fn report(
+    caller: Caller,
+    app: Data<App>,
+    asked: QueryParams<MessageReport>,
+) -> ApiResult<Report<MessageReportRow>> {
+    let MessageReport { period, grouping } = asked.0;
+    let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
+    let db = app.engine.reads().shown(company).await?;
+    let dimension = match grouping {
+        MessageGrouping::Day => {
+            let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;
+            let row = |(place, day): (usize, String)| {
+                let figures = figures.remove(&place).unwrap_or_default();
+                MessageReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
+            };
+            return Ok(period.days().map(row).collect::<Vec<_>>().into());
+        }
+        MessageGrouping::Channel => Dimension::Channel,
+        MessageGrouping::User => Dimension::User,
+        MessageGrouping::Type => Dimension::Type,
+    };
+    let mut figures = reports::by_key(db, company, dimension, period.quarters).await?;
+    figures.retain(|(_, figures)| *figures != MessageFigures::default());
+    if dimension == Dimension::Type {
+        figures.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let row = |(kind, figures): (String, _)| {
+            MessageReportRow::of(Some(ReportKey::Word(kind.clone())), Some(kind), figures)
+        };
+        return Ok(figures.into_iter().map(row).collect::<Vec<_>>().into());
+    }
+    let labels = Labels::of(db, &caller, dimension).await?;
+    let row = |(key, label, figures)| MessageReportRow::of(key, label, figures);
+    Ok(labelled(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
+}

@@ -1,0 +1,69 @@
+//! Which period a report is of.
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use hotline_actors::FieldError;
+use hotline_persistence::tables::reports;
+
+use crate::web::calendar::Zone;
+use crate::web::{ApiError, ApiResult, Caller, Params};
+
+/// Days of a report at most: a year, whichever.
+const DAYS_MAX: i64 = 366;
+
+/// Days of a report unless it is asked for others.
+const DAYS: i64 = 30;
+
+/// The period a query asks for: `from`, `to` and `timeZone`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    from: Option<DateTime<Utc>>,
+    to: Option<DateTime<Utc>>,
+    zone: Option<Zone>,
+}
+
+/// The period of a report.
+#[derive(Debug)]
+pub(super) struct Period {
+    /// The quarters of an hour it has.
+    pub(super) quarters: reports::Period,
+    /// Its days, with when each begins.
+    days: Vec<(NaiveDate, DateTime<Utc>)>,
+}
+
+impl Asked {
+    pub(super) fn read(query: &mut Params) -> Self {
+        Self { from: query.filter("from"), to: query.filter("to"), zone: query.filter("timeZone") }
+    }
+
+    /// The period, where what was not given is as of now.
+    pub(super) fn settle(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
+        let to = self.to.unwrap_or_else(|| now.max(self.from.unwrap_or(now)));
+        let from = self.from.unwrap_or(to - TimeDelta::days(DAYS));
+        let wrong = if from > to {
+            Some(("to", "must not be before from".to_owned()))
+        } else if to - from > TimeDelta::days(DAYS_MAX) {
+            let field = if self.from.is_some() { "from" } else { "to" };
+            Some((field, format!("must be at most {DAYS_MAX} days before to")))
+        } else {
+            None
+        };
+        if let Some((field, reason)) = wrong {
+            return Err(ApiError::validation(&[FieldError { field: field.to_owned(), reason }]));
+        }
+        let zone = self.zone.unwrap_or_else(|| Zone::of_company(&caller.organization.company.time_zone));
+        let quarters = reports::Period::around(from, to);
+        Ok(Period { quarters, days: zone.days(quarters.from, quarters.to) })
+    }
+}
+
+impl Period {
+    /// When each day begins, and after the last when the period ends.
+    pub(super) fn bounds(&self) -> Vec<DateTime<Utc>> {
+        self.days.iter().map(|(_, begin)| *begin).chain([self.quarters.to]).collect()
+    }
+
+    /// Each day, by its place among them.
+    pub(super) fn days(&self) -> impl Iterator<Item = (usize, String)> {
+        self.days.iter().enumerate().map(|(place, (day, _))| (place, day.to_string()))
+    }
+}

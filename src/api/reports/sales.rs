@@ -1,0 +1,85 @@
+//! Sales of a period: cards that were won or lost in it.
+
+use actix_web::web::Data;
+use chrono::Utc;
+use hotline_persistence::tables::boards::Board;
+use hotline_persistence::{Amount, BoardId, table};
+
+use hotline_persistence::tables::reports::sales::{self, SalesFigures, SalesGrouping, SalesOf};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::answer::Row;
+use super::period::Asked;
+use super::{Report, ReportKey};
+use crate::app::App;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
+
+/// What came of the cards of a day, user, origin or product. Of a product it is what its lines on them come to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct SalesReportRow {
+    pub key: Option<ReportKey>,
+    /// The day again, or the name; none of what has none.
+    #[schema(example = "2026-01-31")]
+    pub label: Option<String>,
+    #[schema(example = 4)]
+    pub won_cards: i64,
+    pub won_value: Amount,
+    #[schema(example = 2)]
+    pub lost_cards: i64,
+    pub lost_value: Amount,
+}
+
+impl SalesReportRow {
+    fn of(key: Option<ReportKey>, label: Option<String>, figures: SalesFigures) -> Self {
+        let SalesFigures { won_cards, won_value, lost_cards, lost_value } = figures;
+        Self { key, label, won_cards, won_value, lost_cards, lost_value }
+    }
+}
+
+impl Row for SalesReportRow {
+    const COLUMNS: &'static [&'static str] = &["key", "label", "wonCards", "wonValue", "lostCards", "lostValue"];
+}
+
+/// The period, one board or all, and what rows are of.
+pub struct SalesReport {
+    period: Asked,
+    board: Option<BoardId>,
+    grouping: SalesGrouping,
+}
+
+impl Filter for SalesReport {
+    fn read(query: &mut Params) -> Self {
+        let (period, board) = (Asked::read(query), query.filter("boardId"));
+        Self { period, board, grouping: query.filter("groupBy").unwrap_or(SalesGrouping::Day) }
+    }
+}
+
+/// `GET /reports/sales`.
+pub async fn report(
+    caller: Caller,
+    app: Data<App>,
+    asked: QueryParams<SalesReport>,
+) -> ApiResult<Report<SalesReportRow>> {
+    let SalesReport { period, board, grouping } = asked.0;
+    let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
+    let db = app.db(company);
+    if let Some(board) = board
+        && !table::exists::<Board>(db, company, board).await?
+    {
+        return Err(ApiError::not_found());
+    }
+    if grouping == SalesGrouping::Day {
+        let mut figures = sales::by_day(db, company, board, period.quarters, &period.bounds()).await?;
+        let row = |(place, day): (usize, String)| {
+            let figures = figures.remove(&place).unwrap_or_default();
+            SalesReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
+        };
+        return Ok(period.days().map(row).collect::<Vec<_>>().into());
+    }
+    let sales = sales::by_key(db, company, grouping, board, period.quarters).await?;
+    let row = |of: SalesOf| SalesReportRow::of(of.key.map(ReportKey::Id), of.name, of.figures);
+    Ok(sales.into_iter().map(row).collect::<Vec<_>>().into())
+}

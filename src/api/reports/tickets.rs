@@ -1,0 +1,101 @@
+//! What happened to tickets in a period.
+
+use actix_web::web::Data;
+use chrono::Utc;
+use hotline_persistence::tables::reports::{self, Dimension, TicketFigures, TicketGrouping};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::answer::Row;
+use super::period::Asked;
+use super::{Labels, Report, ReportKey, average_seconds, ids, labelled};
+use crate::app::App;
+use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
+
+/// What happened to the tickets of a day, queue, channel or user.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct TicketReportRow {
+    pub key: Option<ReportKey>,
+    /// The day again, or the name; none of what has none.
+    #[schema(example = "2026-01-31")]
+    pub label: Option<String>,
+    #[schema(example = 12)]
+    pub opened: i64,
+    #[schema(example = 11)]
+    pub closed: i64,
+    #[schema(example = 1)]
+    pub reopened: i64,
+    /// From when a contact opened a ticket to the first message that a person or an integration of the company wrote in it,
+    /// however late: counted when that message was written. A ticket that the company opened waits for no answer, a greeting or
+    /// a campaign is none, reopening begins nothing anew, and a ticket that was never answered does not count. None
+    /// without any.
+    #[schema(example = 93.5)]
+    pub avg_first_response_seconds: Option<f64>,
+    /// From when a ticket was opened or last reopened to when it was closed: counted when it was closed, each time. None
+    /// without any.
+    #[schema(example = 5400.0)]
+    pub avg_resolution_seconds: Option<f64>,
+}
+
+impl TicketReportRow {
+    fn of(key: Option<ReportKey>, label: Option<String>, figures: TicketFigures) -> Self {
+        Self {
+            key,
+            label,
+            opened: figures.opened,
+            closed: figures.closed,
+            reopened: figures.reopened,
+            avg_first_response_seconds: average_seconds(figures.answer_ms, figures.answered),
+            avg_resolution_seconds: average_seconds(figures.resolution_ms, figures.closed),
+        }
+    }
+}
+
+impl Row for TicketReportRow {
+    const COLUMNS: &'static [&'static str] =
+        &["key", "label", "opened", "closed", "reopened", "avgFirstResponseSeconds", "avgResolutionSeconds"];
+}
+
+/// The period, and what rows are of.
+pub struct TicketReport {
+    period: Asked,
+    grouping: TicketGrouping,
+}
+
+impl Filter for TicketReport {
+    fn read(query: &mut Params) -> Self {
+        let period = Asked::read(query);
+        Self { period, grouping: query.filter("groupBy").unwrap_or(TicketGrouping::Day) }
+    }
+}
+
+/// `GET /reports/tickets`.
+pub async fn report(
+    caller: Caller,
+    app: Data<App>,
+    asked: QueryParams<TicketReport>,
+) -> ApiResult<Report<TicketReportRow>> {
+    let TicketReport { period, grouping } = asked.0;
+    let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
+    let db = app.engine.reads().shown(company).await?;
+    let dimension = match grouping {
+        TicketGrouping::Day => {
+            let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;
+            let row = |(place, day): (usize, String)| {
+                let figures = figures.remove(&place).unwrap_or_default();
+                TicketReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
+            };
+            return Ok(period.days().map(row).collect::<Vec<_>>().into());
+        }
+        TicketGrouping::Queue => Dimension::Queue,
+        TicketGrouping::Channel => Dimension::Channel,
+        TicketGrouping::User => Dimension::User,
+    };
+    let mut figures = reports::by_key(db, company, dimension, period.quarters).await?;
+    figures.retain(|(_, figures)| *figures != TicketFigures::default());
+    let labels = Labels::of(db, &caller, dimension).await?;
+    let row = |(key, label, figures)| TicketReportRow::of(key, label, figures);
+    Ok(labelled(ids(figures), &labels).into_iter().map(row).collect::<Vec<_>>().into())
+}

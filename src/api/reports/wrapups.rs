@@ -1,0 +1,71 @@
+//! How tickets were wrapped up in a period.
+
+use actix_web::web::Data;
+use chrono::Utc;
+use hotline_persistence::tables::reports::{self, WrapupFigures};
+use hotline_persistence::tables::wrapup_categories::WrapupCategoryId;
+use hotline_persistence::{QueueId, WrapupTypeId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Report;
+use super::answer::Row;
+use super::period::Asked;
+use crate::app::App;
+use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
+
+/// How often tickets were closed with a wrap-up type.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct WrapupReportRow {
+    pub wrapup_type_id: WrapupTypeId,
+    #[schema(example = "Solved")]
+    pub name: Option<String>,
+    /// None of a type that is gone.
+    pub category_id: Option<WrapupCategoryId>,
+    /// Closings with it, as it was said last before the ticket was reopened.
+    #[schema(example = 30)]
+    pub count: i64,
+    /// Which part of all rows this is, from 0 to 1, to four decimals.
+    #[schema(example = 0.6)]
+    pub share: f64,
+}
+
+impl Row for WrapupReportRow {
+    const COLUMNS: &'static [&'static str] = &["wrapupTypeId", "name", "categoryId", "count", "share"];
+}
+
+/// The period, and one queue or all.
+pub struct WrapupReport {
+    period: Asked,
+    queue: Option<QueueId>,
+}
+
+impl Filter for WrapupReport {
+    fn read(query: &mut Params) -> Self {
+        Self { period: Asked::read(query), queue: query.filter("queueId") }
+    }
+}
+
+/// `GET /reports/wrapups`.
+pub async fn report(
+    caller: Caller,
+    app: Data<App>,
+    asked: QueryParams<WrapupReport>,
+) -> ApiResult<Report<WrapupReportRow>> {
+    let WrapupReport { period, queue } = asked.0;
+    caller.check_queue(queue)?;
+    let period = period.settle(&caller, Utc::now())?;
+    let db = app.engine.reads().shown(caller.company).await?;
+    let rows = reports::wrapups(db, caller.company, queue, period.quarters).await?;
+    let total: i64 = rows.iter().map(|row| row.count).sum();
+    Ok(rows.into_iter().map(|row| shared(row, total)).collect::<Vec<_>>().into())
+}
+
+#[allow(clippy::cast_precision_loss)] // Nobody closes more tickets than a float counts.
+fn shared(row: WrapupFigures, total: i64) -> WrapupReportRow {
+    let WrapupFigures { wrapup_type_id, category_id, name, count } = row;
+    let share = (count as f64 / total as f64 * 10_000.0).round() / 10_000.0;
+    WrapupReportRow { wrapup_type_id, name, category_id, count, share }
+}

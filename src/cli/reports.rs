@@ -1,0 +1,64 @@
+//! `hotline reports`: the figures that reports are made of.
+
+use clap::Subcommand;
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::{companies, reports};
+use serde::Serialize;
+
+use super::Failure;
+use super::database::with_database;
+use super::output::OutputArgs;
+use crate::config::DatabaseArgs;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Count the figures of reports anew from the tickets and messages, and correct those that differ
+    #[command(after_help = "The service may run meanwhile: what happens while it counts is not lost.")]
+    Rebuild {
+        /// One company; all without it
+        #[arg(long, value_name = "ID")]
+        company: Option<CompanyId>,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+/// How many figures of a company were not what its rows say.
+#[derive(Serialize)]
+struct Rebuilt {
+    company: CompanyId,
+    name: String,
+    tickets: u64,
+    messages: u64,
+    wrapups: u64,
+    differed: bool,
+}
+
+pub async fn run(command: Command) -> Result<(), Failure> {
+    let Command::Rebuild { company, database, output } = command;
+    let rebuilt = with_database(&database, async |db| {
+        let mut companies = companies::all(db).await?;
+        companies.retain(|known| company.is_none_or(|company| company == known.id));
+        if let (Some(company), true) = (company, companies.is_empty()) {
+            return Err(format!("there is no company {company}").into());
+        }
+        let mut rebuilt = Vec::with_capacity(companies.len());
+        let mut db = db.acquire().await?;
+        for company in companies {
+            let difference = reports::rebuild(&mut db, company.id).await?;
+            rebuilt.push(Rebuilt {
+                company: company.id,
+                name: company.name,
+                tickets: difference.tickets,
+                messages: difference.messages,
+                wrapups: difference.wrapups,
+                differed: !difference.is_none(),
+            });
+        }
+        Ok(rebuilt)
+    })
+    .await?;
+    output.many("companies", &["company", "name", "differed", "tickets", "messages", "wrapups"], rebuilt)
+}

@@ -1,0 +1,113 @@
+//! Days as people count them: in a time zone.
+
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono_tz::Tz;
+use serde_json::{Value, json};
+
+use super::values::FromField;
+
+/// A time zone of the IANA database, as `America/Sao_Paulo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone(pub Tz);
+
+impl Zone {
+    /// A company's own; one that nobody knows is UTC.
+    pub fn of_company(name: &str) -> Self {
+        Self(name.parse().unwrap_or(Tz::UTC))
+    }
+
+    /// The day a moment is on.
+    pub fn day_of(self, at: DateTime<Utc>) -> NaiveDate {
+        at.with_timezone(&self.0).date_naive()
+    }
+
+    /// When a day begins: at midnight or, where the clock is set forward over midnight, at the first moment after it.
+    pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
+        let midnight = day.and_time(NaiveTime::MIN);
+        // No clock was ever set forward by more than a day.
+        let quarters = (0..=96).map(|quarter| midnight + TimeDelta::minutes(15 * quarter));
+        let mut moments = quarters.filter_map(|time| self.0.from_local_datetime(&time).earliest());
+        moments.next().map_or_else(|| midnight.and_utc(), |moment| moment.to_utc())
+    }
+
+    /// When the month begins that a moment is in.
+    pub fn begin_of_month(self, at: DateTime<Utc>) -> DateTime<Utc> {
+        let day = self.day_of(at);
+        self.begin_of(day.with_day(1).unwrap_or(day))
+    }
+
+    /// Each day that has a moment from `from` on and before `to`, with when it begins.
+    pub fn days(self, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<(NaiveDate, DateTime<Utc>)> {
+        let days = std::iter::successors(Some(self.day_of(from)), |day| day.checked_add_days(Days::new(1)));
+        let begun = days.map(|day| (day, self.begin_of(day)));
+        // A day that a zone left out (Samoa had no 30 December 2011) begins when the next one does.
+        let mut days: Vec<_> = begun.take_while(|(_, begin)| *begin < to).collect();
+        days.dedup_by(|next, day| next.1 == day.1);
+        days
+    }
+}
+
+impl FromField for Zone {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let name = value.as_str().ok_or("must be a string")?.trim();
+        name.parse().map(Self).map_err(|_| "must be a time zone of the IANA database".to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "description": "A time zone of the IANA database; the company's unless it is given",
+            "example": "America/Sao_Paulo",
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().expect("a time")
+    }
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().expect("a day")
+    }
+
+    #[test]
+    fn a_day_begins_at_the_midnight_of_its_zone_or_right_after() {
+        for (zone, on, begin) in [
+            (Tz::UTC, "2026-02-28", "2026-02-28T00:00:00Z"),
+            (Tz::Asia__Kathmandu, "2026-02-28", "2026-02-27T18:15:00Z"),
+            (Tz::Europe__Lisbon, "2026-03-29", "2026-03-29T00:00:00Z"),
+            (Tz::Europe__Lisbon, "2026-03-30", "2026-03-29T23:00:00Z"),
+            // The clock was set from 0:00 to 1:00.
+            (Tz::America__Sao_Paulo, "2018-11-04", "2018-11-04T03:00:00Z"),
+            // It is set back from 1:00 to 0:00: there are two midnights, and the day begins with the first.
+            (Tz::Atlantic__Azores, "2026-10-25", "2026-10-25T00:00:00Z"),
+        ] {
+            assert_eq!(Zone(zone).begin_of(day(on)), at(begin), "{zone}, {on}");
+            assert_eq!(Zone(zone).day_of(at(begin)), day(on), "{zone}");
+        }
+    }
+
+    #[test]
+    fn the_days_of_a_period_are_those_it_touches_each_once() {
+        let zone = Zone(Tz::Europe__Lisbon);
+        let days = |from, to| zone.days(at(from), at(to)).into_iter().map(|(day, _)| day).collect::<Vec<_>>();
+        let march = days("2026-03-28T12:00:00Z", "2026-03-30T12:00:00Z");
+        assert_eq!(march, ["2026-03-28", "2026-03-29", "2026-03-30"].map(day));
+        assert_eq!(days("2026-03-29T23:00:00Z", "2026-03-30T23:00:00Z"), [day("2026-03-30")]);
+        assert!(days("2026-03-29T23:00:00Z", "2026-03-29T23:00:00Z").len() <= 1);
+        let samoa = Zone(Tz::Pacific__Apia).days(at("2011-12-29T12:00:00Z"), at("2011-12-31T12:00:00Z"));
+        assert!(samoa.windows(2).all(|days| days[0].1 < days[1].1), "{samoa:?}");
+    }
+
+    #[test]
+    fn a_month_begins_on_its_first_day() {
+        let zone = Zone(Tz::Asia__Kathmandu);
+        assert_eq!(zone.begin_of_month(at("2026-02-28T18:14:59Z")), at("2026-01-31T18:15:00Z"));
+        assert_eq!(zone.begin_of_month(at("2026-02-28T18:15:00Z")), at("2026-02-28T18:15:00Z"));
+    }
+}

@@ -1,0 +1,245 @@
+//! The figures of reports, counted from what the API itself tells of tickets, events and messages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, NaiveDate, TimeZone, Utc};
+use chrono_tz::Tz;
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::Api;
+
+/// From when on, and before when; the days are those of a time zone.
+#[derive(Clone, Copy, Debug)]
+pub struct Period {
+    pub from: DateTime<Utc>,
+    pub to: DateTime<Utc>,
+    pub zone: Tz,
+}
+
+impl Period {
+    pub fn query(&self) -> String {
+        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        let zone: String = form_urlencoded::byte_serialize(self.zone.name().as_bytes()).collect();
+        format!("from={}&to={}&timeZone={zone}", time(self.from), time(self.to))
+    }
+
+    fn holds(&self, at: DateTime<Utc>) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+
+    fn day(&self, at: DateTime<Utc>) -> NaiveDate {
+        self.zone.from_utc_datetime(&at.naive_utc()).date_naive()
+    }
+
+    /// Every day that begins or goes on in it.
+    fn days(&self) -> Vec<NaiveDate> {
+        let last = self.day(self.to - chrono::TimeDelta::milliseconds(1));
+        self.day(self.from).iter_days().take_while(|day| *day <= last).collect()
+    }
+}
+
+fn time(value: &Value) -> DateTime<Utc> {
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
+}
+
+/// Everything the API tells of a company's conversations.
+pub struct Records {
+    tickets: Vec<(Value, Vec<Value>)>,
+    messages: Vec<Value>,
+    names: HashMap<(&'static str, i64), String>,
+}
+
+/// Where a ticket is: queue, user.
+type Place = (Option<i64>, Option<i64>);
+
+/// One thing that happened to a ticket.
+struct Happened {
+    what: &'static str,
+    at: DateTime<Utc>,
+    ms: i64,
+    place: Place,
+    channel: i64,
+}
+
+impl Records {
+    pub async fn read(api: &Api) -> Self {
+        let mut tickets = Vec::new();
+        for ticket in api.all("/tickets").await {
+            let events = api.all(&format!("/tickets/{}/events", id(&ticket))).await;
+            tickets.push((ticket, events));
+        }
+        let mut names = HashMap::new();
+        for (noun, path) in [("queue", "/queues"), ("user", "/users"), ("channel", "/channels")] {
+            for row in api.all(path).await {
+                names.insert((noun, id(&row)), row["name"].as_str().expect("name").to_owned());
+            }
+        }
+        Self { tickets, messages: api.all("/messages").await, names }
+    }
+
+    fn happened(&self) -> Vec<Happened> {
+        let mut all = Vec::new();
+        for (ticket, events) in &self.tickets {
+            let channel = id(&ticket["channel"]);
+            let mut place: Place = (None, None);
+            let mut places: Vec<(DateTime<Utc>, Place)> = Vec::new();
+            let mut opened_at: Option<DateTime<Utc>> = None;
+            for event in events {
+                let at = time(&event["createdAt"]);
+                let kind = event["type"].as_str().expect("type");
+                if ["opened", "transferred"].contains(&kind) {
+                    place = (event["to"]["queue"]["id"].as_i64(), event["to"]["assignedTo"]["id"].as_i64());
+                    places.push((at, place));
+                }
+                let (what, ms) = match kind {
+                    "opened" => ("opened", 0),
+                    "reopened" => ("reopened", 0),
+                    "closed" => ("closed", (at - opened_at.expect("it was opened")).num_milliseconds()),
+                    _ => continue,
+                };
+                if what != "closed" {
+                    opened_at = Some(at);
+                }
+                all.push(Happened { what, at, ms, place, channel });
+            }
+            let is_answer = |message: &&Value| {
+                message["ticketId"] == ticket["id"]
+                    && message["direction"] == "outbound"
+                    && ["api", "user"].contains(&message["source"].as_str().expect("source"))
+            };
+            let answer = self.messages.iter().find(is_answer).filter(|_| ticket["creationSource"] == "contact");
+            if let Some(answer) = answer {
+                let at = time(&answer["createdAt"]);
+                let place = places.iter().rev().find(|(since, _)| *since <= at).expect("it was somewhere by then").1;
+                let ms = (at - time(&ticket["createdAt"])).num_milliseconds();
+                all.push(Happened { what: "answered", at, ms, place, channel });
+            }
+        }
+        all
+    }
+
+    /// The rows of `/reports/tickets`.
+    pub fn tickets(&self, period: Period, group_by: &str) -> Vec<Value> {
+        let mut rows: BTreeMap<Key, HashMap<&str, (i64, i64)>> = BTreeMap::new();
+        for happened in self.happened().into_iter().filter(|happened| period.holds(happened.at)) {
+            let key = match group_by {
+                "day" => Key::Day(period.day(happened.at)),
+                "queue" => happened.place.0.into(),
+                "user" => happened.place.1.into(),
+                _ => Some(happened.channel).into(),
+            };
+            let sums = rows.entry(key).or_default().entry(happened.what).or_default();
+            *sums = (sums.0 + 1, sums.1 + happened.ms);
+        }
+        self.shown(rows, period, group_by, |sums| {
+            let count = |what| sums.get(what).map_or(0, |sums| sums.0);
+            let average = |what| sums.get(what).map(|(count, ms)| seconds(ms + count / 2, *count));
+            json!({
+                "opened": count("opened"),
+                "closed": count("closed"),
+                "reopened": count("reopened"),
+                "avgFirstResponseSeconds": average("answered"),
+                "avgResolutionSeconds": average("closed"),
+            })
+        })
+    }
+
+    /// The rows of `/reports/messages`.
+    pub fn messages(&self, period: Period, group_by: &str) -> Vec<Value> {
+        let mut rows: BTreeMap<Key, HashMap<&str, i64>> = BTreeMap::new();
+        for message in &self.messages {
+            let at = time(&message["createdAt"]);
+            let direction = message["direction"].as_str().expect("direction");
+            if direction == "internal" || !period.holds(at) {
+                continue;
+            }
+            let key = match group_by {
+                "day" => Key::Day(period.day(at)),
+                "channel" => message["channelId"].as_i64().into(),
+                "user" => message["user"]["id"].as_i64().into(),
+                _ => Key::Word(message["type"].as_str().expect("type").to_owned()),
+            };
+            let sums = rows.entry(key).or_default();
+            *sums.entry(direction).or_default() += 1;
+            *sums.entry("failed").or_default() += i64::from(message["status"] == "failed");
+        }
+        self.shown(rows, period, group_by, |sums| {
+            let count = |what| sums.get(what).copied().unwrap_or_default();
+            json!({"inbound": count("inbound"), "outbound": count("outbound"), "failed": count("failed")})
+        })
+    }
+
+    /// How often tickets were closed with each type, by what was said last before they were reopened.
+    pub fn wrapups(&self, period: Period, queue: Option<i64>) -> BTreeMap<i64, i64> {
+        let mut counts = BTreeMap::new();
+        for (_, events) in &self.tickets {
+            let mut place = None;
+            for (index, event) in events.iter().enumerate() {
+                if ["opened", "transferred"].contains(&event["type"].as_str().expect("type")) {
+                    place = event["to"]["queue"]["id"].as_i64();
+                }
+                if event["type"] != "closed" || !period.holds(time(&event["createdAt"])) {
+                    continue;
+                }
+                let until = events[index..].iter().take_while(|event| event["type"] != "reopened");
+                let said = until.filter(|event| !event["to"]["wrapupType"].is_null()).last();
+                if let Some(kind) = said.filter(|_| queue.is_none_or(|queue| place == Some(queue))) {
+                    *counts.entry(id(&kind["to"]["wrapupType"])).or_default() += 1;
+                }
+            }
+        }
+        counts
+    }
+
+    fn shown<S: Default>(
+        &self,
+        mut rows: BTreeMap<Key, S>,
+        period: Period,
+        group_by: &str,
+        figures: impl Fn(&S) -> Value,
+    ) -> Vec<Value> {
+        if group_by == "day" {
+            for day in period.days() {
+                rows.entry(Key::Day(day)).or_default();
+            }
+        }
+        let row = |(key, sums): (&Key, &S)| {
+            let (key, label) = match key {
+                Key::Day(day) => (json!(day.to_string()), json!(day.to_string())),
+                Key::Word(word) => (json!(word), json!(word)),
+                Key::Id(id) => (json!(id), json!(self.label(group_by, *id))),
+                Key::None => (Value::Null, Value::Null),
+            };
+            let mut row = figures(sums);
+            row["key"] = key;
+            row["label"] = label;
+            row
+        };
+        rows.iter().map(row).collect()
+    }
+
+    fn label(&self, group_by: &str, id: i64) -> Option<String> {
+        self.names.iter().find(|((noun, known), _)| *noun == group_by && *known == id).map(|(_, name)| name.clone())
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // Of some hours in milliseconds nothing is lost.
+fn seconds(ms: i64, count: i64) -> f64 {
+    (ms / count) as f64 / 1000.0
+}
+
+/// What a row is of, in the order of the rows.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Day(NaiveDate),
+    Word(String),
+    Id(i64),
+    None,
+}
+
+impl From<Option<i64>> for Key {
+    fn from(id: Option<i64>) -> Self {
+        id.map_or(Self::None, Self::Id)
+    }
+}

@@ -1,0 +1,49 @@
+//! `hotline reports`.
+
+use serde_json::json;
+
+use super::{failure, json as printed};
+use crate::process::{Process, data_folder, with_database};
+use crate::support::{Api, Company, eventually};
+
+#[actix_web::test]
+async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
+    let folder = data_folder();
+    let mut process = Process::serve(folder.path());
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let id = company.id.to_string();
+    let api = Api::new(process.address, &company.key);
+    let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
+    eventually("the company is seen", ready).await;
+    let visitor = json!({"channelId": company.webchat, "visitor": {"externalId": "visitor"}});
+    let session = api.post("/webchat/sessions", visitor).await.data(201)["id"].as_str().expect("id").to_owned();
+    api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await.data(201);
+    let reported = async || {
+        let reply = api.get("/reports/messages?groupBy=type").await;
+        reply.data(200).clone()
+    };
+    let right = json!([{"key": "text", "label": "text", "inbound": 1, "outbound": 0, "failed": 0}]);
+    assert_eq!(reported().await, right);
+    let unchanged =
+        json!({"company": company.id, "name": "Acme", "differed": false, "tickets": 0, "messages": 0, "wrapups": 0});
+    assert_eq!(printed(folder.path(), &["reports", "rebuild"]), json!({"companies": [unchanged]}));
+
+    with_database(folder.path(), async |db| {
+        for statement in ["update report_messages set inbound = inbound + 7, failed = 1", "delete from report_tickets"]
+        {
+            sqlx::query(statement).execute(db).await.expect("made wrong");
+        }
+    })
+    .await;
+    assert_ne!(reported().await, right);
+    let rebuilt = printed(folder.path(), &["reports", "rebuild", "--company", &id]);
+    // Of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
+    let differed =
+        json!({"company": company.id, "name": "Acme", "differed": true, "tickets": 8, "messages": 8, "wrapups": 0});
+    assert_eq!(rebuilt, json!({"companies": [differed]}));
+    assert_eq!(reported().await, right);
+    assert_eq!(printed(folder.path(), &["reports", "rebuild"]), json!({"companies": [unchanged]}));
+    assert!(failure(folder.path(), &["reports", "rebuild", "--company", "999999"]).contains("no company 999999"));
+    process.terminate();
+    assert!(process.wait().success());
+}
