@@ -1,8 +1,5 @@
 //! Who a visitor is: what the company vouches for, in person or by a signature, and which session they go on in.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::contacts::{self, Own, SignedIn, Visitor};
@@ -10,28 +7,19 @@ use hotline_persistence::tables::messages;
 use hotline_persistence::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, SessionId};
 use serde_json::Value;
-use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::Sessions;
 use crate::Refusal;
 use crate::clock::now;
+use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::webchat::{Admit, End, Leave, NewSession, Verify};
-
-/// Contacts that visitors become take turns by this many locks; two contacts that share one wait a little longer.
-const TURNS: usize = 256;
 
 /// Where the sessions of a contact take turns when it turns out who somebody is: that no session of somebody unknown
 /// begins with a contact that becomes verified, and that who signs in twice at once goes on in one session.
-pub(crate) struct VisitorTurns(Vec<Arc<Mutex<()>>>);
-
-impl Default for VisitorTurns {
-    fn default() -> Self {
-        Self((0..TURNS).map(|_| Arc::default()).collect())
-    }
-}
+pub(super) type VisitorTurns = KeyedLocks<(CompanyId, ContactId)>;
 
 /// A turn at a contact's sessions; dropping it ends it.
-pub struct VisitorTurn(#[allow(dead_code)] OwnedMutexGuard<()>);
+pub struct VisitorTurn(#[allow(dead_code)] KeyedGuard<(CompanyId, ContactId)>);
 
 /// A visitor with a signed identity.
 #[derive(Clone, Debug)]
@@ -45,10 +33,7 @@ pub struct Identified {
 impl Sessions {
     /// Waits for the turn at a contact's sessions. Never take a second one while holding it.
     pub async fn visitor_turn(&self, company: CompanyId, contact: ContactId) -> VisitorTurn {
-        let mut hasher = DefaultHasher::new();
-        (company, contact).hash(&mut hasher);
-        let index = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or(0);
-        VisitorTurn(self.turns.0[index].clone().lock_owned().await)
+        VisitorTurn(self.turns.lock((company, contact)).await)
     }
 
     /// The company vouches for who a contact is. Whoever was in a session of it without that is out of it: they are
