@@ -73,7 +73,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(read_only(web::resource(media::PATH).get(media::show)))
             .configure(hooks::configure)
-            // Whoever has no token is not told what there is not.
+            // Without a token every path answers 401, so routes cannot be probed.
             .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(no_such_route)))
             .service(visitors::door())
             .configure(visitors::demo)

@@ -1,5 +1,5 @@
 //! TLS of the calls this process makes: `rustls` over `ring`, which is built in seconds. Nobody else links a backend
-//! in, so whoever makes a client begins here; `clippy.toml` sees to it.
+//! in, so every client is made here; `clippy.toml` enforces it.
 
 use rustls::crypto::ring::default_provider;
 

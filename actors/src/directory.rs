@@ -278,7 +278,7 @@ impl Directory {
         if *loaded >= asked {
             return Ok(());
         }
-        // Whoever has asked by now is served by what is read from now on.
+        // This read serves every request for a refresh up to now.
         let served = loads.asked.load(Ordering::Acquire);
         match organization::load(db, &self.inner.keys, id).await? {
             Some(mut organization) => {

@@ -64,7 +64,7 @@ pub(crate) enum Count {
     Known,
     /// They are being counted.
     Runs,
-    /// They are to be counted by whoever is told this.
+    /// The caller that receives this counts them.
     Begins,
     /// They cannot be counted now.
     Waits,
@@ -165,7 +165,7 @@ impl Choice<'_> {
 impl State {
     /// One of the agents, in the order of their ids; none when there are none.
     fn choose(&self, queue: QueueId, distribution: Distribution, agents: Vec<UserId>) -> Option<UserId> {
-        // Whoever comes after the last one is first, so that equals take turns.
+        // The agent after the last one is first, so that equals take turns.
         let next = self.last.get(&queue).map_or(0, |last| agents.partition_point(|agent| agent <= last));
         let mut in_turn = agents[next..].iter().chain(&agents[..next]).copied();
         match (distribution, &self.counting) {

@@ -66,7 +66,7 @@ impl<K: Clone + Eq + Hash> Drop for KeyedGuard<K> {
     fn drop(&mut self) {
         drop(self.held.take());
         drop(self.lock.take());
-        // The map has one reference; whoever holds or waits has others, and the lock then stays.
+        // The map has one reference; holders and waiters have others, and then the lock stays.
         self.locks.0.remove_if(&self.key, |_, lock| Arc::strong_count(lock) == 1);
     }
 }

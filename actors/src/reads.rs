@@ -23,7 +23,7 @@ impl<'a> Reads<'a> {
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn shown(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
-        // Whoever was answered before was answered after the sync.
+        // Every earlier answer was sent after its sync.
         log.reached(log.last_of(company).min(log.durable())).await?;
         Ok(self.store.db(company))
     }

@@ -34,7 +34,7 @@ pub struct Registry<K, A: Registered> {
 
 /// What is under a key.
 enum Registration<A: Registered> {
-    /// Whoever asks waits for one load.
+    /// Everybody who asks waits for one load.
     Starting(Arc<OnceCell<ActorHandle<A>>>),
     Hot(ActorHandle<A>),
 }

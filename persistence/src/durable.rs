@@ -24,7 +24,7 @@ type Shared = Arc<Mutex<Latch>>;
 /// What an entry's author waits for.
 pub struct Durable(Option<Shared>);
 
-/// The other side: whoever makes the entry durable. Dropped without [`Synced::reached`], it tells of a log that stopped.
+/// The other side: what makes the entry durable. Dropped without [`Synced::reached`], it tells of a log that stopped.
 pub(crate) struct Synced(Shared);
 
 impl Durable {

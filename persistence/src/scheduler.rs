@@ -220,7 +220,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.held.clear();
         self.company = None;
-        // The map holds one reference; whoever has or wants a permit holds another, and the entry then stays.
+        // The map holds one reference; holders and waiters of a permit have others, and then the entry stays.
         self.scheduler.companies.remove_if(&self.id, |_, company| Arc::strong_count(company) == 1);
     }
 }

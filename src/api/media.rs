@@ -1,4 +1,4 @@
-//! `GET /media/{company}/{id}`: a file of a message, for whoever holds its address. No token: the signature says what
+//! `GET /media/{company}/{id}`: a file of a message, for everybody who has its address. No token: the signature says what
 //! may be read, whose it is and until when. An address that was never made here is answered like a file that does not
 //! exist; one whose time is over is told so.
 

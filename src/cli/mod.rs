@@ -73,7 +73,7 @@ enum Command {
     Admin(admin::Command),
 }
 
-/// Why a command failed, as it is told to the person at the terminal.
+/// Why a command failed, as the terminal shows it.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Reads the command line and does as it says.
@@ -160,7 +160,7 @@ impl Cli {
     }
 }
 
-/// The command line as it is declared, for whoever checks what is written of it.
+/// The declaration of the command line, for the tests of its documentation.
 pub fn command() -> clap::Command {
     Cli::command()
 }

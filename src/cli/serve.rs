@@ -1,4 +1,4 @@
-//! `hotline serve`: runs the service until it is told to stop.
+//! `hotline serve`: runs the service until a signal stops it.
 
 use hotline_persistence::Durability;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

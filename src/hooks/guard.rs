@@ -14,8 +14,8 @@ use super::seats::Channel;
 use crate::web::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
-/// Refusals of one kind an address is told why in a minute: somebody sets a channel up. It counts for each channel on
-/// its own: a provider calls for many from one address.
+/// Refusals of one kind that name the reason, of an address in a minute: somebody sets a channel up. Each channel counts
+/// on its own: a provider calls for many from one address.
 const REFUSED_PER_MINUTE_MAX: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -24,7 +24,7 @@ struct Counts {
     unreadable: AtomicUsize,
 }
 
-/// Carries everything out that can be: of one contact in the order in which it was told.
+/// Carries out everything that can be: of one contact in the order of the call.
 ///
 /// # Errors
 /// Why something cannot be taken now. What was taken stays: the provider repeats the call, and it is not taken twice.

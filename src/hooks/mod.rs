@@ -189,7 +189,7 @@ fn channel(request: &HttpRequest, app: &App, hooks: &Hooks, address: Option<Addr
     let channel = named.and_then(|(company, id)| directory.company(company)?.channels.get(&id).cloned());
     // A webchat has no provider.
     channel.filter(|channel| channel.kind != ChannelType::Webchat).ok_or_else(|| {
-        // Only after the look-up: whoever names a key that is there is never held to account for those who do not.
+        // Only after the look-up: a caller with a known key is not limited because of callers with unknown ones.
         hooks.guard.refuse(address, Guess::Key, ApiError::not_found())
     })
 }

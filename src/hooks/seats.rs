@@ -1,6 +1,6 @@
 //! The memory of calls: each channel has a share, and what a call holds is what it has sent.
 //!
-//! Whoever knows a channel's public key may begin to call; who it is shows only when all of the body is there. So a
+//! Anybody who knows a channel's public key may begin a call; the signature is checked once the body is complete. So a
 //! call that sends nothing holds nothing, one that sends slowly is given up ([`PACE`]), and where memory is short the
 //! call that has been on its way longest is cut off, first of all in the channel that holds most. A provider's calls
 //! come whole in a moment: they find room, and never become the oldest.

@@ -1,4 +1,4 @@
-//! The disk, shared out by company: whoever sends many files at once waits for their own, and nobody else does.
+//! The disk, shared by company: a company that sends many files at once waits for its own, and no other company waits.
 //!
 //! What is written to a disk keeps a processor busy as well, and a file that is synced stands before the journal in the
 //! disk's queue. So a company writes one piece at a time, and all of them together no more than leaves the threads that
@@ -55,7 +55,7 @@ impl Disk {
         let permit = self.permit(company).await?;
         let working = spawn_blocking(move || {
             let done = work();
-            // It lasts as long as the work, whoever still waits for that.
+            // The permit lasts as long as the work, even when its caller has gone.
             drop(permit);
             done
         });

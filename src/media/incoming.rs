@@ -24,7 +24,7 @@ const PRIVATE: u32 = 0o700;
 /// Bytes that are read from disk at once: enough that the disk is not asked too often, and 50 readers take 3 MiB.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Bytes that are written to disk at once: few enough that whoever waits for the company's turn waits for little.
+/// Bytes that are written to disk at once: few enough that the next file of the company waits only briefly.
 const WRITE_BYTES: usize = 128 * 1024;
 
 /// What every name in the folder begins with.
@@ -65,12 +65,12 @@ pub(super) struct Arrived {
 }
 
 impl Incoming {
-    /// The folder under this one, empty. Whoever calls is the only process that uses it.
+    /// The folder under this one, empty. The caller makes sure that no other process uses it.
     pub(super) fn open(folder: &Path, space: Space, disk: Disk) -> io::Result<Self> {
         let folder = folder.join("incoming");
         // It holds what people send to each other: nobody else's to read.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
-        // Also where the umask, or whoever made it, had other ideas.
+        // Also where the umask, or an earlier release, set other permissions.
         for folder in folder.ancestors().take(2) {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }

@@ -1,4 +1,4 @@
-//! Addresses of files: whoever holds one may read that one file for a while, and nobody can make one.
+//! Signed addresses of files: each gives access to one file for a limited time and cannot be forged.
 //!
 //! `/media/{company}/{id}?name=…&type=…&expires=…&signature=…`. The signature (HMAC-SHA-256) covers everything else,
 //! so a file is served without asking a database what it is and whose: also during an outage, and never to another

@@ -125,7 +125,7 @@ pub struct Upload {
 }
 
 impl Media {
-    /// Opens the store. Whoever calls is the only process that uses the folder.
+    /// Opens the store. The caller makes sure that no other process uses the folder.
     ///
     /// # Errors
     /// When the folder cannot be used, the store's address is none, or the database cannot answer.
@@ -210,7 +210,7 @@ impl Media {
         drop(self.0.background.spawn(async move {
             let putting = media.0.place.put(company, &id, arrived);
             let put = tokio::time::timeout(PUBLISH_TIME_MAX, putting).await;
-            // Whoever was to name it has gone.
+            // The request that was to name the file has gone.
             if let Err(Ok(Ok(()))) = publishes.send(put) {
                 media.discard(company, &[unnamed]);
             }

@@ -31,7 +31,7 @@ const PART_BYTES: usize = 5 * 1024 * 1024;
 /// disk.
 const SENDING_MAX: usize = 8;
 
-/// How often, and how long, a request to a bucket is tried anew. Whoever uploads waits for it.
+/// How often, and how long, a request to a bucket is tried anew. The upload waits for it.
 const RETRIES_MAX: usize = 4;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
 

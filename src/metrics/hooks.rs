@@ -21,7 +21,7 @@ pub struct Tally {
     pub unreadable: usize,
 }
 
-/// Counts what was told. A call may tell of many things.
+/// Counts the parts of a call. A call may have many.
 #[derive(Debug, Default)]
 pub struct HookFigures {
     notices: [AtomicU64; ENDS.len()],

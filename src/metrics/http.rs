@@ -17,7 +17,7 @@ use super::sample::Sample;
 /// The one path.
 pub const PATH: &str = "/metrics";
 
-/// Threads; whoever reads figures does so every few seconds.
+/// Threads; metrics are scraped every few seconds.
 const WORKERS: usize = 1;
 
 /// Connections at once, with room for somebody who looks by hand: a port nobody has to show a token at must not cost

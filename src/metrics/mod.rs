@@ -1,4 +1,4 @@
-//! Figures for whoever watches: what was counted on the way of each request, and what the parts say of themselves
+//! Metrics for operators: what is counted while requests are served, and what the parts report of themselves
 //! when they are asked. Served by a listener of its own ([`Listener`]); `docs/metrics.md` explains each.
 //!
 //! A request adds to atomic numbers that exist from the start: it makes no text, takes no lock and allocates nothing.

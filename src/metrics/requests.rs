@@ -25,10 +25,10 @@ const LATENCY_NS_BOUNDS: &[u64] = &[
     10_000_000_000,
 ];
 
-/// Methods that are told apart; the last stands for every other.
+/// Methods that are counted separately; the last stands for every other.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "DELETE", "other"];
 
-/// Statuses that are told apart, sorted. All others are one.
+/// Statuses that are counted separately, sorted. All others are one.
 const STATUSES: [u16; 19] =
     [200, 201, 202, 204, 302, 304, 307, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503];
 

@@ -20,7 +20,7 @@ pub struct Table<'a> {
     scope: fn(&str) -> &str,
 }
 
-/// A path and its methods; any other method is told which there are.
+/// A path and its methods; any other method is answered `405` with `Allow`.
 pub struct At {
     /// The path.
     pub path: String,

@@ -35,8 +35,8 @@ impl FromStr for LogFormat {
     }
 }
 
-/// What is logged when nobody says. The HTTP layer calls every malformed request an error: whoever sends them would
-/// fill the log.
+/// The log filter without `RUST_LOG`. The HTTP layer logs every malformed request as an error: a client that sends many
+/// would fill the log.
 const USUAL: &str = "info,actix_server=warn,actix_http=off";
 
 /// Starts logging to standard error: `USUAL`, or what `RUST_LOG` says. Once; later calls change nothing.

@@ -34,7 +34,7 @@ impl Default for Options {
 /// How long what was fetched serves while the provider does not answer.
 const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// Pause after a fetch that failed: those who wait behind it are told so, and do not wait one after the other.
+/// Pause after a fetch that failed: requests that wait behind it fail too, and do not each wait for a fetch of their own.
 const FAILED_FOR: Duration = Duration::from_secs(5);
 
 /// Channels whose fetch failed within it, some 100 bytes each.
@@ -112,7 +112,7 @@ impl Templates {
             return Ok(templates);
         }
         let _turn = self.turns.lock(key).await;
-        // Fetched by whoever had the turn before.
+        // The request before this one has fetched them.
         if let Some(templates) = fresh() {
             return Ok(templates);
         }

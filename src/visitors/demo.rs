@@ -1,5 +1,5 @@
 //! The page of `hotline demo`: the visitor on the left, a small desk on the right. It is there in demo mode only, and
-//! hands the demo's token to whoever opens it.
+//! hands the demo's token to everybody who opens it.
 
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, LOCATION, X_CONTENT_TYPE_OPTIONS,
@@ -25,7 +25,7 @@ const FILES: [(&str, &str, &str); 6] = [
     ("mug-ocean.svg", "image/svg+xml", include_str!("assets/demo/mug-ocean.svg")),
 ];
 
-/// What the page is told, token and all.
+/// The settings of the page, with its token.
 const SETTINGS: &str = "settings.json";
 
 pub(super) fn configure(services: &mut ServiceConfig) {

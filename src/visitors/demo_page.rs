@@ -1,4 +1,4 @@
-//! What the demo's page is told.
+//! The settings of the demo's page.
 
 use std::sync::OnceLock;
 

@@ -46,7 +46,7 @@ pub struct Door {
     pub public_key: String,
     /// Where it is embedded, and how it looks.
     pub settings: Arc<ChannelSettings>,
-    /// Who knocks; none when that cannot be told.
+    /// The visitor's address; none when it is unknown.
     pub(super) address: Option<Address>,
 }
 

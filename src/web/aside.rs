@@ -39,7 +39,7 @@ const COMPANY_PARSED_WAITING_MAX: usize = 256;
 /// How long a body waits for its turn. Imports of one company take seconds each on a slow machine.
 const TURN_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Whose share a request takes from: noted by whoever lets it in.
+/// The company whose share a request uses; the guard that admits the request sets it.
 #[derive(Clone, Copy, Debug)]
 pub struct Tenant(pub CompanyId);
 

@@ -88,7 +88,7 @@ impl FromRequest for Caller {
     }
 }
 
-/// What callers are told apart by.
+/// What identifies callers.
 pub struct Admission {
     /// Every company and token.
     pub directory: Directory,
@@ -149,7 +149,7 @@ pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiRes
     Ok(())
 }
 
-/// Every check, in order. What is left to the company is told as soon as it is known whose request it is.
+/// Every check, in order. The answer shows the company's allowance as soon as the company is known.
 fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Caller> {
     let admission = request.app_data::<Data<Admission>>().zip(request.app_data::<Data<RateLimits>>());
     let (admission, rates) = admission.ok_or_else(|| ApiError::internal("nobody is told apart"))?;

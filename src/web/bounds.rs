@@ -1,4 +1,4 @@
-//! What every body is held to, whoever reads it.
+//! Limits of every body.
 
 /// Bytes of a JSON body.
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;

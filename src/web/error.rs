@@ -226,7 +226,7 @@ impl ApiError {
         Self::defect("internal error")
     }
 
-    /// What the caller is told of a defect.
+    /// The answer to a defect.
     pub(super) fn defect(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", message)
     }

@@ -304,7 +304,7 @@ impl Stream for Shared {
                     return Poll::Ready(Some(Err(PayloadError::Overflow)));
                 }
             },
-            // An end and an error come once, whoever reads.
+            // An end and an error are returned once.
             Some(Err(_)) | None => body.is_over = true,
         }
         Poll::Ready(chunk)

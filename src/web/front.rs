@@ -33,7 +33,7 @@ pub struct Front {
 impl Front {
     /// Drops what is known of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Who guesses tokens is told apart by address; large bodies have turns while they are there.
+        // Guessed tokens are counted by address; large bodies have turns while they are there.
         let Self { admission: _, rates, per_page_max: _, aside: _, media: _, retries, figures: _ } = self;
         rates.forget(company);
         retries.forget(company);

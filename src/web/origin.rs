@@ -19,7 +19,7 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
     // As bytes: a caller's part of a line may hold anything, and must not take the proxy's part of it along.
     let lines: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
     for named in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
-        // What is no address ends the chain: whoever wrote it is the last one known.
+        // What is no address ends the chain: the proxy that wrote it is the last known hop.
         let Some(address) = std::str::from_utf8(named).ok().and_then(|named| address(named.trim())) else { break };
         nearest = address;
         if !is_trusted(&address) {

@@ -70,7 +70,7 @@ impl RateLimits {
         Self { default_per_minute, companies: DashMap::new(), clock: DefaultClock::default() }
     }
 
-    /// What a caller is told who is nobody's: the default, untouched, whoever they are.
+    /// The allowance shown to a caller without a company: the default, unused.
     pub fn untouched(&self) -> Allowance {
         full(self.default_per_minute)
     }

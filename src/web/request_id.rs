@@ -20,7 +20,7 @@ use crate::telemetry::{self, RequestSummary};
 /// The header.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What a request is called, for whoever has the request.
+/// The id of a request, in its extensions.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub HeaderValue);
 

@@ -10,7 +10,7 @@ use hotline_actors::ttl_cache::TtlCache;
 use super::ApiError;
 use super::origin::Address;
 
-/// Refusals an address is told why in a minute, unless the installation says otherwise: somebody sets up a client, or
+/// Refusals of an address that name the reason, in a minute, by default: somebody sets up a client, or
 /// runs one whose token has expired.
 pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType, Secret};
 use hotline_persistence::tables::messages::{MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId};
 
-/// Whoever hands messages over to the providers.
+/// The way of messages to the providers.
 pub trait Provider: Send + Sync + 'static {
     /// Hands one message over. It ends within a time of its own, whatever the provider does. A caller that does not
     /// wait for the end does not know whether the provider has the message.

@@ -6,7 +6,7 @@
 //! - Whoever reads a contact from the tables, to keep it, holds `KnownContacts::looking` until it is kept: in the cache, or
 //!   in a ticket's actor that can be found. Whoever has changed one holds `KnownContacts::changing` while it is read anew
 //!   and told to all that keep it. So nobody keeps what was read before a change.
-//! - What an opening was told of its contact has a `KnownContacts::version`; an opening under another one looks again.
+//! - What an opening knows of its contact has a `KnownContacts::version`; an opening under an older one looks again.
 //! - A contact about to be deleted is marked (`leaving.rs`): nothing live begins or changes for it until it is known
 //!   what became of it.
 
@@ -157,7 +157,7 @@ impl KnownContacts {
         turns.read_owned().await
     }
 
-    /// Held while those who keep contacts are told of a change.
+    /// Held while a change is published to all caches of contacts.
     pub(crate) async fn changing(&self, company: CompanyId) -> OwnedRwLockWriteGuard<()> {
         let turns = self.turns(company);
         turns.write_owned().await

@@ -1,5 +1,5 @@
 //! Contacts that are being deleted. While one is marked, no ticket of theirs is opened or changed and no session of
-//! theirs begins: whoever wants to waits until it is known whether the contact is gone, and tries again.
+//! theirs begins: the attempt waits until it is known whether the contact is gone, and is repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub(crate) struct DeletionGuard {
 }
 
 impl PendingDeletions {
-    /// Marks a contact, after whoever has marked it already.
+    /// Marks a contact, after an earlier mark is removed.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.

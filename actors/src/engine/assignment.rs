@@ -46,7 +46,7 @@ impl Assignment {
         Some(desk)
     }
 
-    /// Waits until loads are counted, but not for long. The count goes on without whoever asked for it.
+    /// Waits until loads are counted, but not for long. The count goes on when its caller has gone.
     async fn count(&self, company: CompanyId, desk: &Arc<Assigner>) {
         let mut counted = desk.counted();
         match desk.begin_count(Instant::now()) {
@@ -64,7 +64,7 @@ impl Assignment {
                 });
             }
         }
-        // Whoever waited long enough takes what there is.
+        // After the time limit the opening uses what is known.
         let _ = tokio::time::timeout(COUNT_TIME_MAX, counted.changed()).await;
     }
 

@@ -23,7 +23,7 @@ use crate::tickets::{Command, Context, Do, Heard, Knowledge, Needs, Open, Send, 
 /// Whom a message is for, as its sender names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipient {
-    /// Whoever the ticket is with.
+    /// The contact of this ticket.
     Ticket(TicketId),
     /// A contact, on a channel.
     Contact(ChannelId, ContactId),
@@ -31,7 +31,7 @@ pub enum Recipient {
     Number(ChannelId, NewContact),
 }
 
-/// A number, and what is known of whoever has it.
+/// A number, and what is known of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewContact {
     /// Digits.

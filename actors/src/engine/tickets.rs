@@ -223,7 +223,7 @@ impl Tickets {
         if let Some(hot) = self.scope.hot.get(&key) {
             return Ok(hot);
         }
-        // Until it can be found: whoever changes its contact tells it, or it reads the change.
+        // Held until the actor is registered: a change of its contact reaches it, or it reads the changed row.
         let _turn = self.contacts.known().looking(company).await;
         self.scope.hot.get_or_start(&key, || self.load(company, id)).await
     }

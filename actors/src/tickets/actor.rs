@@ -49,7 +49,7 @@ impl TicketScope {
 pub struct TicketActor {
     scope: Arc<TicketScope>,
     conversations: Arc<Conversations>,
-    /// Never changed in place: whoever was shown it keeps it as it was.
+    /// Never changed in place: readers keep the version they got.
     ticket: Arc<Ticket>,
     life: Arc<ActorStatus<PublishedSnapshot>>,
     retired: bool,
@@ -256,7 +256,7 @@ impl TicketActor {
     fn carry_out<C: Command>(&mut self, what: Do<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
-        // From the look at the mark to the entry in the log nothing waits: whoever marks a contact lets this end first.
+        // Nothing waits between this check and the entry in the log: who marks a contact waits for the actors' threads.
         if !C::ONLY_LOOKS && self.scope.contacts.leaving.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
@@ -303,13 +303,13 @@ impl TicketActor {
         if has_moved {
             self.scope.desks.assigned(&self.ticket);
         }
-        // In the order of the log: whoever decides next on this ticket comes after.
+        // In the order of the log: the next decision on this ticket comes after.
         self.scope.outboxes.put(seq, outgoing);
         self.scope.inboxes.named((self.ticket.row.company_id, self.ticket.row.channel_id), named);
         Ok((reply, Some(durable)))
     }
 
-    /// Leaves the registry; whoever still comes is sent to the successor.
+    /// Leaves the registry; later callers are sent to the successor.
     fn retire(&mut self) {
         self.retired = true;
         self.life.shared.hide();

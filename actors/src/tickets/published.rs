@@ -1,4 +1,4 @@
-//! A ticket as whoever looks may see it without asking its actor: most looks at a conversation find it unchanged since
+//! A ticket that can be read without asking its actor: most reads of a conversation find it unchanged since
 //! the last one, and then cost neither a place in its mailbox nor a change of threads.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -23,7 +23,7 @@ pub type Conversation = (CompanyId, ChannelId, ContactId);
 /// renews it, so that one lost renewal does not flicker.
 pub const TYPING_FADES_MS: i64 = 6000;
 
-/// What a visitor's socket is told.
+/// What is pushed to a visitor's socket.
 #[derive(Clone, Debug)]
 pub enum Push {
     /// This was said.

@@ -120,7 +120,7 @@ pub(super) struct SegmentFile {
     pub stale_end: u64,
 }
 
-/// Where a segment is. Whoever is about to read it holds this, and a file that anybody holds is not used again.
+/// Where a segment is. Every reader holds this, and a file with a reader is not reused.
 #[derive(Clone, Debug)]
 pub(super) struct SegmentPath(Arc<Path>);
 

@@ -162,7 +162,7 @@ impl Keyring {
             return Ok(());
         }
         file::create(&self.inner.path, &Key::random()?)?;
-        // What is there now, whoever was first.
+        // The row that is there now, ours or that of a concurrent start.
         self.load().map(|_| ())
     }
 

@@ -29,7 +29,7 @@ pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, par
 /// # Errors
 /// When the database cannot answer.
 pub async fn all_of_held<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
-    // The lock a new reference takes anyway; whoever changes the row waits for it.
+    // The lock a new reference takes anyway; a change of the row waits for it.
     ordered(db, company, parent, " for key share").await
 }
 

@@ -60,7 +60,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, only_plain: bool) -> Result<u64
     let mut resealed = 0;
     for (name, stored) in all.iter().filter(|(_, stored)| !only_plain || stored.len() == PLAIN_BYTES) {
         let sealed = keys.seal(&place_of(name), &opened(keys, name, stored)?)?;
-        // They never change, so whoever is first has written the same.
+        // They never change, so a concurrent insert has written the same.
         let update = sqlx::query("update installation_keys set key = $3 where name = $1 and key = $2");
         with_timeout(update.bind(name).bind(stored).bind(sealed.into_bytes()).execute(db)).await?;
         resealed += 1;

@@ -90,7 +90,7 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
     settled::<T, _>(&app, &caller, remove).await
 }
 
-/// A change, answered once whoever decides by the noun knows of it.
+/// A change, answered once the directory that decisions use has it.
 async fn settled<T: Plain, R>(app: &App, caller: &Caller, change: impl Future<Output = ApiResult<R>>) -> ApiResult<R> {
     if T::IS_IN_DIRECTORY { changed(app, caller.company, change).await } else { change.await }
 }

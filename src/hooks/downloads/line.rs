@@ -10,7 +10,7 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 pub(super) struct Shares {
     /// Fetched at once.
     pub at_once: usize,
-    /// Of one company. It gets a second place only while a quarter of all places is free: whoever has none finds one.
+    /// Of one company. It gets a second place only while a quarter of all places is free, so that others find one.
     pub of_company_at_once: usize,
     /// Of one channel: a provider that hangs holds up its own channel's.
     pub of_channel_at_once: usize,
@@ -90,7 +90,7 @@ impl<W: Wait> Lines<W> {
         }
     }
 
-    /// What has just come in finds room: the oldest of whoever has most gives way.
+    /// Adds a new file. When there is no room, the oldest file of the company with the most gives way.
     pub(super) fn add_news(&mut self, wait: W) {
         let (id, message) = (wait.company(), wait.message());
         let company = self.companies.entry(id).or_default();

@@ -1,6 +1,6 @@
 //! `GET …/socket`: what is said is pushed to the visitor as it happens.
 //!
-//! One task a socket. It is told by the session's actor through a bounded queue, and writes to the framework's own, so
+//! One task a socket. The session's actor pushes to it through a bounded queue, and it writes to the framework's own, so
 //! what a slow reader costs is bounded, and when both are full the socket is cut off: the browser catches up from the
 //! tables when it comes back.
 

@@ -27,8 +27,8 @@ struct Lane {
 }
 
 impl Lanes {
-    /// Adds a message behind the others of its recipient. True: it is the first, and the lane has to be told when it
-    /// may go.
+    /// Adds a message behind the others of its recipient. True: it is the first, and the caller schedules the
+    /// lane.
     pub(super) fn add(&mut self, outgoing: Outgoing) -> bool {
         let lane = self.lanes.entry(outgoing.contact()).or_default();
         lane.messages.push_back(outgoing);
@@ -81,7 +81,7 @@ impl Lanes {
         })
     }
 
-    /// The lane's first message is done. True: there is another, and the lane has to be told when it may go.
+    /// The lane's first message is done. True: there is another, and the caller schedules the lane.
     pub(super) fn done(&mut self, contact: ContactId) -> bool {
         let Some(lane) = self.lanes.get_mut(&contact) else { return false };
         lane.messages.pop_front();

@@ -75,7 +75,7 @@ impl ChannelSender {
         }
     }
 
-    /// The log is told what has become of a message. Until that is durable it stays the first of its lane.
+    /// Records in the log what has become of a message. Until that is durable it stays the first of its lane.
     fn record(&mut self, what: Outgoing, decision: Decision) {
         let dispatch = self.dispatch.clone();
         self.work.unnoted += 1;

@@ -3,7 +3,7 @@
 //! How far a message has come is no part of its ticket's state: it only moves forward, whoever tells it and in whichever
 //! order, and its row in the tables keeps the furthest. So where nothing follows a message its ticket's actor has nothing
 //! to decide, and is not asked. What the providers have said at about the same time goes into the log as one entry for
-//! each company: one place, one record, and one waking of whoever waits, instead of one for each message.
+//! each company: one reservation, one record, and one wake-up, instead of one for each message.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +59,7 @@ impl Receipts {
     }
 
     async fn enter(self: Arc<Self>, company: CompanyId) {
-        // Whoever can go on by now comes first, and adds what it has.
+        // Tasks that are ready run first and add their receipts.
         tokio::task::yield_now().await;
         let gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
         let mut left = gathered.unwrap_or_default();

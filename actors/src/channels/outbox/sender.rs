@@ -80,7 +80,7 @@ pub struct ChannelSender {
     alarm: Option<Pin<Box<Sleep>>>,
     /// After a defect nothing is begun before.
     rests_until: Option<Instant>,
-    /// Nothing is begun while this is set. It is told, once, when nothing is under way.
+    /// While this is set no attempt begins. The inner sender is notified once nothing is under way.
     rests: Option<Option<oneshot::Sender<()>>>,
     _working: watch::Receiver<()>,
 }

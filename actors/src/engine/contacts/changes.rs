@@ -17,7 +17,7 @@ use crate::{Conflict, Refusal};
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Contacts that are about to be changed in the tables. Once they are, or once it is unclear whether they are,
-/// conversations are told.
+/// conversations are notified.
 pub struct ContactChanges {
     contacts: Arc<Contacts>,
     company: CompanyId,
@@ -106,7 +106,7 @@ impl Contacts {
         for contact in changed {
             for ticket in self.known.hot.of((company, contact.id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
-                    // Whoever asks the ticket next stands behind this in its mailbox.
+                    // The next command of the ticket is behind this message in its mailbox.
                     hot.life.shared.invalidate();
                     hot.addr.do_send(ContactIs(contact.clone()));
                 }
@@ -135,7 +135,7 @@ impl Contacts {
     }
 
     /// Deletes a contact with everything that is theirs. An opening at the same moment comes before, and keeps the
-    /// contact, or finds it gone. `forget` is told the sessions they had.
+    /// contact, or finds it gone. `forget` receives the sessions they had.
     pub(in crate::engine) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,

@@ -113,7 +113,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// What a contact has for variables. One that is gone has nothing; whoever writes to it finds that out.
+    /// What a contact has for variables. A deleted contact has none; the send itself is refused later.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.

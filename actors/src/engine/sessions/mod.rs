@@ -169,7 +169,7 @@ impl Sessions {
 
     /// Ends the actors of a company's sessions; their sockets are asked to come again.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
-        // Turns are had by whoever signs in at the moment. Who watches is listed for as long as the actor lives, and so are
+        // Locks exist while somebody signs in. Who watches is listed for as long as the actor lives, and so are
         // the tokens.
         let Self { base: _, contacts: _, scope, turns: _ } = self;
         let SessionScope { base: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;

@@ -76,7 +76,7 @@ impl Registered for VisitorSession {
     type Shared = ();
 }
 
-/// The tokens of hot sessions, by hash: whoever shows one needs no database.
+/// The tokens of hot sessions, by hash: they are checked without the database.
 pub(crate) type VisitorTokens = DashMap<KeyHash, (CompanyId, SessionId)>;
 
 impl Drop for VisitorSession {

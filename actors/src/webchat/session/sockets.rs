@@ -1,4 +1,4 @@
-//! The sockets of a session: how they come, what they are told, and how those go that do not keep up.
+//! The sockets of a session: how they attach, what is pushed to them, and how slow ones are cut off.
 
 use std::sync::Arc;
 
@@ -50,9 +50,9 @@ pub enum CutReason {
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Option<Attached>, Refusal>")]
 pub struct Attach {
-    /// Where it is told; with room for [`PUSHES_MAX`].
+    /// The queue of its pushes; with room for [`PUSHES_MAX`].
     pub pushes: mpsc::Sender<Push>,
-    /// Says why it is cut off, if it is; it is told nothing more then.
+    /// Receives the reason when the socket is cut off; nothing is pushed afterwards.
     pub cut: watch::Sender<Option<CutReason>>,
 }
 

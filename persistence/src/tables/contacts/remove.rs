@@ -53,7 +53,7 @@ pub async fn sessions(db: impl Database<'_>, company: CompanyId, id: ContactId) 
 }
 
 /// Deletes a contact with its tickets, messages, events and sessions, unless something keeps it, which is answered.
-/// Whoever calls sees to it that no live row of this contact is on its way.
+/// The caller makes sure that no live row of this contact is on its way.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.
