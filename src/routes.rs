@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    boards, channels, contacts, custom_fields, health, media, messages, profiles, queues, reports, templates, tickets,
-    users, webchat, wrapup_categories, wrapup_types,
+    boards, cards, channels, contacts, custom_fields, health, media, messages, profiles, queues, reports, templates,
+    tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -154,6 +154,17 @@ fn endpoints(table: &mut Table<'_>) {
         // Before the path with an id, which would match it.
         .at("/crm/boards/{boardId}/lists/order").put("reorderStages", boards::stages::reorder, "Reorder the stages")
         .at("/crm/boards/{boardId}/lists/{listId}").put("updateStage", boards::stages::update, "Update a stage").delete("deleteStage", boards::stages::remove, "Delete an empty stage")
+        .at("/crm/boards/{boardId}/cards").get("listBoardCards", cards::list_of_board, "List the cards of a board")
+        .at("/crm/boards/{boardId}/indicators").get("getBoardIndicators", cards::show_indicators, "Read the sales indicators of a board")
+        .at("/crm/cards").get("listCards", cards::list, "List cards").post("createCard", cards::create, "Create a card")
+        .at("/crm/cards/{cardId}").get("getCard", cards::show, "Read a card").put("updateCard", cards::update, "Update a card").delete("deleteCard", cards::remove, "Delete a card")
+        .at("/crm/cards/{cardId}/move").post("moveCard", cards::move_to, "Move a card to a stage and position")
+        .at("/crm/cards/{cardId}/win").post("winCard", cards::win, "Mark a card as won")
+        .at("/crm/cards/{cardId}/lose").post("loseCard", cards::lose, "Mark a card as lost")
+        .at("/crm/cards/{cardId}/reopen").post("reopenCard", cards::reopen, "Undo a win or a loss")
+        .at("/crm/cards/{cardId}/products").post("addCardProduct", cards::add_product, "Add a product to a card")
+        .at("/crm/cards/{cardId}/products/{cardProductId}")
+            .put("updateCardProduct", cards::change_product, "Change a product of a card").delete("removeCardProduct", cards::remove_product, "Remove a product from a card")
         .listed::<CardStatus>("/crm/statuses", "statusId", "card statuses")
         .listed::<Business>("/crm/businesses", "businessId", "businesses")
         .listed::<CardOrigin>("/crm/origins", "originId", "card origins");

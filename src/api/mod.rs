@@ -5,6 +5,7 @@ pub mod boards;
 pub mod businesses;
 pub mod card_origins;
 pub mod card_statuses;
+pub mod cards;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;

@@ -152,8 +152,9 @@ pub fn or_blank(mut schema: Value) -> Value {
         if let Some(pattern) = object.get_mut("pattern") {
             *pattern = json!(format!("^\\s*$|{}", pattern.as_str().unwrap_or_default()));
         }
-        // A format has no room for it.
-        if object.remove("format").is_some_and(|format| format == "email") {
+        // A format has no room for it; that of a time says more than it is worth.
+        let is_time = object.get("format").is_some_and(|format| format == "date-time");
+        if !is_time && object.remove("format").is_some_and(|format| format == "email") {
             object.insert("pattern".to_owned(), json!(r"^\s*$|^\s*[^@\s]+@[^@\s]+\s*$"));
         }
     }

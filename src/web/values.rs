@@ -313,6 +313,8 @@ impl FromField for DateTime<Utc> {
     fn schema() -> Value {
         json!({"type": "string", "format": "date-time", "example": "2026-01-31T12:00:00.000Z"})
     }
+
+    const IS_TEXT: bool = true;
 }
 
 /// Levels of an object that somebody else has a say in. What is read nests it a few levels deeper, and readers stop at

@@ -271,6 +271,26 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
              from tickets t, generate_series(0, 1) k where t.company_id = {id}"
         ),
         format!(
+            "insert into cards (company_id, board_id, list_id, position, name, creation_source, assigned_user_id, status_id,
+                 business_id, origin_id, ticket_id, due, won_at, lost_at)
+             select {id}, b.id, (select l.id from board_lists l where l.company_id = {id} and l.board_id = b.id
+                     and l.position = 1 + c.k % 3), c.k, 'Some ' || c.k, 'api', {user},
+                 (select max(id) from card_statuses where company_id = {id}),
+                 (select max(id) from businesses where company_id = {id}),
+                 (select max(id) from card_origins where company_id = {id}), {base} + c.k, now(),
+                 case when c.k % 3 = 2 then now() end, case when c.k % 3 = 1 then now() end
+             from (select max(id) as id from boards where company_id = {id}) b, generate_series(1, {rows}) as c (k)"
+        ),
+        format!(
+            "insert into card_contacts (company_id, card_id, contact_id)
+             select {id}, k.id, (select max(id) from contacts where company_id = {id}) from cards k where k.company_id = {id}"
+        ),
+        format!(
+            "insert into card_products (company_id, card_id, product_id, name, unit_price)
+             select {id}, k.id, (select max(id) from products where company_id = {id}), 'Some', 1
+             from cards k where k.company_id = {id}"
+        ),
+        format!(
             "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
              select {id}, t.id, t.id, 'opened', 'api', now() from tickets t where t.company_id = {id}"
         ),
@@ -351,6 +371,11 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             ("profileId", one("select max(id) from profiles where company_id = $1").await),
             ("wrapupCategoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
             ("productCategoryId", one("select max(id) from product_categories where company_id = $1").await),
+            ("boardId", one("select max(id) from boards where company_id = $1").await),
+            ("listId", one("select max(id) from board_lists where company_id = $1").await),
+            ("statusId", one("select max(id) from card_statuses where company_id = $1").await),
+            ("businessId", one("select max(id) from businesses where company_id = $1").await),
+            ("originId", one("select max(id) from card_origins where company_id = $1").await),
         ];
         let body = json!({"channelId": asker.company.webchat, "visitor": {"name": "Visitor"}});
         let session = asker.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("id").to_owned();
@@ -367,7 +392,8 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             let mut at = path.replace("{sessionId}", &session);
             for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
                 let name = parameter["name"].as_str().expect("a name");
-                if let Some(id) = asker.id(name) {
+                let own = ids.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
+                if let Some(id) = asker.id(name).or(own) {
                     at = at.replace(&format!("{{{name}}}"), &id.to_string());
                 }
             }
@@ -468,6 +494,34 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         world.judge(asker, Method::PUT, &one, Some(&json!({"label": "Changed"})), asker.reads_max).await;
         world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
         removed.insert("/crm/boards/{boardId}/lists/{listId}".to_owned());
+
+        let card = json!({
+            "boardId": board, "name": "New", "contactIds": [asker.contact], "assignedToUserId": asker.company.ana,
+            "ticketId": asker.ticket, "products": [{"name": "New", "unitPrice": 1}],
+        });
+        let made = world.judge(asker, Method::POST, "/crm/cards", Some(&card), asker.reads_max).await;
+        let stage = made.data(201)["list"]["id"].clone();
+        let one = format!("/crm/cards/{}", made.data(201)["id"]);
+        for (verb, body) in [
+            ("/move", json!({"crmBoardListId": stage, "position": 1})),
+            ("/win", json!({})),
+            ("/reopen", json!({})),
+            ("/lose", json!({"statusReason": "x"})),
+        ] {
+            world.judge(asker, Method::POST, &format!("{one}{verb}"), Some(&body), asker.reads_max).await;
+        }
+        world
+            .judge(asker, Method::PUT, &one, Some(&json!({"name": "Changed", "contactIds": []})), asker.reads_max)
+            .await;
+        let line = json!({"name": "Another", "unitPrice": 1});
+        let lines = format!("{one}/products");
+        let made = world.judge(asker, Method::POST, &lines, Some(&line), asker.reads_max).await;
+        let line = format!("{lines}/{}", made.data(201)["id"]);
+        world.judge(asker, Method::PUT, &line, Some(&json!({"quantity": 2})), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &line, None, asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+        removed.insert("/crm/cards/{cardId}".to_owned());
+        removed.insert("/crm/cards/{cardId}/products/{cardProductId}".to_owned());
 
         let contact = asker.api.post("/contacts", json!({"name": "Linked"})).await.data(201)["id"].clone();
         let link = format!("/contacts/{contact}/tags/{}", asker.tag);

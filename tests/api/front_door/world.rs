@@ -182,7 +182,8 @@ impl<'a> World<'a> {
                 })
         };
         let operation = self.operations.iter().find(is_collection)?;
-        let body = self.samples().body(operation, None);
+        let mut body = self.samples().body(operation, None);
+        self.fill(operation, &mut body);
         let outer = operation.path_names().map(|name| {
             let within = within.iter().find(|(known, _)| known == name).map(|(_, id)| id.as_str());
             (name.to_owned(), within.unwrap_or_else(|| self.id(&noun(&operation.path, name))).to_owned())
@@ -191,6 +192,14 @@ impl<'a> World<'a> {
         let reply = self.api.post(&path, body.clone()).await;
         assert!(reply.status.is_success(), "{} with {body}: {}", name(operation), reply.body);
         Some(id(&reply.body["data"]).to_string())
+    }
+
+    /// Adds what an operation needs and its schema does not ask for by itself.
+    fn fill(&self, operation: &Operation, body: &mut Value) {
+        if (operation.method, operation.path.as_str()) == ("POST", "/crm/cards/{cardId}/products") {
+            body["name"] = json!(format!("{} {}", self.mark, next()));
+            body["unitPrice"] = json!(19.9);
+        }
     }
 
     /// Ids for the operation's path, in the state in which it can do its work.
@@ -208,6 +217,13 @@ impl<'a> World<'a> {
                     ticket.to_string()
                 }
                 "sessionId" => self.conversation().await.session,
+                "cardId" if operation.path.ends_with("/reopen") => {
+                    let card = self.created(&noun, &targets).await.expect("a card");
+                    let lost =
+                        self.api.post(&format!("/crm/cards/{card}/lose"), json!({"statusReason": self.mark})).await;
+                    lost.data(200);
+                    card
+                }
                 _ if operation.method == "GET" => self.id(&noun).to_owned(),
                 _ => self.created(&noun, &targets).await.unwrap_or_else(|| self.id(&noun).to_owned()),
             };
@@ -220,6 +236,7 @@ impl<'a> World<'a> {
     pub async fn body(&self, operation: &Operation, field: Option<&Reference>) -> (Vec<(String, String)>, Value) {
         let mut targets = self.targets(operation).await;
         let mut body = self.samples().body(operation, field);
+        self.fill(operation, &mut body);
         let company = &self.company;
         let called = field.map(|field| field.to_string()).unwrap_or_default();
         let mut set = |name: &str, value: Value| body[name] = value;

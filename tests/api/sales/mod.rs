@@ -1,6 +1,7 @@
 //! Sales: what is sold, and the boards it is sold on.
 
 mod boards;
+mod cards;
 mod labels;
 mod product_categories;
 mod products;

@@ -1,0 +1,113 @@
+//! Cards: what may be sold, on its way over the stages of a board. Plain.
+
+mod indicators;
+mod places;
+mod products;
+mod verbs;
+mod view;
+mod write;
+
+use actix_web::web::Data;
+use hotline_persistence::CompanyId;
+use hotline_persistence::select::PageRequest;
+use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId};
+use sqlx::PgConnection;
+
+pub use indicators::{month_of, show as show_indicators, year_of};
+pub use products::{add as add_product, change as change_product, remove as remove_product};
+pub use verbs::{lose, move_to, reopen, win};
+pub use view::Card;
+pub use write::{create, update};
+
+use crate::api::contacts::check_contact;
+use crate::app::App;
+use crate::web::params::Params;
+use crate::web::values::Search;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
+
+/// Filters of both lists but the board: `search` looks into name and description.
+fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
+    CardFilter {
+        board_id,
+        list_id: query.filter("crmBoardListId"),
+        assigned_user_id: query.filter("assignedToUserId"),
+        contact_id: query.filter("contactId"),
+        status_id: query.filter("statusId"),
+        business_id: query.filter("businessId"),
+        origin_id: query.filter("originId"),
+        ticket_id: query.filter("ticketId"),
+        won: query.filter("won"),
+        lost: query.filter("lost"),
+        search: query.filter::<Search>("search").map(|text| text.0),
+        due: query.span("due"),
+        created: query.span("created"),
+        updated: query.span("updated"),
+    }
+}
+
+/// Filters of the cards of a company.
+pub struct Filters(CardFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        let board = query.filter("boardId");
+        Self(read_filter(query, board))
+    }
+}
+
+/// Filters of the cards of a board.
+pub struct BoardFilters(CardFilter);
+
+impl Filter for BoardFilters {
+    fn read(query: &mut Params) -> Self {
+        Self(read_filter(query, None))
+    }
+}
+
+/// `GET /crm/cards`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Card>> {
+    page(&caller, &app, query.filter.0, query.page).await
+}
+
+/// `GET /crm/boards/{boardId}/cards`.
+pub async fn list_of_board(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<BoardId>,
+    query: Query<BoardFilters>,
+) -> ApiResult<Page<Card>> {
+    page(&caller, &app, CardFilter { board_id: Some(id.0), ..query.filter.0 }, query.page).await
+}
+
+async fn page(caller: &Caller, app: &App, filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
+    let company = caller.company;
+    if filter.assigned_user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
+        return Err(ApiError::not_found());
+    }
+    check_contact(caller, app, filter.contact_id).await?;
+    if let Some(ticket) = filter.ticket_id {
+        app.engine.tickets.get(company, ticket).await?;
+    }
+    let db = app.engine.reads().shown(company).await?;
+    if !filter.is_of(db, company).await? {
+        return Err(ApiError::not_found());
+    }
+    Ok(Page::of(page, cards::list(db, company, &filter, page).await?, Card::from))
+}
+
+/// `GET /crm/cards/{cardId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<Json<Card>> {
+    let db = app.engine.reads().shown(caller.company).await?;
+    Ok(Json::of(cards::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?))
+}
+
+/// `DELETE /crm/cards/{cardId}`.
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<NoContent> {
+    cards::remove(app.db(caller.company), caller.company, id.0).await?;
+    Ok(NoContent)
+}
+
+/// A card as a change has left it.
+async fn changed(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Json<Card>> {
+    Ok(Json::of(cards::find_in(db, company, id).await?.ok_or_else(ApiError::not_found)?))
+}

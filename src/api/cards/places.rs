@@ -1,0 +1,50 @@
+//! Where a card may go.
+
+use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, Stage, State, Target};
+use hotline_persistence::{CompanyId, Id};
+use sqlx::PgConnection;
+
+use crate::web::{ApiError, ApiResult};
+
+/// Locks a stage that a body names. `404` when it is not the company's, `422` when it is another board's.
+pub(super) async fn stage_of(
+    db: &mut PgConnection,
+    company: CompanyId,
+    board: BoardId,
+    list: BoardListId,
+) -> ApiResult<Stage> {
+    if let Some(stage) = cards::lock_stage(db, company, board, Target::Stage(list)).await? {
+        return Ok(stage);
+    }
+    let (is_board, is_stage) = cards::are_known(db, company, board, list).await?;
+    if !is_board || !is_stage {
+        return Err(ApiError::not_found());
+    }
+    Err(Refusal::invalid("crmBoardListId", "must be a list of the card's board").into())
+}
+
+/// Locks the first stage of a board. `404` when the company has no such board, `422` when it has no stages.
+pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board: BoardId) -> ApiResult<Stage> {
+    if let Some(stage) = cards::lock_stage(db, company, board, Target::First).await? {
+        return Ok(stage);
+    }
+    let (is_board, _) = cards::are_known(db, company, board, Id::new(0)).await?;
+    if !is_board {
+        return Err(ApiError::not_found());
+    }
+    Err(Refusal::invalid("boardId", "must be a board that has lists").into())
+}
+
+/// A won card stays where won cards are.
+pub(super) fn check_stays_won(state: &State, stage: Stage) -> ApiResult<()> {
+    if !state.won || stage.done_list || stage.id == state.list_id {
+        return Ok(());
+    }
+    Err(conflict("the card is won, and stays in the list that concludes cards; reopen it first", "won", state.id))
+}
+
+/// The card's state forbids it.
+pub(super) fn conflict(state: &'static str, reason: &'static str, id: CardId) -> ApiError {
+    Refusal::Conflict(Conflict::of(state, reason, "cardId", id)).into()
+}

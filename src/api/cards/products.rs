@@ -1,0 +1,214 @@
+//! What a card is about to sell: its lines are added, changed and removed.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::amount::LIMIT;
+use hotline_persistence::tables::cards::{self, CardId, CardProduct, CardProductId, CatalogueProduct, Line, ProductId};
+use hotline_persistence::{Amount, CompanyId};
+use sqlx::PgConnection;
+
+use crate::app::App;
+use crate::web::amounts::{Price, Quantity};
+use crate::web::values::Name;
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Patch, PathId,
+};
+
+/// Products of one card: more than an offer has, and a card stays one page.
+pub const PRODUCTS_MAX: usize = 100;
+
+/// A line as it is given: what is left out comes from the product it names, or stays.
+#[derive(Clone, Debug)]
+pub struct GivenLine {
+    product: Patch<ProductId>,
+    name: Option<Name>,
+    sku: Patch<Name>,
+    quantity: Option<Quantity>,
+    price: Option<Price>,
+}
+
+impl GivenLine {
+    /// Reads one to be added.
+    pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let line = Self {
+            product: fields.patch("productId"),
+            name: fields.optional("name"),
+            sku: fields.patch("sku"),
+            quantity: fields.optional("quantity"),
+            price: fields.optional("unitPrice"),
+        };
+        if !fields.has("productId") {
+            for (name, is_missing) in [("name", !fields.has_text("name")), ("unitPrice", !fields.has("unitPrice"))] {
+                if is_missing {
+                    fields.refuse(name, "is required without productId");
+                }
+            }
+        }
+        Some(line)
+    }
+
+    /// The product it names.
+    pub fn product(&self) -> Option<ProductId> {
+        match self.product {
+            Patch::Value(id) => Some(id),
+            Patch::Absent | Patch::Null => None,
+        }
+    }
+
+    /// The line it makes; `before` is what it was. `404` when the product it names is none of the catalogue's.
+    fn resolve(&self, catalogue: &[CatalogueProduct], before: Option<&CardProduct>) -> ApiResult<Line> {
+        let named = match self.product() {
+            Some(id) => Some(catalogue.iter().find(|product| product.id == id).ok_or_else(ApiError::not_found)?),
+            None => None,
+        };
+        let name = self.name.as_ref().map(|name| name.0.clone());
+        let name = name.or_else(|| named.map(|product| product.name.clone()));
+        let price = self.price.map(|price| price.0).or_else(|| named.map(|product| product.price));
+        let sku = match &self.sku {
+            Patch::Value(sku) => Some(sku.0.clone()),
+            Patch::Null => None,
+            Patch::Absent => match named {
+                Some(product) => product.sku.clone(),
+                None => before.and_then(|line| line.sku.clone()),
+            },
+        };
+        let product_id = match &self.product {
+            Patch::Absent => before.and_then(|line| line.product_id),
+            Patch::Null | Patch::Value(_) => self.product(),
+        };
+        Ok(Line {
+            product_id,
+            name: name.or_else(|| before.map(|line| line.name.clone())).unwrap_or_default(),
+            sku,
+            quantity: self
+                .quantity
+                .map(|quantity| quantity.0)
+                .or(before.map(|line| line.quantity))
+                .unwrap_or(Amount::ONE),
+            unit_price: price.or(before.map(|line| line.unit_price)).unwrap_or(Amount::ZERO),
+        })
+    }
+}
+
+/// The lines of a card, each with its product. The products stay until the transaction ends.
+pub async fn resolve(db: &mut PgConnection, company: CompanyId, given: &[GivenLine]) -> ApiResult<Vec<Line>> {
+    let named: Vec<ProductId> = given.iter().filter_map(GivenLine::product).collect();
+    let catalogue = cards::catalogue(db, company, &named).await?;
+    let mut total = Amount::ZERO;
+    let mut lines = Vec::with_capacity(given.len());
+    for (index, given) in given.iter().enumerate() {
+        let line = given.resolve(&catalogue, None)?;
+        total = with_line(total, &line, &format!("products[{index}]."))?;
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+/// What a card comes to with one line more.
+fn with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
+    let cost = line.unit_price.times(line.quantity).ok_or_else(|| too_large(path, "totalPrice"))?;
+    total.plus(cost).ok_or_else(|| too_large(path, "productsTotal"))
+}
+
+fn too_large(path: &str, total: &str) -> ApiError {
+    Refusal::invalid(&format!("{path}quantity"), &format!("makes a {total} that is not below {LIMIT}")).into()
+}
+
+/// The body of `POST /crm/cards/{cardId}/products`.
+pub struct NewLine(GivenLine);
+
+impl Input for NewLine {
+    fn name() -> Cow<'static, str> {
+        "CardProductCreate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        GivenLine::read(fields).map(Self)
+    }
+}
+
+/// `POST /crm/cards/{cardId}/products`.
+pub async fn add(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CardId>,
+    body: Body<NewLine>,
+    once: Idempotency,
+) -> ApiResult<Created<CardProduct>> {
+    let (company, id, NewLine(given)) = (caller.company, id.0, body.0);
+    once.transaction(app.db(company), async |db| {
+        // Before the card: who deletes a product waits for its lines.
+        let catalogue = catalogue_of(db, company, &given).await?;
+        let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {
+            let state = "the card has as many products as a card can have";
+            return Err(Refusal::Conflict(Conflict::of(state, "too_many_products", "cardId", id)).into());
+        }
+        let line = given.resolve(&catalogue, None)?;
+        with_line(card.products_total, &line, "")?;
+        Ok(Created::of(cards::add_line(db, company, id, &line).await?))
+    })
+    .await
+}
+
+/// The body of `PUT /crm/cards/{cardId}/products/{cardProductId}`.
+pub struct ChangedLine(GivenLine);
+
+impl Input for ChangedLine {
+    fn name() -> Cow<'static, str> {
+        "CardProductUpdate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self(GivenLine {
+            product: fields.patch("productId"),
+            name: fields.changed("name"),
+            sku: fields.patch("sku"),
+            quantity: fields.changed("quantity"),
+            price: fields.changed("unitPrice"),
+        }))
+    }
+}
+
+/// `PUT /crm/cards/{cardId}/products/{cardProductId}`: another product brings its name, sku and price unless they are
+/// given.
+pub async fn change(
+    caller: Caller,
+    app: Data<App>,
+    ids: PathId<(CardId, CardProductId)>,
+    body: Body<ChangedLine>,
+    once: Idempotency,
+) -> ApiResult<Json<CardProduct>> {
+    let (company, (card, id), ChangedLine(given)) = (caller.company, ids.0, body.0);
+    once.transaction(app.db(company), async |db| {
+        let catalogue = catalogue_of(db, company, &given).await?;
+        let state = cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
+        let before = cards::find_line(db, company, card, id).await?.ok_or_else(ApiError::not_found)?;
+        let line = given.resolve(&catalogue, Some(&before))?;
+        let others = state.products_total.minus(before.total_price).unwrap_or_default();
+        with_line(others, &line, "")?;
+        Ok(Json::of(cards::change_line(db, company, card, id, &line).await?))
+    })
+    .await
+}
+
+/// `DELETE /crm/cards/{cardId}/products/{cardProductId}`.
+pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardProductId)>) -> ApiResult<NoContent> {
+    let (company, (card, id)) = (caller.company, ids.0);
+    let mut change = app.db(company).begin().await?;
+    let db = change.connection()?;
+    cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
+    cards::remove_line(db, company, card, id).await?;
+    change.commit().await?;
+    Ok(NoContent)
+}
+
+async fn catalogue_of(
+    db: &mut PgConnection,
+    company: CompanyId,
+    given: &GivenLine,
+) -> ApiResult<Vec<CatalogueProduct>> {
+    Ok(cards::catalogue(db, company, &given.product().into_iter().collect::<Vec<_>>()).await?)
+}

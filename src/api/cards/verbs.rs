@@ -1,0 +1,182 @@
+//! The verbs of a card: move, win, lose, reopen.
+//!
+//! A card is open, then won or lost, and open again. A won card is in the stage that concludes cards, and stays there.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_actors::Refusal;
+use hotline_persistence::CompanyId;
+use hotline_persistence::select::DEPTH_MAX;
+use hotline_persistence::table;
+use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardRef, Outcome, State, Target};
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::places::{check_stays_won, conflict, stage_of};
+use super::{Card, changed};
+use crate::app::App;
+use crate::web::values::{FilledText, FromField, Text};
+use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
+
+/// How many cards of a stage are above a place. One far down is the bottom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rank(Option<i64>);
+
+impl FromField for Rank {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let is_whole = value.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0);
+        let rank = value.as_i64().or_else(|| is_whole.then_some(i64::MAX)).filter(|rank| *rank >= 0);
+        let rank = rank.ok_or("must be an integer from 0")?;
+        Ok(Self(Some(rank).filter(|rank| *rank < DEPTH_MAX)))
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64", "minimum": 0, "example": 0})
+    }
+}
+
+/// The body of `POST /crm/cards/{cardId}/move`.
+pub struct Move {
+    list: BoardListId,
+    rank: Option<Rank>,
+}
+
+impl Input for Move {
+    fn name() -> Cow<'static, str> {
+        "CardMove".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let list = fields.required("crmBoardListId");
+        let rank = fields.optional("position");
+        Some(Self { list: list?, rank })
+    }
+}
+
+/// `POST /crm/cards/{cardId}/move`: writes this one card.
+pub async fn move_to(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CardId>,
+    body: Body<Move>,
+    once: Idempotency,
+) -> ApiResult<Json<Card>> {
+    let (company, id, Move { list, rank }) = (caller.company, id.0, body.0);
+    once.transaction(app.db(company), async |db| {
+        let card = find(db, company, id).await?;
+        let stage = stage_of(db, company, card.board_id, list).await?;
+        let place = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
+        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        check_stays_won(&state, stage)?;
+        cards::put(db, company, id, stage.id, &place).await?;
+        changed(db, company, id).await
+    })
+    .await
+}
+
+/// The body of `POST /crm/cards/{cardId}/win`.
+pub struct Win {
+    reason: Option<Text>,
+}
+
+impl Input for Win {
+    fn name() -> Cow<'static, str> {
+        "CardWin".into()
+    }
+    const MAY_BE_EMPTY: bool = true;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { reason: fields.optional("statusReason") })
+    }
+}
+
+/// `POST /crm/cards/{cardId}/win`: the card goes to the bottom of the stage that concludes cards, unless it is there.
+pub async fn win(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CardId>,
+    body: Body<Win>,
+    once: Idempotency,
+) -> ApiResult<Json<Card>> {
+    let (company, id, reason) = (caller.company, id.0, body.0.reason);
+    once.transaction(app.db(company), async |db| {
+        let card = find(db, company, id).await?;
+        let stage = cards::lock_stage(db, company, card.board_id, Target::Done).await?;
+        let place = match stage {
+            Some(stage) => Some((stage, cards::place(db, company, stage, Some(id), None).await?)),
+            None => None,
+        };
+        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        check_open(&state)?;
+        let (stage, place) = place.ok_or_else(|| {
+            Refusal::invalid("boardId", "must be a board with a list that concludes cards (doneList)")
+        })?;
+        if stage.id != state.list_id {
+            cards::put(db, company, id, stage.id, &place).await?;
+        }
+        cards::conclude(db, company, id, Outcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
+        changed(db, company, id).await
+    })
+    .await
+}
+
+/// The body of `POST /crm/cards/{cardId}/lose`.
+pub struct Lose {
+    reason: FilledText,
+}
+
+impl Input for Lose {
+    fn name() -> Cow<'static, str> {
+        "CardLose".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { reason: fields.required("statusReason")? })
+    }
+}
+
+/// `POST /crm/cards/{cardId}/lose`: the card stays in its stage.
+pub async fn lose(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CardId>,
+    body: Body<Lose>,
+    once: Idempotency,
+) -> ApiResult<Json<Card>> {
+    let (company, id, reason) = (caller.company, id.0, body.0.reason);
+    once.transaction(app.db(company), async |db| {
+        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        check_open(&state)?;
+        cards::conclude(db, company, id, Outcome::Lost, Some(&reason.0)).await?;
+        changed(db, company, id).await
+    })
+    .await
+}
+
+/// `POST /crm/cards/{cardId}/reopen`: the card stays in its stage, and its reason is gone.
+pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<CardId>, once: Idempotency) -> ApiResult<Json<Card>> {
+    let (company, id) = (caller.company, id.0);
+    once.transaction(app.db(company), async |db| {
+        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        if !state.won && !state.lost {
+            return Err(conflict("the card is open", "open", id));
+        }
+        cards::reopen(db, company, id).await?;
+        changed(db, company, id).await
+    })
+    .await
+}
+
+/// Only an open card can be won or lost.
+fn check_open(state: &State) -> ApiResult<()> {
+    match (state.won, state.lost) {
+        (true, _) => Err(conflict("the card is won; reopen it first", "won", state.id)),
+        (_, true) => Err(conflict("the card is lost; reopen it first", "lost", state.id)),
+        (false, false) => Ok(()),
+    }
+}
+
+async fn find(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<CardRef> {
+    table::find::<CardRef>(db, company, id).await?.ok_or_else(ApiError::not_found)
+}

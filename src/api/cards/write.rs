@@ -1,0 +1,228 @@
+//! Cards are created and changed.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use chrono::{DateTime, Utc};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::businesses::BusinessId;
+use hotline_persistence::tables::card_origins::CardOriginId;
+use hotline_persistence::tables::card_statuses::CardStatusId;
+use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, CardRef, CardSource, Line};
+use hotline_persistence::tables::contacts;
+use hotline_persistence::tables::custom_fields::{Application, CustomFieldId};
+use hotline_persistence::{CompanyId, ContactId, Db, TicketId, UserId};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::places::{check_stays_won, first_stage, stage_of};
+use super::products::{self, GivenLine, PRODUCTS_MAX};
+use super::{Card, changed};
+use crate::api::custom_values::{self, GivenValue};
+use crate::app::App;
+use crate::web::values::{Name, Text};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
+
+/// Contacts of one card.
+const CONTACTS_MAX: usize = 100;
+
+/// What is written of a card: only what was given.
+pub struct WrittenCard {
+    columns: Columns,
+    /// All contacts the card is to have.
+    contacts: Option<Vec<ContactId>>,
+    /// All products it is to have.
+    products: Option<Vec<GivenLine>>,
+    values: Vec<GivenValue>,
+    ticket: Option<TicketId>,
+}
+
+impl WrittenCard {
+    /// Reads what creations and changes have in common.
+    fn read(fields: &mut Fields<'_>, name: Option<Name>, is_new: bool) -> Self {
+        let mut columns = Columns::default();
+        if let Some(name) = name {
+            columns.set("name", name.0);
+        }
+        if let Some(text) = fields.patch::<Text>("description").into_option() {
+            columns.set("description", text.map(|text| text.0));
+        }
+        refer::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId");
+        let contacts = list_of(fields, "contactIds", is_new);
+        refer::<CardStatusId>(fields, &mut columns, "statusId", "statusId");
+        refer::<BusinessId>(fields, &mut columns, "businessId", "businessId");
+        refer::<CardOriginId>(fields, &mut columns, "originId", "originId");
+        if let Some(due) = fields.patch::<DateTime<Utc>>("due").into_option() {
+            columns.set("due", due.map(|due| due.to_rfc3339()));
+        }
+        let products = fields.objects("products", PRODUCTS_MAX, GivenLine::read);
+        let values = custom_values::read(fields);
+        let ticket = refer::<TicketId>(fields, &mut columns, "ticketId", "ticketId");
+        Self { columns, contacts, products, values, ticket }
+    }
+}
+
+fn list_of(fields: &mut Fields<'_>, name: &str, is_new: bool) -> Option<Vec<ContactId>> {
+    if is_new { fields.list(name, CONTACTS_MAX) } else { fields.changed_list(name, CONTACTS_MAX) }
+}
+
+/// A field that refers to another record, or to none.
+fn refer<I: crate::web::values::FromField + Into<Value> + Copy>(
+    fields: &mut Fields<'_>,
+    columns: &mut Columns,
+    field: &str,
+    column: &'static str,
+) -> Option<I> {
+    match fields.patch::<I>(field) {
+        Patch::Absent => None,
+        Patch::Null => {
+            columns.set(column, Value::Null);
+            None
+        }
+        Patch::Value(id) => {
+            columns.set(column, id);
+            Some(id)
+        }
+    }
+}
+
+/// The body of `POST /crm/cards`.
+pub struct NewCard {
+    board: BoardId,
+    list: Option<BoardListId>,
+    written: WrittenCard,
+}
+
+impl Input for NewCard {
+    fn name() -> Cow<'static, str> {
+        "CardCreate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let board = fields.required("boardId");
+        let list = fields.optional("crmBoardListId");
+        let name = fields.required::<Name>("name");
+        let written = WrittenCard::read(fields, name, true);
+        Some(Self { board: board?, list, written })
+    }
+}
+
+/// `POST /crm/cards`: the card goes to the bottom of its stage.
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewCard>,
+    once: Idempotency,
+) -> ApiResult<Created<Card>> {
+    let (company, NewCard { board, list, written }) = (caller.company, body.0);
+    once.transaction(tables(&app, company, &written).await?, async |db| {
+        let stage = match list {
+            Some(list) => stage_of(db, company, board, list).await?,
+            None => first_stage(db, company, board).await?,
+        };
+        let place = cards::place(db, company, stage, None, None).await?;
+        let Held { lines, values } = hold(db, company, &written, true).await?;
+        let mut columns = written.columns;
+        columns.set("boardId", board);
+        columns.set("listId", stage.id);
+        columns.set("position", place.0);
+        columns.set("creationSource", CardSource::Api);
+        let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
+        cards::CONTACTS.set(&mut *db, company, id, written.contacts.as_deref().unwrap_or_default()).await?;
+        if let Some(lines) = lines {
+            cards::set_lines(db, company, id, &lines).await?;
+        }
+        cards::set_custom_values(db, company, id, &values).await?;
+        let Json { 0: card } = changed(db, company, id).await?;
+        Ok(Created::of(card))
+    })
+    .await
+}
+
+/// The body of `PUT /crm/cards/{cardId}`.
+pub struct ChangedCard {
+    list: Option<BoardListId>,
+    written: WrittenCard,
+}
+
+impl Input for ChangedCard {
+    fn name() -> Cow<'static, str> {
+        "CardUpdate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let list = fields.changed("crmBoardListId");
+        let name = fields.changed::<Name>("name");
+        Some(Self { list, written: WrittenCard::read(fields, name, false) })
+    }
+}
+
+/// `PUT /crm/cards/{cardId}`. In another stage the card goes to the bottom.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CardId>,
+    body: Body<ChangedCard>,
+    once: Idempotency,
+) -> ApiResult<Json<Card>> {
+    let (company, id, ChangedCard { list, written }) = (caller.company, id.0, body.0);
+    once.transaction(tables(&app, company, &written).await?, async |db| {
+        // Locks are taken in one order: the stage, what the card refers to, the card.
+        let CardRef { board_id, .. } =
+            table::find::<CardRef>(&mut *db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        let target = match list {
+            Some(list) => {
+                let stage = stage_of(db, company, board_id, list).await?;
+                Some((stage, cards::place(db, company, stage, Some(id), None).await?))
+            }
+            None => None,
+        };
+        let Held { lines, values } = hold(db, company, &written, false).await?;
+        let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        if let Some((stage, place)) = target.filter(|(stage, _)| stage.id != state.list_id) {
+            check_stays_won(&state, stage)?;
+            cards::put(db, company, id, stage.id, &place).await?;
+        }
+        table::update::<CardRef>(&mut *db, company, id, &written.columns).await?;
+        if let Some(contacts) = &written.contacts {
+            cards::CONTACTS.set(&mut *db, company, id, contacts).await?;
+        }
+        if let Some(lines) = lines {
+            cards::set_lines(db, company, id, &lines).await?;
+        }
+        cards::set_custom_values(db, company, id, &values).await?;
+        changed(db, company, id).await
+    })
+    .await
+}
+
+/// The way to the tables; with a ticket, as soon as they have it.
+async fn tables<'a>(app: &'a App, company: CompanyId, written: &WrittenCard) -> ApiResult<Db<'a>> {
+    Ok(if written.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
+}
+
+/// What a card is to refer to, which stays until the transaction ends.
+struct Held {
+    lines: Option<Vec<Line>>,
+    values: Vec<(CustomFieldId, Option<String>)>,
+}
+
+async fn hold(db: &mut PgConnection, company: CompanyId, written: &WrittenCard, is_new: bool) -> ApiResult<Held> {
+    // Before the card: who deletes one of these waits for what it is linked to.
+    if let Some(contacts) = &written.contacts
+        && !contacts::hold(db, company, contacts).await?
+    {
+        return Err(ApiError::not_found());
+    }
+    if let Some(ticket) = written.ticket
+        && !cards::hold_ticket(db, company, ticket).await?
+    {
+        return Err(ApiError::not_found());
+    }
+    let values = custom_values::accepted(db, company, Application::Card, &written.values, is_new).await?;
+    let lines = match &written.products {
+        Some(given) => Some(products::resolve(db, company, given).await?),
+        None => None,
+    };
+    Ok(Held { lines, values })
+}

@@ -1,0 +1,136 @@
+//! The order of the cards of a stage.
+
+use std::collections::HashMap;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+use super::{Board, CARDS, card, cards_in, move_to, three_stages};
+use crate::support::TestApp;
+
+/// The version of each row of a board's cards: a row that is written has another one.
+async fn versions(app: &TestApp, board: &Board) -> HashMap<i64, String> {
+    let rows = "select id, xmin::text || ctid::text from cards where board_id = $1";
+    let rows: Vec<(i64, String)> =
+        sqlx::query_as(rows).bind(board.id).fetch_all(&app.database.db).await.expect("versions");
+    rows.into_iter().collect()
+}
+
+#[actix_web::test]
+async fn a_card_is_moved_to_the_place_it_is_given() {
+    let app = TestApp::start().await;
+    let board = three_stages(&app).await;
+    let mut model: Vec<Vec<i64>> = vec![Vec::new(), Vec::new()];
+    let lists = [board.todo, board.doing];
+    for number in 0..8 {
+        model[0].push(card(&app, &board, board.todo, &number.to_string()).await);
+    }
+    let mut random = StdRng::seed_from_u64(7);
+    let all = model[0].clone();
+    for _ in 0..60 {
+        let moved = all[random.random_range(0..all.len())];
+        let to = random.random_range(0..2);
+        let rank =
+            [None, Some(0), Some(1), Some(random.random_range(0..9)), Some(5_000_000)][random.random_range(0..5)];
+        let before = versions(&app, &board).await;
+        let shown = move_to(&app, moved, lists[to], rank).await;
+        assert_eq!(shown["list"]["id"], lists[to]);
+        model.iter_mut().for_each(|stage| stage.retain(|card| *card != moved));
+        let place = rank.and_then(|rank| usize::try_from(rank).ok()).unwrap_or(usize::MAX).min(model[to].len());
+        model[to].insert(place, moved);
+        for (list, stage) in lists.iter().zip(&model) {
+            assert_eq!(&cards_in(&app, *list).await, stage, "after {moved} to {rank:?} of {}", lists[to]);
+        }
+        let after = versions(&app, &board).await;
+        let written: Vec<i64> = all.iter().filter(|card| before[card] != after[card]).copied().collect();
+        assert_eq!(written, [moved], "a move writes one row");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_spot_that_is_used_up_is_spread_anew() {
+    let app = TestApp::start().await;
+    let board = three_stages(&app).await;
+    let mut order = Vec::new();
+    for number in 0..6 {
+        order.push(card(&app, &board, board.todo, &number.to_string()).await);
+    }
+    let mut digits_max = 0;
+    let mut spread = 0;
+    // The last one goes below the first, again and again: half of the room each time.
+    for round in 0..800 {
+        let before = versions(&app, &board).await;
+        let moved = order.pop().expect("a card");
+        order.insert(1, moved);
+        move_to(&app, moved, board.todo, Some(1)).await;
+        let after = versions(&app, &board).await;
+        spread += usize::from(before.iter().filter(|(card, version)| after[*card] != **version).count() > 1);
+        let digits: i32 = sqlx::query_scalar("select max(scale(position)) from cards where list_id = $1")
+            .bind(board.todo)
+            .fetch_one(&app.database.db)
+            .await
+            .expect("digits");
+        digits_max = digits_max.max(digits);
+        if round % 50 == 0 || spread > 0 && round % 7 == 0 {
+            assert_eq!(cards_in(&app, board.todo).await, order, "in round {round}");
+        }
+    }
+    assert_eq!(cards_in(&app, board.todo).await, order);
+    assert!((50..=100).contains(&digits_max), "positions have {digits_max} digits");
+    assert!((1..=10).contains(&spread), "the stage was spread {spread} times");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn more_cards_than_are_spread_at_once_keep_their_order() {
+    let app = TestApp::start().await;
+    let board = three_stages(&app).await;
+    // Three hundred cards without any room between the first two, as if they all had been put there.
+    let crowd = "insert into cards (company_id, board_id, list_id, position, name, creation_source)
+        select $1, $2, $3, case k when 0 then 0 else 1e-100 * k end, 'Card ' || k, 'api' from generate_series(0, 300) k";
+    sqlx::query(crowd)
+        .bind(app.company.id)
+        .bind(board.id)
+        .bind(board.todo)
+        .execute(&app.database.db)
+        .await
+        .expect("cards");
+    let mut order = cards_in(&app, board.todo).await;
+    assert_eq!(order.len(), 301);
+    for rank in [1, 150, 299] {
+        let new = card(&app, &board, board.doing, "New").await;
+        move_to(&app, new, board.todo, Some(rank)).await;
+        order.insert(usize::try_from(rank).expect("few"), new);
+        assert_eq!(cards_in(&app, board.todo).await, order, "at {rank}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn two_who_move_at_the_same_time_never_meet() {
+    let app = TestApp::start().await;
+    let board = three_stages(&app).await;
+    let mut all = Vec::new();
+    for number in 0..12 {
+        all.push(card(&app, &board, board.todo, &number.to_string()).await);
+    }
+    for rank in [Some(0), Some(3), None] {
+        let moves = all.iter().map(async |card| {
+            let body = json!({"crmBoardListId": board.doing, "position": rank});
+            app.api.post(&format!("{CARDS}/{card}/move"), body).await.data(200).clone()
+        });
+        futures_util::future::join_all(moves).await;
+        let mut there = cards_in(&app, board.doing).await;
+        let places: i64 = sqlx::query_scalar("select count(distinct position) from cards where list_id = $1")
+            .bind(board.doing)
+            .fetch_one(&app.database.db)
+            .await
+            .expect("a count");
+        assert_eq!(places, 12);
+        there.sort_unstable();
+        assert_eq!(there, all);
+    }
+    app.stop().await;
+}

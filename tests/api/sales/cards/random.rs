@@ -1,0 +1,107 @@
+//! Sixteen people at one board.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+use super::{CARDS, card, cards_in, three_stages};
+use crate::steps::id;
+use crate::support::TestApp;
+
+/// People who work at the same time.
+const CLIENTS: u64 = 16;
+
+/// How long they do: `BOARD_SECONDS=20` is the long form.
+fn seconds() -> u64 {
+    std::env::var("BOARD_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2)
+}
+
+#[actix_web::test]
+async fn a_board_that_many_change_at_random_loses_and_doubles_nothing() {
+    let app = TestApp::start().await;
+    let board = three_stages(&app).await;
+    let lists = [board.todo, board.doing, board.done];
+    let mut first = BTreeSet::new();
+    for number in 0..40 {
+        first.insert(card(&app, &board, lists[number % 3], &number.to_string()).await);
+    }
+    let cards = Mutex::new(first);
+    let known = || cards.lock().expect("no panic").iter().copied().collect::<Vec<i64>>();
+    let until = Instant::now() + Duration::from_secs(seconds());
+    let clients = (0..CLIENTS).map(async |client| {
+        let mut random = StdRng::seed_from_u64(client);
+        let mut done = 0_u64;
+        while Instant::now() < until {
+            let Some(one) = known().choose(&mut random).copied() else { panic!("somebody always adds cards") };
+            let path = format!("{CARDS}/{one}");
+            let list = lists[random.random_range(0..3)];
+            let reply = match random.random_range(0..20) {
+                0 => {
+                    let body = json!({"boardId": board.id, "crmBoardListId": list, "name": "New"});
+                    let made = app.api.post(CARDS, body).await;
+                    cards.lock().expect("no panic").insert(id(made.data(201)));
+                    made
+                }
+                1 => {
+                    let gone = app.api.delete(&path).await;
+                    cards.lock().expect("no panic").remove(&one);
+                    gone
+                }
+                2..=3 => app.api.post(&format!("{path}/win"), json!({})).await,
+                4..=5 => app.api.post(&format!("{path}/lose"), json!({"statusReason": "x"})).await,
+                6..=8 => app.api.post(&format!("{path}/reopen"), json!({})).await,
+                9 => app.api.put(&path, json!({"crmBoardListId": list})).await,
+                10 => app.api.post(&format!("{path}/products"), json!({"name": "x", "unitPrice": 0.1})).await,
+                kind => {
+                    // Few spots, so that they are used up.
+                    let position = if kind < 16 { Some(1) } else { None };
+                    let body = json!({"crmBoardListId": list, "position": position});
+                    app.api.post(&format!("{path}/move"), body).await
+                }
+            };
+            assert!(matches!(reply.status.as_u16(), 200 | 201 | 204 | 404 | 409), "{path}: {}", reply.body);
+            done += 1;
+        }
+        done
+    });
+    let done: u64 = join_all(clients).await.into_iter().sum();
+    println!("{done} changes by {CLIENTS} clients in {} s", seconds());
+
+    let db = &app.database.db;
+    let mut all = Vec::new();
+    for list in lists {
+        let stage = cards_in(&app, list).await;
+        let places: i64 = sqlx::query_scalar("select count(distinct position) from cards where list_id = $1")
+            .bind(list)
+            .fetch_one(db)
+            .await
+            .expect("a count");
+        assert_eq!(usize::try_from(places).ok(), Some(stage.len()), "the order of a stage is total");
+        all.extend(stage);
+    }
+    let count = all.len();
+    let all: BTreeSet<i64> = all.into_iter().collect();
+    assert_eq!((all.len(), &all), (count, &*cards.lock().expect("no panic")), "no card is lost or doubled");
+    let wrong = "select count(*) from cards where board_id = $1 and (won and list_id <> $2 or won and lost
+        or products_total <> (select coalesce(sum(total_price), 0) from card_products p where p.card_id = cards.id))";
+    let wrong: i64 = sqlx::query_scalar(wrong).bind(board.id).bind(board.done).fetch_one(db).await.expect("a count");
+    assert_eq!(wrong, 0, "won cards are in the list that concludes cards, and totals are those of the lines");
+    let shown = app.api.get(&format!("/crm/boards/{}/indicators", board.id)).await;
+    let shown = shown.data(200);
+    let cards = app.api.all(CARDS).await;
+    let count = |holds: &dyn Fn(&serde_json::Value) -> bool| cards.iter().filter(|card| holds(card)).count();
+    assert_eq!(shown["won"]["cards"], count(&|card| card["won"] == true));
+    assert_eq!(shown["lost"]["cards"], count(&|card| card["lost"] == true));
+    assert_eq!(shown["open"]["cards"], count(&|card| card["won"] == false && card["lost"] == false));
+    for (index, list) in lists.iter().enumerate() {
+        assert_eq!(shown["lists"][index]["cards"], count(&|card| card["list"]["id"] == *list));
+    }
+    assert!(done > 100, "{done} changes are hardly any");
+    app.stop().await;
+}
