@@ -84,6 +84,9 @@ struct World {
     plans: Plans,
     /// What calls of which company read, where that was too much.
     too_much: Vec<String>,
+    /// Calls that were judged, and those of them whose statements were seen.
+    judged: usize,
+    seen: usize,
 }
 
 /// A company, a client for it, and ids of what it has.
@@ -152,7 +155,7 @@ impl World {
         }
         let company = askers[0].company.clone();
         let app = TestApp { service, database, folder, company, api: first };
-        (Self { app, plans, too_much: Vec::new() }, askers)
+        (Self { app, plans, too_much: Vec::new(), judged: 0, seen: 0 }, askers)
     }
 
     /// Makes a call, and holds what its statements read against what they may.
@@ -173,6 +176,8 @@ impl World {
         .await;
         assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
         let plans = self.plans.take();
+        self.judged += 1;
+        self.seen += usize::from(!plans.is_empty());
         let read: u64 = plans.iter().map(|plan| rows_read(&plan["Plan"])).sum();
         if read > reads_max {
             let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
@@ -186,6 +191,8 @@ impl World {
     }
 
     async fn end(self) {
+        // What memory answers asks nothing.
+        assert!(self.seen * 2 > self.judged, "of {} calls only {} were seen to ask anything", self.judged, self.seen);
         assert!(self.too_much.is_empty(), "{}\n{} calls", self.too_much.join("\n"), self.too_much.len());
         self.app.stop().await;
     }

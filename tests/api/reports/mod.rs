@@ -2,6 +2,7 @@
 
 mod recount;
 mod rows;
+mod sales;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use chrono_tz::Tz;
