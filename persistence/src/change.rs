@@ -6,6 +6,7 @@ use crate::journal::Seq;
 use crate::tables::contacts::{ContactChannel, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
+use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
@@ -39,6 +40,8 @@ pub enum Change {
     ContactChannel(ContactChannel),
     /// The contact came by this advertisement or link.
     Referral(Box<ReferralRow>),
+    /// The scheduled message is now this.
+    Schedule(Box<ScheduleRow>),
     /// A request with an idempotency key was answered so.
     Answer(Box<AnswerRow>),
 }
@@ -56,6 +59,7 @@ impl Change {
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
             Self::Referral(row) => row.company_id,
+            Self::Schedule(row) => row.company_id,
             Self::Answer(row) => row.company_id,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use sqlx::PgPool;
 
 use crate::error::with_timeout;
-use crate::{Error, EventId, MessageId, Result, TicketId};
+use crate::{Error, EventId, MessageId, Result, ScheduleId, TicketId};
 
 /// Ids reserved at a time: an hour without the database at the highest rate measured on two cores, rounded up.
 /// An id stays below 2^53, which every JSON reader can hold, for a hundred million restarts that lose a block.
@@ -15,7 +15,7 @@ const BLOCK: i64 = 50_000_000;
 /// The blocks of every kind of live row. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct IdBlocks {
-    inner: Arc<[Block; 3]>,
+    inner: Arc<[Block; 4]>,
     epoch: i64,
 }
 
@@ -51,6 +51,12 @@ impl IdBlocks {
             ),
             // Nobody counts events; finding the highest would read them all.
             ("event", None),
+            (
+                "schedule",
+                Some(
+                    "select max(x.id) from companies c, lateral (select id from schedules where company_id = c.id order by id desc limit 1) x",
+                ),
+            ),
         ] {
             let used: Option<i64> = match highest {
                 Some(highest) => {
@@ -74,7 +80,7 @@ impl IdBlocks {
             .await?;
             blocks.push(Block { kind, next: AtomicI64::new(next - BLOCK), end: AtomicI64::new(next) });
         }
-        match <[Block; 3]>::try_from(blocks) {
+        match <[Block; 4]>::try_from(blocks) {
             Ok(blocks) => Ok(Self { inner: Arc::new(blocks), epoch }),
             Err(_) => Err(Error::Unavailable("id blocks are missing".to_owned())),
         }
@@ -83,7 +89,7 @@ impl IdBlocks {
     /// Blocks that need no database, for benchmarks and unit tests of what stands above.
     pub fn unbacked() -> Self {
         let block = |kind| Block { kind, next: AtomicI64::new(1), end: AtomicI64::new(i64::MAX) };
-        Self { inner: Arc::new([block("ticket"), block("message"), block("event")]), epoch: 0 }
+        Self { inner: Arc::new([block("ticket"), block("message"), block("event"), block("schedule")]), epoch: 0 }
     }
 
     /// A ticket id nobody has.
@@ -108,6 +114,14 @@ impl IdBlocks {
     /// As [`IdBlocks::ticket`].
     pub fn event(&self) -> Result<EventId> {
         self.inner[2].take().map(EventId::new)
+    }
+
+    /// An id of a scheduled message nobody has.
+    ///
+    /// # Errors
+    /// As [`IdBlocks::ticket`].
+    pub fn schedule(&self) -> Result<ScheduleId> {
+        self.inner[3].take().map(ScheduleId::new)
     }
 
     /// Takes another block of each kind that is half used. To be called now and then.

@@ -58,6 +58,8 @@ pub type BoardListId = Id<noun::BoardList>;
 pub type CardId = Id<noun::Card>;
 /// A product.
 pub type ProductId = Id<noun::Product>;
+/// A scheduled message.
+pub type ScheduleId = Id<noun::Schedule>;
 
 impl<N> Id<N> {
     /// The id with this number.

@@ -51,7 +51,7 @@ pub use error::{Error, Result};
 pub use fail;
 pub use ids::{
     AdminId, BoardId, BoardListId, CardId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProductId,
-    ProfileId, QueueId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
+    ProfileId, QueueId, ScheduleId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
 };
 pub use ownership::{Closed, Ownership, Presence};
 pub use readers::Readers;

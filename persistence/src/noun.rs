@@ -18,3 +18,4 @@ pub enum Board {}
 pub enum BoardList {}
 pub enum Card {}
 pub enum Product {}
+pub enum Schedule {}

@@ -7,10 +7,11 @@ use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
+use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
-use crate::{Change, CompanyId, ContactId, SessionId, TicketId};
+use crate::{Change, CompanyId, ContactId, ScheduleId, SessionId, TicketId};
 
 /// The rows of one transaction, by table, in the order they must be written.
 #[derive(Default)]
@@ -29,6 +30,7 @@ pub(crate) struct Batch<'a> {
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
     pub(super) referrals: Vec<&'a ReferralRow>,
+    pub(super) schedules: Vec<&'a ScheduleRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
     /// What they mean for the figures of reports.
     pub(super) facts: Facts,
@@ -46,6 +48,7 @@ impl<'a> Batch<'a> {
         let mut read: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
+        let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
         let mut answers: HashMap<(CompanyId, &str), &AnswerRow> = HashMap::new();
         for change in entries.inspect(|entry| facts.add(entry)).flatten() {
             batch.changes += 1;
@@ -60,6 +63,7 @@ impl<'a> Batch<'a> {
                 Change::Seen(mark) => keep_furthest(&mut seen, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),
                 Change::Answer(row) => drop(answers.insert((row.company_id, &row.key), row)),
+                Change::Schedule(row) => drop(schedules.insert(row.id, row)),
                 Change::Session(row) => drop(sessions.insert(&row.id, row)),
                 Change::ContactChannel(change) => {
                     contact_channels.insert((change.company_id, change.contact_id), change);
@@ -78,6 +82,7 @@ impl<'a> Batch<'a> {
         batch.seen = seen.into_values().collect();
         batch.read = read.into_values().collect();
         batch.sessions = sessions.into_values().collect();
+        batch.schedules = schedules.into_values().collect();
         batch.answers = answers.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
         batch.facts = facts;

@@ -9,10 +9,11 @@ use crate::tables::contacts::ContactChannel;
 use crate::tables::contacts::ReferralRow;
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow};
+use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::{self, TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
-use crate::tables::{contacts, idempotency_keys, messages, ticket_events, webchat_sessions};
+use crate::tables::{contacts, idempotency_keys, messages, schedules, ticket_events, webchat_sessions};
 
 /// What is shown in place of an error, or of a file, that the database refused.
 const REFUSED_CODE: &str = "ERR_NOT_STORED";
@@ -205,6 +206,26 @@ impl Kind for SessionRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
         webchat_sessions::upsert(db, rows).await
+    }
+}
+
+impl Kind for ScheduleRow {
+    type Row = Self;
+    const NAME: &'static str = "schedule";
+    /// A body of 64 KiB each.
+    const AT_ONCE: usize = 1000;
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.id.0)
+    }
+    /// One that is over must not be sent again by the next start, whatever of it is refused.
+    fn reduced(row: &Self) -> Option<Self> {
+        (row.status != ScheduleStatus::Pending).then(|| Self { body: String::new(), error: None, ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        schedules::upsert(db, rows).await
     }
 }
 

@@ -88,6 +88,7 @@ impl Writer {
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
         rows.write(&batch.referrals).await?;
+        rows.write(&batch.schedules).await?;
         rows.write(&batch.answers).await?;
         batch.facts.count(&rows.refused, &failed).write(rows.db).await?;
         transaction.commit().await?;

@@ -27,6 +27,7 @@ pub use visitors::{
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
 use super::channels::ChannelType;
+use super::contact_lists::ContactListId;
 use super::tags::TagId;
 use crate::document;
 use crate::error::with_timeout;
@@ -179,6 +180,29 @@ pub async fn list(
         .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some());
     let db = list.weigh(db, page);
     with_timeout(list.page_then(db, "c.id", page, &shown)).await
+}
+
+/// A page of the contacts in a list, which were created and changed within these spans.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list_of(
+    db: impl Database<'_>,
+    company: CompanyId,
+    list: ContactListId,
+    created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    page: PageRequest,
+) -> Result<Page<ContactRow>> {
+    let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
+    let found = "with page as (select c.id from contact_list_contacts l
+        join contacts c on c.company_id = l.company_id and c.id = l.contact_id";
+    let listed = Select::new(found, "l.company_id", company)
+        .equals("l.contact_list_id", Some(list))
+        .between("c.created_at", created)
+        .between("c.updated_at", updated);
+    let db = listed.weigh(db, page);
+    with_timeout(listed.page_then(db, "c.id", page, &shown)).await
 }
 
 /// One contact, or none.

@@ -1,0 +1,102 @@
+//! Contact lists: contacts that are written to at once. Plain.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
+use utoipa::ToSchema;
+
+use super::tags::TagId;
+use crate::error::with_timeout;
+use crate::noun;
+use crate::table::{Links, Stamps, Table, map_constraint};
+use crate::{CompanyId, ContactId, Error, Id, Result};
+
+/// Longest that contacts may take to be put into a list: a hundred thousand take some seconds, as each of them is held so
+/// that it is not deleted meanwhile.
+const ADD_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The id of a contact list.
+pub type ContactListId = Id<ContactList>;
+
+/// Contacts that are written to at once.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+// A page of contacts is called `ContactList` in the API document.
+#[schema(as = RecipientList)]
+#[allow(missing_docs)]
+pub struct ContactList {
+    pub id: ContactListId,
+    #[schema(example = "Newsletter")]
+    pub name: String,
+    /// How many contacts are in it.
+    #[schema(example = 250)]
+    pub contacts_count: i64,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
+}
+
+impl Table for ContactList {
+    const NAME: &'static str = "contact_lists";
+    const NOUN: &'static str = "contact list";
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
+    type Id = ContactListId;
+}
+
+/// Who is in which list.
+pub const CONTACTS: Links<ContactList, noun::Contact> =
+    Links::new("contact_list_contacts", "contact_list_id", "contact_id");
+
+/// What came of contacts that were put into a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    /// Contacts that are in it now and were not before.
+    #[schema(example = 240)]
+    pub added: i64,
+    /// Contacts that were in it already.
+    #[schema(example = 10)]
+    pub already_there: i64,
+}
+
+/// Puts contacts into a list: these, and those that have a tag. One statement, however many have it.
+///
+/// # Errors
+/// [`Error::NotFound`] when the list, or one of the contacts, is not the company's.
+pub async fn add(
+    db: &mut PgConnection,
+    company: CompanyId,
+    list: ContactListId,
+    contacts: &[ContactId],
+    tag: Option<TagId>,
+) -> Result<Added> {
+    // Whoever deletes the list comes before, or after.
+    let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
+    let held = with_timeout(held.bind(company).bind(list).fetch_optional(&mut *db)).await?;
+    held.ok_or(Error::NotFound(ContactList::NOUN))?;
+    let time = format!("set local statement_timeout = {}", ADD_TIME_MAX.as_millis());
+    with_timeout(sqlx::query(AssertSqlSafe(time)).execute(&mut *db)).await?;
+    let added = tokio::time::timeout(
+        ADD_TIME_MAX,
+        sqlx::query_as(
+            "with wanted as (
+                 select id from unnest($3::bigint[]) as id
+                 union select contact_id from contact_tags where company_id = $1 and tag_id = $4),
+             made as (
+                 insert into contact_list_contacts (company_id, contact_list_id, contact_id)
+                 select $1, $2, id from wanted order by id on conflict do nothing returning 1)
+             select (select count(*) from made) as added,
+                 (select count(*) from wanted) - (select count(*) from made) as already_there",
+        )
+        .bind(company)
+        .bind(list)
+        .bind(contacts)
+        .bind(tag)
+        .fetch_one(db),
+    );
+    match added.await {
+        Ok(added) => added.map_err(Error::from).map_err(map_constraint(&[])),
+        Err(_) => Err(Error::Unavailable(format!("no answer within {} s", ADD_TIME_MAX.as_secs()))),
+    }
+}

@@ -1,0 +1,268 @@
+//! Scheduled messages. Live: written only by the persister.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::{FromRow, PgConnection, PgExecutor};
+
+use super::messages::{MessageError, MessageRow};
+use super::words;
+use crate::document::{self, Document};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, ScheduleId, TokenId, UserId};
+
+words! {
+    /// What has become of a scheduled message.
+    ScheduleStatus {
+        /// Its time has not come.
+        Pending = "pending",
+        /// It was sent.
+        Sent = "sent",
+        /// It was called off before.
+        Canceled = "canceled",
+        /// It could not be sent when its time came.
+        Failed = "failed",
+    }
+}
+
+/// One scheduled message as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
+#[allow(missing_docs)] // The columns are the contract's fields.
+pub struct ScheduleRow {
+    pub company_id: CompanyId,
+    pub id: ScheduleId,
+    pub contact_id: ContactId,
+    pub channel_id: ChannelId,
+    /// As it was written: variables are filled in when it leaves.
+    pub body: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_id: Option<QueueId>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub send_at: DateTime<Utc>,
+    pub status: ScheduleStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub error: Option<Value>,
+    /// On whose behalf it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    /// The token of the integration that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_id: Option<TokenId>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub updated_at: DateTime<Utc>,
+}
+
+impl ScheduleRow {
+    /// When it is due; of several that are due together, the one that was made first comes first.
+    pub fn due(&self) -> Due {
+        (self.send_at, self.id)
+    }
+
+    /// The same once it is sent, as this message.
+    #[must_use]
+    pub fn sent(&self, message: &MessageRow) -> Self {
+        Self {
+            status: ScheduleStatus::Sent,
+            message_id: Some(message.id),
+            updated_at: message.created_at.max(self.updated_at),
+            ..self.clone()
+        }
+    }
+
+    /// The same once it cannot be sent.
+    #[must_use]
+    pub fn failed(&self, error: &MessageError, now: DateTime<Utc>) -> Self {
+        Self {
+            status: ScheduleStatus::Failed,
+            error: Some(json!(error)),
+            updated_at: now.max(self.updated_at),
+            ..self.clone()
+        }
+    }
+}
+
+/// The order in which scheduled messages leave.
+pub type Due = (DateTime<Utc>, ScheduleId);
+
+/// Writes the rows as they are, whatever was there.
+pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std::result::Result<(), sqlx::Error> {
+    macro_rules! column {
+        ($field:ident) => {
+            rows.iter().map(|row| row.$field).collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(
+        "insert into schedules (company_id, id, contact_id, channel_id, body, queue_id, send_at, status, message_id,
+             error, user_id, integration_id, created_at, updated_at)
+         select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[],
+             $7::timestamptz[], $8::text[], $9::bigint[], $10::jsonb[], $11::bigint[], $12::bigint[],
+             $13::timestamptz[], $14::timestamptz[])
+         on conflict (company_id, id) do update set contact_id = excluded.contact_id,
+             channel_id = excluded.channel_id, body = excluded.body, queue_id = excluded.queue_id,
+             send_at = excluded.send_at, status = excluded.status, message_id = excluded.message_id,
+             error = excluded.error, updated_at = excluded.updated_at",
+    )
+    .bind(column!(company_id))
+    .bind(column!(id))
+    .bind(column!(contact_id))
+    .bind(column!(channel_id))
+    .bind(rows.iter().map(|row| row.body.as_str()).collect::<Vec<_>>())
+    .bind(column!(queue_id))
+    .bind(column!(send_at))
+    .bind(rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>())
+    .bind(column!(message_id))
+    .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
+    .bind(column!(user_id))
+    .bind(column!(integration_id))
+    .bind(column!(created_at))
+    .bind(column!(updated_at))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// One scheduled message, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ScheduleRow>> {
+    let found = sqlx::query("select * from schedules where company_id = $1 and id = $2").bind(company).bind(id);
+    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+}
+
+/// The companies that have a message to be sent at some time.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn companies(db: impl PgExecutor<'_>) -> Result<Vec<CompanyId>> {
+    with_timeout(
+        sqlx::query_scalar(
+            "select id from companies c
+             where exists (select from schedules where company_id = c.id and status = 'pending') order by id",
+        )
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// What is to be sent after `after` and no later than `until`: the first `limit` of it, in the order in which it is due.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn due(
+    db: impl Database<'_>,
+    company: CompanyId,
+    after: Due,
+    until: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<ScheduleRow>> {
+    let found = with_timeout(
+        sqlx::query(
+            "select * from schedules
+             where company_id = $1 and status = 'pending' and (send_at, id) > ($2, $3) and send_at <= $4
+             order by send_at, id limit $5",
+        )
+        .bind(company)
+        .bind(after.0)
+        .bind(after.1)
+        .bind(until)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await?;
+    Ok(document::read_all(&found))
+}
+
+/// When the first one after a time is to be sent, if there is one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+    with_timeout(
+        sqlx::query_scalar(
+            "select send_at from schedules where company_id = $1 and status = 'pending' and send_at > $2
+             order by send_at, id limit 1",
+        )
+        .bind(company)
+        .bind(after)
+        .fetch_optional(db),
+    )
+    .await
+}
+
+/// A scheduled message with what its contact is called; nothing of a contact that is gone.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct ListedSchedule {
+    #[sqlx(flatten)]
+    pub schedule: ScheduleRow,
+    pub contact_name: Option<String>,
+    pub contact_number: Option<String>,
+}
+
+/// What the API's list may ask for.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ScheduleFilter {
+    pub status: Option<ScheduleStatus>,
+    pub contact_id: Option<ContactId>,
+    pub channel_id: Option<ChannelId>,
+    pub send: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// The contact is looked up for each row alone, so the plan is good for any number of them.
+const LISTED: &str = "select s.*, c.name as contact_name, c.number as contact_number";
+const BESIDE: &str = "left join lateral (select name, number from contacts
+        where company_id = s.company_id and id = s.contact_id offset 0) c on true";
+
+/// One scheduled message as it is shown, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn shown(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ListedSchedule>> {
+    let sql = format!("{LISTED} from schedules s {BESIDE} where s.company_id = $1 and s.id = $2");
+    let found = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company).bind(id);
+    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+}
+
+/// A page of a company's scheduled messages.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &ScheduleFilter,
+    page: PageRequest,
+) -> Result<Page<ListedSchedule>> {
+    let list = Select::new("with page as (select s.* from schedules s", "s.company_id", company)
+        .equals("s.status", filter.status)
+        .equals("s.contact_id", filter.contact_id)
+        .equals("s.channel_id", filter.channel_id)
+        .heavy_if(filter.channel_id.is_some())
+        .between("s.send_at", filter.send)
+        .between("s.created_at", filter.created)
+        .between("s.updated_at", filter.updated);
+    let db = list.weigh(db, page);
+    with_timeout(list.page_then(db, "s.id", page, &format!(") {LISTED} from page s {BESIDE}"))).await
+}
+
+/// Deletes what is over of a contact's: it goes with them, as their messages do. What is still to be sent stays, and
+/// fails when its time comes.
+///
+/// # Errors
+/// When the database cannot answer.
+pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
+    let removed =
+        sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and status <> 'pending'");
+    with_timeout(removed.bind(company).bind(contact).execute(db)).await?;
+    Ok(())
+}
