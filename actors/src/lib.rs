@@ -2,6 +2,7 @@
 //!
 //! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
 //! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
+//! - [`schedules::ScheduleDispatcher`], one per company that has scheduled messages: whether one leaves or is changed.
 //! - [`webchat::VisitorSession`], one per active visitor: the order of what the visitor says, and the session's end.
 //!
 //! [`Engine`] is the way in: its parts start actors on demand from the tables, and retire idle ones. Tickets are opened
@@ -22,6 +23,7 @@ mod map;
 pub mod reads;
 pub mod refusal;
 pub mod registry;
+pub mod schedules;
 pub mod seen;
 pub mod sweep;
 pub mod tickets;

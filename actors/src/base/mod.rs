@@ -110,6 +110,11 @@ impl Base {
         self.stopping.store(true, Ordering::Release);
     }
 
+    /// Whether no request is taken any more.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
     /// Sends a command to an actor and waits for its answer.
     pub(crate) async fn deliver<K, A, M, R>(
         &self,
@@ -142,7 +147,7 @@ impl Base {
     /// it, and what lay in their mailboxes; who asks again finds what was begun. Else it is a defect: commands catch
     /// their own panics.
     pub(crate) fn ended(&self) -> Refusal {
-        if self.stopping.load(Ordering::Acquire) {
+        if self.is_stopping() {
             return Refusal::Unavailable("the service is stopping".to_owned());
         }
         Refusal::Defect("the actor has ended".to_owned())

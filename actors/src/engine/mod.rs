@@ -4,6 +4,7 @@ mod assignment;
 mod contacts;
 mod forget;
 mod inbound;
+mod schedules;
 mod sending;
 mod sessions;
 mod tickets;
@@ -17,6 +18,7 @@ use tokio::runtime::Handle;
 pub use assignment::Assignment;
 pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{Inbound, InboundMessage, Number, Sender};
+pub use schedules::{ScheduleStats, Schedules};
 pub use sending::{NewContact, Recipient, Sending, Target};
 pub use sessions::{Identified, Sessions, VisitorTurn};
 pub use tickets::Tickets;
@@ -43,6 +45,8 @@ pub struct Stats {
     pub sessions: Population,
     /// Channels' senders.
     pub channels: Population,
+    /// Companies' scheduled messages.
+    pub schedules: Population,
 }
 
 /// The live half. Cheap to clone.
@@ -56,6 +60,8 @@ pub struct Engine {
     pub inbound: Arc<Inbound>,
     /// What goes out.
     pub sending: Arc<Sending>,
+    /// What goes out later.
+    pub schedules: Arc<Schedules>,
     /// Who gets tickets.
     pub assignment: Arc<Assignment>,
     /// Every visitor session.
@@ -88,11 +94,12 @@ impl Engine {
         let tickets = Arc::new(Tickets::new(base.clone(), contacts.clone(), assignment.clone(), ticket_scope.clone()));
         let inbound = Inbound::new(base.clone(), contacts.clone(), tickets.clone(), inboxes);
         let sending = Arc::new(Sending::new(base.clone(), contacts.clone(), tickets.clone(), outboxes));
+        let schedules = Arc::new(Schedules::new(base.clone(), contacts.clone(), sending.clone()));
         let session_scope = Arc::new(SessionScope::new(base.clone(), inbound.clone(), tickets.clone(), watchers));
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
         let sweeper = Arc::new(Sweeper::new(base.clone(), known, ticket_scope, session_scope, sessions.clone()));
         let swept = Arc::default();
-        Self { tickets, contacts, inbound, sending, assignment, sessions, base, sweeper, swept }
+        Self { tickets, contacts, inbound, sending, schedules, assignment, sessions, base, sweeper, swept }
     }
 
     /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
@@ -191,6 +198,7 @@ impl Engine {
             tickets: self.tickets.population(),
             sessions: self.sessions.population(),
             channels: self.sending.population(),
+            schedules: self.schedules.population(),
         }
     }
 }

@@ -157,6 +157,30 @@ impl Sending {
         }
     }
 
+    /// Has what a send to a contact will need to know looked up now, so that it needs no database when its time comes:
+    /// the conversation stays in memory for a while. Values for variables are not kept.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub(crate) async fn look_ahead(&self, target: &Target, what: &Send) -> Result<(), Refusal> {
+        let To::Contact(contact) = &target.to else { return Ok(()) };
+        let Target { company, channel, kind, .. } = *target;
+        if self.contacts.get(company, *contact).await?.is_none() {
+            return Ok(());
+        }
+        if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
+            self.tickets.keep_hot(company, ticket).await?;
+        }
+        let Needs { reachable, last_inbound, .. } = what.needs(kind);
+        if reachable {
+            self.is_reachable(target, *contact).await?;
+        }
+        if last_inbound && self.base.options.conversation_window.is_some() {
+            self.heard(target, *contact).await?;
+        }
+        Ok(())
+    }
+
     /// Writes to a contact in the conversation that is theirs at this moment.
     async fn attempt(&self, target: &Target, contact: ContactId, what: &Do<Send>) -> Result<MessageRow, Refusal> {
         let Target { company, channel, .. } = *target;

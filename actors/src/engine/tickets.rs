@@ -119,6 +119,18 @@ impl Tickets {
         self.hot(company, id).await?.life.shared.parties().ok_or(Refusal::NotFound)
     }
 
+    /// Sees to it that a ticket's actor is there for a while.
+    pub(super) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
+        let used = |life: &ActorStatus<_>| {
+            life.used();
+            Some(())
+        };
+        match self.scope.hot.look(&(company, id), used) {
+            Some(()) => Ok(()),
+            None => self.hot(company, id).await.map(drop),
+        }
+    }
+
     /// Opens a ticket.
     ///
     /// # Errors

@@ -1,0 +1,175 @@
+//! Scheduled messages: made, changed and called off, and begun and ended for a company.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hotline_persistence::tables::schedules;
+use hotline_persistence::{CompanyId, ScheduleId};
+
+use super::contacts::Contacts;
+use super::sending::Sending;
+use crate::Refusal;
+use crate::base::Base;
+use crate::base::retry::{nothing, on_conflict};
+use crate::registry::{ActorHandle, Envelope, Population, Registry};
+use crate::schedules::{
+    CancelSchedule, CreateSchedule, Forget, LookAtSchedule, NewSchedule, ScheduleChanges, ScheduleDispatcher,
+    ScheduleScope, Scheduled, UpdateSchedule,
+};
+use crate::tickets::AttachedChanges;
+
+/// All companies' scheduled messages, about now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleStats {
+    /// Pending ones in memory.
+    pub held: usize,
+    /// Those whose time has come.
+    pub due: usize,
+    /// Those whose time came more than five seconds ago.
+    pub late: usize,
+    /// Sent since the start.
+    pub sent: u64,
+    /// Failed since the start.
+    pub failed: u64,
+}
+
+/// Scheduled messages.
+pub struct Schedules {
+    base: Arc<Base>,
+    contacts: Arc<Contacts>,
+    scope: Arc<ScheduleScope>,
+}
+
+impl Schedules {
+    pub(super) fn new(base: Arc<Base>, contacts: Arc<Contacts>, sending: Arc<Sending>) -> Self {
+        let scope = Arc::new(ScheduleScope {
+            base: base.clone(),
+            sending,
+            hot: Registry::default(),
+            sent: 0.into(),
+            failed: 0.into(),
+        });
+        Self { base, contacts, scope }
+    }
+
+    /// Begins to send what was scheduled before, for each company that has any. Once, after sending has begun.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub async fn start(&self) -> Result<(), Refusal> {
+        let companies = schedules::companies(&self.base.store.housekeeping).await?;
+        for company in companies.into_iter().filter(|company| self.base.owns(*company)) {
+            self.begin(company).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins to send what a company has scheduled.
+    ///
+    /// # Errors
+    /// None is known.
+    pub async fn begin(&self, company: CompanyId) -> Result<(), Refusal> {
+        self.hot(company).await.map(drop)
+    }
+
+    /// Sends nothing more of what a company has scheduled: another process does, or will.
+    pub fn forget(&self, company: CompanyId) {
+        if let Some(hot) = self.scope.hot.get(&company) {
+            hot.addr.do_send(Forget);
+        }
+    }
+
+    /// Schedules a message.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the log is full.
+    pub async fn create(
+        &self,
+        company: CompanyId,
+        new: NewSchedule,
+        rider: Option<AttachedChanges<Scheduled>>,
+    ) -> Result<Scheduled, Refusal> {
+        self.ask(company, CreateSchedule { new, rider }).await
+    }
+
+    /// Changes one that is pending.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it is not pending any more; [`Refusal::Unavailable`] when it is
+    /// not held and the database is away.
+    pub async fn update(
+        &self,
+        company: CompanyId,
+        id: ScheduleId,
+        changes: ScheduleChanges,
+        rider: Option<AttachedChanges<Scheduled>>,
+    ) -> Result<Scheduled, Refusal> {
+        let attempt = || async {
+            let contact = match changes.contact {
+                Some(contact) => contact,
+                None => self.deliver(company, LookAtSchedule(id)).await?.contact_id,
+            };
+            let contact = (contact, self.contacts.get(company, contact).await?);
+            let update = UpdateSchedule { id, changes: changes.clone(), contact, rider: rider.clone() };
+            self.deliver(company, update).await
+        };
+        on_conflict(self.contacts.known(), company, attempt, nothing).await
+    }
+
+    /// Calls one off that is pending.
+    ///
+    /// # Errors
+    /// As of [`Schedules::update`].
+    pub async fn cancel(&self, company: CompanyId, id: ScheduleId) -> Result<(), Refusal> {
+        self.ask(company, CancelSchedule(id)).await
+    }
+
+    /// What waits, and what has been sent.
+    pub fn figures(&self) -> ScheduleStats {
+        let (sent, failed) = (&self.scope.sent, &self.scope.failed);
+        let stats = ScheduleStats {
+            sent: sent.load(Ordering::Relaxed),
+            failed: failed.load(Ordering::Relaxed),
+            ..ScheduleStats::default()
+        };
+        self.scope.hot.select(|_| true).into_iter().fold(stats, |stats, hot| {
+            let shown = &hot.life.shared;
+            ScheduleStats {
+                held: stats.held + shown.held.load(Ordering::Relaxed),
+                due: stats.due + shown.due.load(Ordering::Relaxed),
+                late: stats.late + shown.late.load(Ordering::Relaxed),
+                ..stats
+            }
+        })
+    }
+
+    pub(super) fn population(&self) -> Population {
+        self.scope.hot.population()
+    }
+
+    async fn hot(&self, company: CompanyId) -> Result<ActorHandle<ScheduleDispatcher>, Refusal> {
+        self.scope.hot.get_or_start(&company, || async { Ok(self.scope.start(company)) }).await
+    }
+
+    async fn ask<M, R>(&self, company: CompanyId, what: M) -> Result<R, Refusal>
+    where
+        M: actix::Message<Result = Result<R, Refusal>> + Clone + Send + 'static,
+        R: Send + 'static,
+        ScheduleDispatcher: actix::Handler<Envelope<M>>,
+        <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
+    {
+        let attempt = || self.deliver(company, what.clone());
+        on_conflict(self.contacts.known(), company, attempt, nothing).await
+    }
+
+    async fn deliver<M, R>(&self, company: CompanyId, what: M) -> Result<R, Refusal>
+    where
+        M: actix::Message<Result = Result<R, Refusal>> + Send + 'static,
+        R: Send + 'static,
+        ScheduleDispatcher: actix::Handler<Envelope<M>>,
+        <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
+    {
+        let hot = self.hot(company).await?;
+        self.base.deliver(&self.scope.hot, &hot, what).await
+    }
+}

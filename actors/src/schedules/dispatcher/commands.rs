@@ -1,0 +1,145 @@
+//! What callers decide of scheduled messages: one is made, changed, called off.
+
+use std::sync::Arc;
+
+use actix::Handler;
+use hotline_persistence::Durable;
+use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
+
+use super::super::messages::{CancelSchedule, CreateSchedule, LookAtSchedule, Scheduled, UpdateSchedule};
+use super::ScheduleDispatcher;
+use crate::answers::ReplyTo;
+use crate::clock::now;
+use crate::registry::Envelope;
+use crate::{Conflict, Refusal};
+
+impl ScheduleDispatcher {
+    fn create(&mut self, what: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
+        let CreateSchedule { new, rider } = what;
+        if self.retired {
+            return Err(Refusal::Gone);
+        }
+        let now = now();
+        let row = Arc::new(ScheduleRow {
+            company_id: self.company,
+            id: self.scope.base.store.ids.schedule()?,
+            contact_id: new.contact.id,
+            channel_id: new.channel,
+            body: new.body,
+            queue_id: new.queue,
+            send_at: new.send_at,
+            status: ScheduleStatus::Pending,
+            message_id: None,
+            error: None,
+            user_id: new.author.user.map(|(id, _)| id),
+            integration_id: new.author.integration,
+            created_at: now,
+            updated_at: now,
+        });
+        let scheduled = Scheduled { row: row.clone(), contact: Some(new.contact) };
+        let durable = self.append(row, || rider.map(|rider| rider(&scheduled)).unwrap_or_default())?;
+        Ok((scheduled, durable))
+    }
+
+    fn update(&mut self, row: &ScheduleRow, what: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
+        check_pending(row)?;
+        let UpdateSchedule { changes, contact: (contact_id, contact), rider, .. } = what;
+        if changes.contact.unwrap_or(row.contact_id) != contact_id {
+            return Err(Refusal::Gone);
+        }
+        let row = Arc::new(ScheduleRow {
+            contact_id,
+            channel_id: changes.channel.unwrap_or(row.channel_id),
+            body: changes.body.unwrap_or_else(|| row.body.clone()),
+            queue_id: changes.queue.unwrap_or(row.queue_id),
+            send_at: changes.send_at.unwrap_or(row.send_at),
+            updated_at: now().max(row.updated_at),
+            ..row.clone()
+        });
+        let scheduled = Scheduled { row: row.clone(), contact };
+        let durable = self.append(row, || rider.map(|rider| rider(&scheduled)).unwrap_or_default())?;
+        Ok((scheduled, durable))
+    }
+
+    fn cancel(&mut self, row: &ScheduleRow) -> Result<((), Durable), Refusal> {
+        check_pending(row)?;
+        let canceled =
+            ScheduleRow { status: ScheduleStatus::Canceled, updated_at: now().max(row.updated_at), ..row.clone() };
+        Ok(((), self.append(Arc::new(canceled), Vec::new)?))
+    }
+
+    fn answer<R: Send + 'static>(&self, answer: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
+        match outcome {
+            Ok((reply, durable)) => answer.give_once(durable, reply),
+            // Nobody hears of what was decided before it is durable.
+            Err(refusal) if refusal.tells_of_the_ticket() => {
+                answer.give_after(&self.scope.base.store.log, self.life.last_seq(), Err(refusal));
+            }
+            Err(refusal) => answer.give(Err(refusal)),
+        }
+    }
+}
+
+/// Only what is pending can be changed.
+fn check_pending(row: &ScheduleRow) -> Result<(), Refusal> {
+    let state = match row.status {
+        ScheduleStatus::Pending => return Ok(()),
+        ScheduleStatus::Sent => "the scheduled message was sent",
+        ScheduleStatus::Canceled => "the scheduled message was canceled",
+        ScheduleStatus::Failed => "the scheduled message has failed",
+    };
+    Err(Refusal::Conflict(Conflict::of(state, row.status.as_str(), "scheduleId", row.id)))
+}
+
+impl Handler<Envelope<CreateSchedule>> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, create: Envelope<CreateSchedule>, cx: &mut Self::Context) {
+        let Some((create, answer)) = create.taken() else { return };
+        self.life.used();
+        self.guarded(cx, |this, _| {
+            let outcome = this.create(create);
+            this.answer(answer, outcome);
+        });
+    }
+}
+
+impl Handler<Envelope<UpdateSchedule>> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, update: Envelope<UpdateSchedule>, cx: &mut Self::Context) {
+        let Some((update, answer)) = update.taken() else { return };
+        self.life.used();
+        let id = update.id;
+        let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
+            let outcome = row.and_then(|row| this.update(&row, update));
+            this.answer(answer, outcome);
+        };
+        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+    }
+}
+
+impl Handler<Envelope<CancelSchedule>> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, cancel: Envelope<CancelSchedule>, cx: &mut Self::Context) {
+        let Some((CancelSchedule(id), answer)) = cancel.taken() else { return };
+        self.life.used();
+        let task = |this: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| {
+            let outcome = row.and_then(|row| this.cancel(&row));
+            this.answer(answer, outcome);
+        };
+        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+    }
+}
+
+impl Handler<Envelope<LookAtSchedule>> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, look: Envelope<LookAtSchedule>, cx: &mut Self::Context) {
+        let Some((LookAtSchedule(id), answer)) = look.taken() else { return };
+        self.life.used();
+        let task = |_: &mut Self, row: Result<Arc<ScheduleRow>, Refusal>| answer.give(row);
+        self.guarded(cx, move |this, cx| this.with(id, cx, Box::new(task)));
+    }
+}

@@ -1,0 +1,125 @@
+//! What became of a message that was to leave.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use actix::{AsyncContext, Context as Mailbox, Handler, Message};
+use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
+
+use super::super::agenda::Look;
+use super::leaving::{self, Left};
+use super::readings::row_of;
+use super::{OUTAGE_PAUSE, ScheduleDispatcher};
+use crate::Refusal;
+use crate::base::retry::while_unavailable;
+use crate::clock::now;
+
+/// A message that was to leave has, or has not.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct HasLeft(pub(super) Left);
+
+/// What the tables say of one of which nobody knows whether it has left.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Checked {
+    row: Arc<ScheduleRow>,
+    refusal: Refusal,
+    found: Result<Option<ScheduleRow>, Refusal>,
+}
+
+impl ScheduleDispatcher {
+    /// What became of a message that was to leave.
+    fn settle(&mut self, left: Left, cx: &mut Mailbox<Self>) {
+        let Left { row, outcome, is_recorded } = left;
+        if self.retired {
+            return;
+        }
+        match outcome {
+            Ok(message) => {
+                let row = Arc::new(row.sent(&message));
+                self.scope.sent.fetch_add(1, Ordering::Relaxed);
+                self.agenda.decided(row.clone());
+                self.is_back(&row, cx);
+            }
+            Err(refusal) if is_recorded => self.check(row, refusal, cx),
+            Err(refusal) => {
+                self.has_not_left(&row, &refusal);
+                self.is_back(&row, cx);
+            }
+        }
+    }
+
+    /// Asks the tables of a message of which nobody knows whether it has left: they have it once they hold all that was
+    /// decided before.
+    fn check(&mut self, row: Arc<ScheduleRow>, refusal: Refusal, cx: &mut Mailbox<Self>) {
+        let (scope, company, home) = (self.scope.clone(), self.company, cx.address());
+        actix::spawn(async move {
+            let found = while_unavailable(OUTAGE_PAUSE, || row_of(&scope, company, row.id)).await;
+            home.do_send(Checked { row, refusal, found });
+        });
+    }
+
+    fn checked(&mut self, checked: Checked, cx: &mut Mailbox<Self>) {
+        let Checked { row, refusal, found } = checked;
+        if self.retired {
+            return;
+        }
+        match found {
+            Ok(Some(found)) if found.status != ScheduleStatus::Pending => {
+                let found = Arc::new(found);
+                self.scope.sent.fetch_add(1, Ordering::Relaxed);
+                self.agenda.decided(found.clone());
+                return self.is_back(&found, cx);
+            }
+            Ok(Some(_)) => self.has_not_left(&row, &refusal),
+            Ok(None) => self.agenda.gone(row.id),
+            Err(_) => self.agenda.rest(row.id, Instant::now() + OUTAGE_PAUSE),
+        }
+        self.is_back(&row, cx);
+    }
+
+    /// A message is not on its way out any more, and was this when it ended: whoever waited for it goes on.
+    fn is_back(&mut self, row: &Arc<ScheduleRow>, cx: &mut Mailbox<Self>) {
+        self.leaving.remove(&row.id);
+        for task in self.waiting.remove(&row.id).unwrap_or_default() {
+            match self.agenda.look(row.id) {
+                Look::Settled(row) => task(self, Ok(row)),
+                // What is over stays as it is, whatever anybody wants of it.
+                Look::Unknown if row.status != ScheduleStatus::Pending => task(self, Ok(row.clone())),
+                _ => self.with(row.id, cx, task),
+            }
+        }
+    }
+
+    /// It could not be sent: it has failed, or for an outage is tried again.
+    fn has_not_left(&mut self, row: &ScheduleRow, refusal: &Refusal) {
+        if !leaving::is_passing(refusal) {
+            let organization = self.scope.base.organization(self.company).ok();
+            let error = leaving::failure(refusal, row, organization.as_deref());
+            if self.append(Arc::new(row.failed(&error, now())), Vec::new).is_ok() {
+                self.scope.failed.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(%refusal, company.id = %self.company, "a scheduled message could not be sent");
+                return;
+            }
+        }
+        self.agenda.rest(row.id, Instant::now() + OUTAGE_PAUSE);
+    }
+}
+
+impl Handler<HasLeft> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, HasLeft(left): HasLeft, cx: &mut Self::Context) {
+        self.guarded(cx, |this, cx| this.settle(left, cx));
+    }
+}
+
+impl Handler<Checked> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, checked: Checked, cx: &mut Self::Context) {
+        self.guarded(cx, |this, cx| this.checked(checked, cx));
+    }
+}
