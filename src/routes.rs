@@ -6,6 +6,7 @@ use hotline_persistence::tables::boards::Board;
 use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::card_origins::CardOrigin;
 use hotline_persistence::tables::card_statuses::CardStatus;
+use hotline_persistence::tables::contact_lists::ContactList;
 use hotline_persistence::tables::custom_fields::CustomField;
 use hotline_persistence::tables::global_variables::GlobalVariable;
 use hotline_persistence::tables::product_categories::ProductCategory;
@@ -20,8 +21,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    boards, cards, channels, contacts, custom_fields, health, media, messages, profiles, queues, reports, templates,
-    tickets, users, webchat, wrapup_categories, wrapup_types,
+    boards, cards, channels, contact_lists, contacts, custom_fields, health, media, messages, profiles, queues, reports,
+    schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -139,6 +140,14 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/reports/sales").get("reportSales", reports::report_sales, "Sales figures over a period")
         .at("/dashboards/service").get("getServiceDashboard", reports::show_service_dashboard, "The service desk right now")
         .at("/dashboards/sales").get("getSalesDashboard", reports::show_sales_dashboard, "The sales funnel right now")
+        .at("/contact-lists").get("listContactLists", plain::list::<ContactList>, "List contact lists").post("createContactList", plain::create::<ContactList>, "Create a contact list")
+        .at("/contact-lists/{contactListId}").delete("deleteContactList", plain::remove::<ContactList>, "Delete a contact list")
+        .at("/contact-lists/{contactListId}/contacts")
+            .get("listContactListContacts", contact_lists::list_contacts, "List the contacts of a list").post("addContactListContacts", contact_lists::add_contacts, "Add contacts to a list")
+        .at("/contact-lists/{contactListId}/contacts/{contactId}").delete("removeContactListContact", contact_lists::remove_contact, "Remove a contact from a list")
+        .at("/schedules").get("listSchedules", schedules::list, "List scheduled messages").post("createSchedule", schedules::create, "Schedule a message")
+        .at("/schedules/{scheduleId}")
+            .get("getSchedule", schedules::show, "Read a scheduled message").put("updateSchedule", schedules::update, "Update a scheduled message").delete("cancelSchedule", schedules::cancel, "Cancel a scheduled message")
         .plain::<QuickMessage>("/quick-messages", "quickMessageId", "quick messages")
         .at("/custom-fields").get("listCustomFields", plain::list::<CustomField>, "List custom fields").post("createCustomField", custom_fields::create, "Create a custom field")
         // Before the path with an id, which would match it.

@@ -77,6 +77,7 @@ impl Collector for Sample {
         self.actors(&mut page)?;
         self.sockets(&mut page)?;
         self.sending(&mut page)?;
+        self.schedules(&mut page)?;
         self.hooks(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
@@ -115,7 +116,12 @@ impl Sample {
 
     fn actors(&self, page: &mut Page<'_>) -> fmt::Result {
         let actors = self.engine.figures();
-        let kinds = [("tickets", actors.tickets), ("sessions", actors.sessions), ("channels", actors.channels)];
+        let kinds = [
+            ("tickets", actors.tickets),
+            ("sessions", actors.sessions),
+            ("channels", actors.channels),
+            ("schedules", actors.schedules),
+        ];
         let mut lines = page.gauges("actors_hot", "Actors in memory")?;
         for (kind, actors) in &kinds {
             lines.value([("kind", kind)], count(actors.hot))?;
@@ -152,6 +158,20 @@ impl Sample {
             lines.value([("end", attempted.end)], attempted.count)?;
         }
         page.counter("outbox_given_up_total", "Messages that were too old to be tried again", sending.given_up)
+    }
+
+    fn schedules(&self, page: &mut Page<'_>) -> fmt::Result {
+        let schedules = self.engine.schedules.figures();
+        let mut lines = page.gauges("schedules", "Scheduled messages in memory that have not left yet")?;
+        for (state, messages) in [("held", schedules.held), ("due", schedules.due), ("late", schedules.late)] {
+            lines.value([("state", state)], count(messages))?;
+        }
+        let mut lines =
+            page.counters("schedules_ended_total", "Scheduled messages whose time came, by how it ended")?;
+        for (end, messages) in [("sent", schedules.sent), ("failed", schedules.failed)] {
+            lines.value([("end", end)], messages)?;
+        }
+        Ok(())
     }
 
     fn hooks(&self, page: &mut Page<'_>) -> fmt::Result {

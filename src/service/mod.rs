@@ -113,6 +113,7 @@ impl Service {
         // What is sent goes over connections of its own: they belong to the thread that opened them.
         let sending = Graph::new(&settings.provider)?;
         engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
+        engine.schedules.start().await?;
         let handles = handles(settings, engine.clone(), media, keys.clone())?;
         background::start(&handles);
         let (address, server) = listen(settings, doors.http, &handles)?;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::num::IntErrorKind::{NegOverflow, PosOverflow};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
+use hotline_actors::clock;
 use hotline_persistence::Id;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::custom_fields::POSITION_MAX;
@@ -317,6 +318,26 @@ impl FromField for DateTime<Utc> {
     const IS_TEXT: bool = true;
 }
 
+/// A time that has not come yet, in the milliseconds that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FutureTime(pub DateTime<Utc>);
+
+impl FromField for FutureTime {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let time = DateTime::<Utc>::from_json(value)?.trunc_subsecs(3);
+        if time > clock::now() { Ok(Self(time)) } else { Err("must be in the future".to_owned()) }
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "format": "date-time",
+            "description": "A time that has not come yet",
+            "example": "2099-01-31T12:00:00.000Z",
+        })
+    }
+}
+
 /// Levels of an object that somebody else has a say in. What is read nests it a few levels deeper, and readers stop at
 /// 128 of them; no provider has more than ten.
 const OBJECT_DEPTH_MAX: usize = 64;
@@ -508,6 +529,7 @@ words! {
     hotline_persistence::tables::channels::ChannelType
     hotline_persistence::tables::channels::ChannelStatus
     hotline_persistence::tables::queues::Distribution
+    hotline_persistence::tables::schedules::ScheduleStatus
     hotline_persistence::tables::custom_fields::Application
     hotline_persistence::tables::custom_fields::CustomFieldType
     hotline_persistence::tables::reports::TicketGrouping

@@ -96,6 +96,7 @@ struct Asker {
     contact: i64,
     ticket: i64,
     tag: i64,
+    list: i64,
     rows: i64,
     reads_max: u64,
 }
@@ -151,7 +152,8 @@ impl World {
                 sqlx::query_scalar(AssertSqlSafe(statement)).bind(company.id).fetch_one(db).await.expect("an id")
             };
             let (contact, ticket, tag) = (one("contacts").await, one("tickets").await, one("tags").await);
-            askers.push(Asker { api, company, contact, ticket, tag, rows, reads_max });
+            let list = one("contact_lists").await;
+            askers.push(Asker { api, company, contact, ticket, tag, list, rows, reads_max });
         }
         let company = askers[0].company.clone();
         let app = TestApp { service, database, folder, company, api: first };
@@ -277,6 +279,17 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
                  'Some text', case k when 0 then 'received' else 'sent' end, 'api', now()
              from tickets t, generate_series(0, 1) k where t.company_id = {id}"
         ),
+        format!("insert into contact_lists (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!(
+            "insert into contact_list_contacts (company_id, contact_list_id, contact_id)
+             select {id}, (select max(id) from contact_lists where company_id = {id}), c.id from contacts c where c.company_id = {id}"
+        ),
+        format!(
+            "insert into schedules (company_id, id, contact_id, channel_id, body, send_at, status, created_at, updated_at)
+             select {id}, {base} + c.k, c.id, {phone}, 'Some text', '2100-01-01'::timestamptz + c.k * interval '1 second',
+                 case when c.k % 2 = 0 then 'pending' else 'sent' end, now(), now()
+             from (select id, row_number() over (order by id) as k from contacts where company_id = {id}) c"
+        ),
         format!(
             "insert into cards (company_id, board_id, list_id, position, name, creation_source, assigned_user_id, status_id,
                  business_id, origin_id, ticket_id, due, won_at, lost_at)
@@ -313,6 +326,7 @@ impl Asker {
             "contactId" => self.contact,
             "ticketId" => self.ticket,
             "tagId" => self.tag,
+            "contactListId" => self.list,
             "queueId" => self.company.support.0,
             "userId" => self.company.ana.0,
             "channelId" => self.company.phone.0,
@@ -461,6 +475,12 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
                 json!({"name": "New", "application": "contact", "type": "text"}),
                 json!({"name": "Changed"}),
             ),
+            (
+                "/schedules",
+                "scheduleId",
+                json!({"contactId": asker.contact, "channelId": asker.company.phone, "body": "New", "sendAt": "2099-01-01T00:00:00Z"}),
+                json!({"body": "Changed"}),
+            ),
             ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
             ("/product-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
             (
@@ -540,6 +560,19 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             world.judge(asker, Method::DELETE, &link, None, asker.reads_max).await;
             removed.insert(documented.to_owned());
         }
+        let new = json!({"name": "New"});
+        let made = world.judge(asker, Method::POST, "/contact-lists", Some(&new), asker.reads_max).await;
+        let one = format!("/contact-lists/{}", made.data(201)["id"]);
+        let members = json!({"contactIds": [contact]});
+        world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&members), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &format!("{one}/contacts/{contact}"), None, asker.reads_max).await;
+        // As many as have the tag: each is looked for in the list, and seen to be there.
+        let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
+        let tagged = json!({"tagId": asker.tag});
+        world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&tagged), most).await;
+        world.judge(asker, Method::DELETE, &one, None, most).await;
+        removed.insert("/contact-lists/{contactListId}".to_owned());
+        removed.insert("/contact-lists/{contactListId}/contacts/{contactId}".to_owned());
         // What many rows refer to: they go with it, or lose it, and nobody else's are looked at.
         let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
         world.judge(asker, Method::DELETE, &format!("/tags/{}", asker.tag), None, most).await;

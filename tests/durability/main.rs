@@ -22,6 +22,7 @@ mod outage;
 mod outbox;
 mod refused_rows;
 mod rows;
+mod schedules;
 mod spans;
 
 use support::process;

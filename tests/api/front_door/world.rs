@@ -248,6 +248,9 @@ impl<'a> World<'a> {
                 set("contactId", json!(self.contact().await));
             }
             ("POST", "/tickets/{ticketId}/transfer", "") => set("userId", json!(company.ben)),
+            ("POST", "/contact-lists/{contactListId}/contacts", "") => {
+                set("contactIds", json!([self.contact().await]));
+            }
             ("POST", "/messages", called) => {
                 let talk = self.conversation().await;
                 match called {

@@ -1,0 +1,114 @@
+//! Contact lists: contacts that are written to at once. Plain.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_persistence::table;
+use hotline_persistence::tables::contact_lists::{self, Added, CONTACTS, ContactList, ContactListId};
+use hotline_persistence::tables::contacts::{self, ContactRef};
+use hotline_persistence::tables::tags::{Tag, TagId};
+use hotline_persistence::{ContactId, Database};
+
+use super::contacts::Contact;
+use super::named::LINKS_MAX;
+use super::plain::{BodyColumns, Plain};
+use crate::app::App;
+use crate::web::params::Span;
+use crate::web::values::Name;
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params, PathId, Query,
+};
+
+impl Plain for ContactList {
+    fn fields(body: &mut BodyColumns<'_, '_>) {
+        body.required::<Name>("name");
+    }
+}
+
+/// The body of `POST /contact-lists/{contactListId}/contacts`.
+pub struct Addition {
+    contacts: Vec<ContactId>,
+    tag: Option<TagId>,
+}
+
+impl Input for Addition {
+    fn name() -> Cow<'static, str> {
+        "ContactListAddition".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let contacts = fields.list("contactIds", LINKS_MAX);
+        let tag = fields.optional("tagId");
+        if !fields.has("contactIds") && !fields.has("tagId") {
+            fields.refuse("contactIds", "is required, or tagId");
+        }
+        Some(Self { contacts: contacts.unwrap_or_default(), tag })
+    }
+}
+
+/// When the contacts of a list were created and changed last.
+pub struct Filters {
+    created: Span,
+    updated: Span,
+}
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self { created: query.span("created"), updated: query.span("updated") }
+    }
+}
+
+/// `GET /contact-lists/{contactListId}/contacts`.
+pub async fn list_contacts(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<ContactListId>,
+    query: Query<Filters>,
+) -> ApiResult<Page<Contact>> {
+    let db = app.engine.reads().shown(caller.company).await?;
+    if !table::exists::<ContactList>(db, caller.company, id.0).await? {
+        return Err(ApiError::not_found());
+    }
+    let Filters { created, updated } = query.filter;
+    let rows = contacts::list_of(db, caller.company, id.0, created, updated, query.page).await?;
+    Ok(Page::of(query.page, rows, Contact::from))
+}
+
+/// `POST /contact-lists/{contactListId}/contacts`.
+pub async fn add_contacts(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<ContactListId>,
+    body: Body<Addition>,
+    once: Idempotency,
+) -> ApiResult<Json<Added>> {
+    let Addition { contacts, tag } = body.0;
+    // A tag may be on a hundred thousand contacts.
+    let db = app.db(caller.company).heavy();
+    once.transaction(db, async |db| {
+        if let Some(tag) = tag
+            && !table::exists::<Tag>(&mut *db, caller.company, tag).await?
+        {
+            return Err(ApiError::not_found());
+        }
+        Ok(Json::of(contact_lists::add(db, caller.company, id.0, &contacts, tag).await?))
+    })
+    .await
+}
+
+/// `DELETE /contact-lists/{contactListId}/contacts/{contactId}`. Taking out a contact that is not in it changes nothing.
+pub async fn remove_contact(
+    caller: Caller,
+    app: Data<App>,
+    ids: PathId<(ContactListId, ContactId)>,
+) -> ApiResult<NoContent> {
+    let (list, contact) = ids.0;
+    let (db, company) = (app.db(caller.company), caller.company);
+    let are_known = table::exists::<ContactList>(db, company, list).await?
+        && table::exists::<ContactRef>(db, company, contact).await?;
+    if !are_known {
+        return Err(ApiError::not_found());
+    }
+    CONTACTS.remove(db, company, list, contact).await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,245 @@
+//! Scheduled messages. Live: changed only by their company's dispatcher.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use chrono::{DateTime, Utc};
+use hotline_actors::Organization;
+use hotline_actors::schedules::{NewSchedule, ScheduleChanges, Scheduled};
+use hotline_persistence::table::Named;
+use hotline_persistence::tables::schedules::{self, ListedSchedule, ScheduleFilter, ScheduleRow, ScheduleStatus};
+use hotline_persistence::{ChannelId, ContactId, MessageId, QueueId, ScheduleId, Timestamp, UserId};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::contacts::{check_channel, check_contact};
+use super::named;
+use crate::app::App;
+use crate::web::values::{FutureTime, MessageBody};
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params,
+    PathId, Query,
+};
+
+/// A message that leaves at a time to come, or was to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Schedule {
+    pub id: ScheduleId,
+    /// Whom it is for; none who was deleted since.
+    pub contact: Option<ScheduleContact>,
+    pub channel_id: ChannelId,
+    /// As it was written: variables are filled in when it leaves.
+    #[schema(example = "Good morning, {{firstName}}! Shall we meet at ten?")]
+    pub body: String,
+    /// Where its ticket goes once it is sent.
+    pub queue_id: Option<QueueId>,
+    /// When it leaves: within five seconds.
+    pub send_at: Timestamp,
+    pub status: ScheduleStatus,
+    /// The message it became.
+    pub message_id: Option<MessageId>,
+    /// Why it failed.
+    #[schema(value_type = Option<ScheduleFailure>)]
+    pub error: Option<Value>,
+    /// The person on whose behalf it was written.
+    pub user_created: Option<Named<UserId>>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Whom a scheduled message is for.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct ScheduleContact {
+    pub id: ContactId,
+    #[schema(example = "Maria Lima")]
+    pub name: String,
+    #[schema(example = "5511987654321")]
+    pub number: Option<String>,
+}
+
+/// Why a scheduled message could not be sent. Its row keeps it as it is shown.
+#[derive(ToSchema)]
+#[allow(dead_code, missing_docs)]
+struct ScheduleFailure {
+    /// What `POST /messages` would have been refused with.
+    #[schema(example = "ERR_API_CONTACT_NOT_FOUND")]
+    code: String,
+    /// For people.
+    #[schema(example = "the contact is gone")]
+    message: String,
+}
+
+impl Schedule {
+    fn of(row: &ScheduleRow, contact: Option<ScheduleContact>, organization: &Organization) -> Self {
+        Self {
+            id: row.id,
+            contact,
+            channel_id: row.channel_id,
+            body: row.body.clone(),
+            queue_id: row.queue_id,
+            send_at: row.send_at.into(),
+            status: row.status,
+            message_id: row.message_id,
+            error: row.error.clone(),
+            user_created: named::user(organization, row.user_id).map(Named::from),
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
+        }
+    }
+
+    fn scheduled(scheduled: &Scheduled, organization: &Organization) -> Self {
+        let contact = scheduled.contact.as_ref().map(|contact| ScheduleContact {
+            id: contact.id,
+            name: contact.name.clone(),
+            number: contact.number.clone(),
+        });
+        Self::of(&scheduled.row, contact, organization)
+    }
+
+    fn listed(listed: ListedSchedule, organization: &Organization) -> Self {
+        let ListedSchedule { schedule, contact_name, contact_number } = listed;
+        let contact =
+            contact_name.map(|name| ScheduleContact { id: schedule.contact_id, name, number: contact_number });
+        Self::of(&schedule, contact, organization)
+    }
+}
+
+/// The body of `POST /schedules`.
+pub struct ScheduleNew {
+    contact_id: ContactId,
+    channel_id: ChannelId,
+    body: MessageBody,
+    queue_id: Option<QueueId>,
+    send_at: DateTime<Utc>,
+    user_id: Option<UserId>,
+}
+
+impl Input for ScheduleNew {
+    fn name() -> Cow<'static, str> {
+        "ScheduleCreate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let contact_id = fields.required("contactId");
+        let channel_id = fields.required("channelId");
+        let body = fields.required("body");
+        let queue_id = fields.optional("queueId");
+        let send_at = fields.required::<FutureTime>("sendAt");
+        let user_id = fields.optional("userId");
+        Some(Self {
+            contact_id: contact_id?,
+            channel_id: channel_id?,
+            body: body?,
+            queue_id,
+            send_at: send_at?.0,
+            user_id,
+        })
+    }
+}
+
+/// The body of `PUT /schedules/{scheduleId}`.
+pub struct ScheduleUpdate(ScheduleChanges);
+
+impl Input for ScheduleUpdate {
+    fn name() -> Cow<'static, str> {
+        "ScheduleUpdate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let contact = fields.changed("contactId");
+        let channel = fields.changed("channelId");
+        let body: Option<MessageBody> = fields.changed("body");
+        let queue = fields.patch("queueId").into_option();
+        let send_at: Option<FutureTime> = fields.changed("sendAt");
+        let (body, send_at) = (body.map(|body| body.0), send_at.map(|at| at.0));
+        Some(Self(ScheduleChanges { contact, channel, body, queue, send_at }))
+    }
+}
+
+/// Filters of the list.
+pub struct Filters(ScheduleFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(ScheduleFilter {
+            status: query.filter("status"),
+            contact_id: query.filter("contactId"),
+            channel_id: query.filter("channelId"),
+            send: query.span("send"),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// The queue is one of the company's.
+fn check_queue(caller: &Caller, id: Option<QueueId>) -> ApiResult<()> {
+    let is_known = id.is_none_or(|id| caller.organization.queues.contains_key(&id));
+    if is_known { Ok(()) } else { Err(ApiError::not_found()) }
+}
+
+/// `GET /schedules`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Schedule>> {
+    let filter = query.filter.0;
+    if let Some(channel) = filter.channel_id {
+        check_channel(&caller, channel)?;
+    }
+    check_contact(&caller, &app, filter.contact_id).await?;
+    let db = app.engine.reads().shown(caller.company).await?;
+    let rows = schedules::list(db, caller.company, &filter, query.page).await?;
+    Ok(Page::of(query.page, rows, |row| Schedule::listed(row, &caller.organization)))
+}
+
+/// `POST /schedules`.
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<ScheduleNew>,
+    once: Idempotency,
+) -> ApiResult<Created<Schedule>> {
+    let ScheduleNew { contact_id, channel_id, body, queue_id, send_at, user_id } = body.0;
+    check_channel(&caller, channel_id)?;
+    check_queue(&caller, queue_id)?;
+    let author = caller.author_for(user_id)?;
+    let contact = app.engine.contacts.get(caller.company, contact_id).await?.ok_or_else(ApiError::not_found)?;
+    let new = NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author };
+    let organization = caller.organization;
+    let show = move |scheduled: &Scheduled| Created::of(Schedule::scheduled(scheduled, &organization));
+    once.command(show, |rider| app.engine.schedules.create(caller.company, new, rider)).await
+}
+
+/// `GET /schedules/{scheduleId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<ScheduleId>) -> ApiResult<Json<Schedule>> {
+    let db = app.engine.reads().shown(caller.company).await?;
+    let found = schedules::shown(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json::of(Schedule::listed(found, &caller.organization)))
+}
+
+/// `PUT /schedules/{scheduleId}`.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<ScheduleId>,
+    body: Body<ScheduleUpdate>,
+    once: Idempotency,
+) -> ApiResult<Json<Schedule>> {
+    let changes = body.0.0;
+    if let Some(channel) = changes.channel {
+        check_channel(&caller, channel)?;
+    }
+    check_queue(&caller, changes.queue.flatten())?;
+    check_contact(&caller, &app, changes.contact).await?;
+    let organization = caller.organization;
+    let show = move |scheduled: &Scheduled| Json::of(Schedule::scheduled(scheduled, &organization));
+    once.command(show, |rider| app.engine.schedules.update(caller.company, id.0, changes, rider)).await
+}
+
+/// `DELETE /schedules/{scheduleId}`.
+pub async fn cancel(caller: Caller, app: Data<App>, id: PathId<ScheduleId>) -> ApiResult<NoContent> {
+    app.engine.schedules.cancel(caller.company, id.0).await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,180 @@
+//! Contact lists, and who is in them.
+
+use std::time::Instant;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::check_list::check_list;
+use crate::plain::{check_created_once, check_refused};
+use crate::steps::{NOBODY, assert_timestamp, id, listed};
+use crate::support::{Reply, TestApp};
+
+async fn list(app: &TestApp, name: &str) -> i64 {
+    id(app.api.post("/contact-lists", json!({"name": name})).await.data(201))
+}
+
+/// A list as the list of lists has it.
+async fn shown(app: &TestApp, list: i64) -> Value {
+    let all = app.api.all("/contact-lists").await;
+    all.into_iter().find(|row| id(row) == list).expect("the list is there")
+}
+
+async fn put(app: &TestApp, list: i64, who: Value) -> Value {
+    app.api.post(&format!("/contact-lists/{list}/contacts"), who).await.data(200).clone()
+}
+
+async fn members(app: &TestApp, list: i64) -> Vec<i64> {
+    listed(&app.api, &format!("/contact-lists/{list}/contacts")).await
+}
+
+#[actix_web::test]
+async fn a_list_is_made_listed_and_deleted() {
+    let app = TestApp::start().await;
+    let reply = app.api.post("/contact-lists", json!({"name": " Newsletter ", "id": 1, "contactsCount": 7})).await;
+    let made = reply.data(201);
+    assert_timestamp(&made["createdAt"]);
+    let expected = json!({
+        "id": made["id"], "name": "Newsletter", "contactsCount": 0,
+        "createdAt": made["createdAt"], "updatedAt": made["createdAt"],
+    });
+    assert_eq!(reply.body, json!({"data": expected}));
+    let mut all = vec![id(made)];
+    // A name may be given twice.
+    for name in ["Newsletter", "Promoção", "x"] {
+        all.push(list(&app, name).await);
+    }
+    check_list(&app, "/contact-lists", &all, &["created", "updated"]).await;
+    for (search, wanted) in [("NEWS", &all[..2]), ("promocao", &all[2..3]), ("nothing", &[]), ("", &all[..])] {
+        assert_eq!(listed(&app.api, &format!("/contact-lists?search={search}")).await, wanted, "{search}");
+    }
+    let bad = [
+        json!({}),
+        json!({"name": ""}),
+        json!({"name": null}),
+        json!({"name": 7}),
+        json!({"name": "a\nb"}),
+        json!({"name": "x".repeat(256)}),
+    ];
+    check_refused(&app, Method::POST, "/contact-lists", bad.map(|body| (body, &["name"][..])).into()).await;
+    check_created_once(&app, "/contact-lists", &json!({"name": "once"}), &json!({"name": "twice"})).await;
+
+    let path = format!("/contact-lists/{}", all[0]);
+    let gone = app.api.delete(&path).await;
+    assert_eq!((gone.status.as_u16(), gone.bytes.len()), (204, 0));
+    app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.get(&format!("{path}/contacts")).await.error(404, "ERR_API_NOT_FOUND");
+    app.api.post(&format!("{path}/contacts"), json!({"contactIds": []})).await.error(404, "ERR_API_NOT_FOUND");
+    assert!(!listed(&app.api, "/contact-lists").await.contains(&all[0]));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn contacts_are_put_into_a_list_once_and_taken_out() {
+    let app = TestApp::start().await;
+    let mut contacts = Vec::new();
+    for number in 1..=5 {
+        contacts.push(app.contact(&format!("551190000000{number}")).await.0);
+    }
+    let tag = app.api.post("/tags", json!({"name": "VIP"})).await.data(201)["id"].clone();
+    for contact in &contacts[2..5] {
+        assert_eq!(
+            Reply::of(app.api.request(Method::PUT, &format!("/contacts/{contact}/tags/{tag}"))).await.status,
+            204
+        );
+    }
+    let (one, other) = (list(&app, "One").await, list(&app, "Other").await);
+    let [a, b, c] = [contacts[0], contacts[1], contacts[2]];
+    for (who, added, there) in [
+        (json!({"contactIds": [a, b, a]}), 2, 0),
+        (json!({"contactIds": [b, c]}), 1, 1),
+        (json!({"tagId": tag}), 2, 1),
+        (json!({"tagId": tag, "contactIds": [a, c]}), 0, 4),
+        (json!({"contactIds": []}), 0, 0),
+        (json!({"contactIds": null, "tagId": tag}), 0, 3),
+    ] {
+        assert_eq!(put(&app, one, who.clone()).await, json!({"added": added, "alreadyThere": there}), "{who}");
+    }
+    put(&app, other, json!({"contactIds": [c]})).await;
+    assert_eq!(members(&app, one).await, contacts);
+    assert_eq!(shown(&app, one).await["contactsCount"], 5);
+    // They are shown as everywhere else.
+    let shown_there = app.api.all(&format!("/contact-lists/{other}/contacts")).await;
+    assert_eq!(&shown_there[0], app.api.get(&format!("/contacts/{c}")).await.data(200));
+    check_list(&app, &format!("/contact-lists/{one}/contacts"), &contacts, &["created", "updated"]).await;
+
+    let member = format!("/contact-lists/{one}/contacts/{b}");
+    for _ in 0..2 {
+        assert_eq!(app.api.delete(&member).await.status, 204);
+    }
+    assert_eq!(members(&app, one).await, [a, c, contacts[3], contacts[4]]);
+    // A contact that goes leaves every list.
+    assert_eq!(app.api.delete(&format!("/contacts/{c}")).await.status, 204);
+    assert_eq!((members(&app, one).await.len(), members(&app, other).await.len()), (3, 0));
+    assert_eq!(
+        (&shown(&app, one).await["contactsCount"], &shown(&app, other).await["contactsCount"]),
+        (&json!(3), &json!(0))
+    );
+    // The contacts of a list that goes stay.
+    assert_eq!(app.api.delete(&format!("/contact-lists/{one}")).await.status, 204);
+    app.api.get(&format!("/contacts/{a}")).await.data(200);
+
+    // A retry adds nothing, and is answered as the first was.
+    let path = format!("/contact-lists/{other}/contacts");
+    let add = || Reply::of(app.api.keyed(Method::POST, &path, "add", json!({"contactIds": [a, b]}).to_string()));
+    let (first, twin) = (add().await, add().await);
+    assert_eq!((first.data(200), twin.is_replay()), (&json!({"added": 2, "alreadyThere": 0}), true));
+    assert_eq!(first.bytes, twin.bytes);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_cannot_be_put_into_a_list_changes_nothing() {
+    let app = TestApp::start().await;
+    let contact = app.contact("5511900000001").await.0;
+    let one = list(&app, "One").await;
+    let path = format!("/contact-lists/{one}/contacts");
+    for (body, fields) in [
+        (json!({}), &["contactIds"][..]),
+        (json!({"contactIds": null, "tagId": null}), &["contactIds"]),
+        (json!({"contactIds": "x", "tagId": "y"}), &["contactIds", "tagId"]),
+        (json!({"contactIds": [contact, "x", 1.5]}), &["contactIds[1]", "contactIds[2]"]),
+        (json!({"contactIds": vec![contact; 1001]}), &["contactIds"]),
+    ] {
+        assert_eq!(app.api.post(&path, body.clone()).await.invalid_fields(), fields, "{body:.80}");
+    }
+    for body in [json!({"contactIds": [contact, NOBODY]}), json!({"contactIds": [contact], "tagId": NOBODY})] {
+        app.api.post(&path, body).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    for path in [
+        format!("/contact-lists/{NOBODY}/contacts/{contact}"),
+        format!("/contact-lists/{one}/contacts/{NOBODY}"),
+        format!("/contact-lists/x/contacts/{contact}"),
+    ] {
+        app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    assert_eq!(members(&app, one).await, [0; 0]);
+    assert_eq!(shown(&app, one).await["contactsCount"], 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_hundred_thousand_with_a_tag_are_put_into_a_list_by_one_call() {
+    const CONTACTS: i64 = 100_000;
+    let app = TestApp::start().await;
+    let tag = id(app.api.post("/tags", json!({"name": "All"})).await.data(201));
+    let made = "with made as (
+            insert into contacts (company_id, name) select $1, 'Contact ' || k from generate_series(1, $3) k returning id)
+        insert into contact_tags (company_id, contact_id, tag_id) select $1, id, $2 from made";
+    let made = sqlx::query(made).bind(app.company.id).bind(tag).bind(CONTACTS);
+    made.execute(&app.database.db).await.expect("contacts");
+    let everybody = list(&app, "Everybody").await;
+    let began = Instant::now();
+    assert_eq!(put(&app, everybody, json!({"tagId": tag})).await, json!({"added": CONTACTS, "alreadyThere": 0}));
+    println!("{CONTACTS} contacts were put into a list within {:?}", began.elapsed());
+    assert_eq!(put(&app, everybody, json!({"tagId": tag})).await, json!({"added": 0, "alreadyThere": CONTACTS}));
+    assert_eq!(shown(&app, everybody).await["contactsCount"], CONTACTS);
+    let page = app.api.get(&format!("/contact-lists/{everybody}/contacts?perPage=2&order=desc")).await;
+    assert_eq!((page.data(200).as_array().map(Vec::len), &page.body["meta"]["hasMore"]), (Some(2), &json!(true)));
+    app.stop().await;
+}

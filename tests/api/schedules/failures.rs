@@ -1,0 +1,130 @@
+//! What is refused at once, and what fails when its time comes.
+
+use serde_json::{Value, json};
+
+use super::{becomes, in_ms, schedule, shown, to};
+use crate::steps::{NOBODY, channel, listed, sql};
+use crate::support::{TestApp, eventually};
+use hotline_persistence::tables::channels::ChannelType;
+
+#[actix_web::test]
+async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
+    let app = TestApp::start().await;
+    let contact = app.contact("5511900000001").await.0;
+    let good = to(&app, contact, "hello", &in_ms(60_000));
+    let kept = schedule(&app, good.clone()).await;
+    let path = format!("/schedules/{kept}");
+    let before = shown(&app, kept).await;
+    let with = |field: &str, value: Value| {
+        let mut body = good.clone();
+        body[field] = value;
+        body
+    };
+    let all = ["contactId", "channelId", "body", "sendAt"];
+    assert_eq!(app.api.post("/schedules", json!({})).await.invalid_fields(), all);
+    let wrong =
+        json!({"contactId": "x", "channelId": 1.5, "body": " ", "sendAt": "soon", "queueId": "x", "userId": []});
+    let named = ["contactId", "channelId", "body", "queueId", "sendAt", "userId"];
+    assert_eq!(app.api.post("/schedules", wrong).await.invalid_fields(), named);
+    for (field, values) in [
+        (
+            "sendAt",
+            vec![json!(in_ms(-1)), json!("2020-01-01T00:00:00Z"), json!(7), Value::Null, json!("9999999-01-01")],
+        ),
+        ("body", vec![json!(""), json!("x".repeat(65_537)), json!("a\0b"), Value::Null]),
+        ("contactId", vec![Value::Null, json!("1")]),
+        ("channelId", vec![Value::Null, json!("1")]),
+    ] {
+        for value in values {
+            let refused = app.api.post("/schedules", with(field, value.clone())).await;
+            assert_eq!(refused.invalid_fields(), [field], "{value}");
+            let refused = app.api.put(&path, json!({field: value})).await;
+            assert_eq!(refused.invalid_fields(), [field], "{value}");
+        }
+    }
+    for field in ["contactId", "channelId", "queueId", "userId"] {
+        app.api.post("/schedules", with(field, json!(NOBODY))).await.error(404, "ERR_API_NOT_FOUND");
+        if field != "userId" {
+            app.api.put(&path, json!({field: NOBODY})).await.error(404, "ERR_API_NOT_FOUND");
+        }
+    }
+    for gone in [NOBODY.to_string(), "x".to_owned(), i64::MAX.to_string()] {
+        let path = format!("/schedules/{gone}");
+        let asked =
+            [app.api.get(&path).await, app.api.delete(&path).await, app.api.put(&path, json!({"body": "x"})).await];
+        for reply in asked {
+            reply.error(404, "ERR_API_NOT_FOUND");
+        }
+    }
+    assert_eq!(shown(&app, kept).await, before);
+    assert_eq!(listed(&app.api, "/schedules").await, [kept]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
+    let app = TestApp::start().await;
+    let fax = channel(&app, "Fax", ChannelType::Whatsapp).await;
+    let queue = app.api.post("/queues", json!({"name": "Gone"})).await.data(201)["id"].clone();
+    let leaver = app.contact("5511900000001").await.0;
+    let contact = app.contact("5511900000002").await.0;
+    let no_number = app.api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].clone();
+    let at = in_ms(2500);
+    let with = |change: Value| {
+        let mut body = to(&app, contact, "hello", &at);
+        for (field, value) in change.as_object().expect("fields") {
+            body[field] = value.clone();
+        }
+        body
+    };
+    let cases = [
+        (with(json!({"contactId": leaver})), "ERR_API_CONTACT_NOT_FOUND", "the contact is gone"),
+        (with(json!({"channelId": fax})), "ERR_API_NOT_FOUND", "the channel is gone"),
+        (with(json!({"queueId": queue})), "ERR_API_NOT_FOUND", "the queue is gone"),
+        (
+            with(json!({"contactId": no_number})),
+            "ERR_API_CONTACT_UNREACHABLE",
+            "the contact cannot receive on this channel: they have no phone number",
+        ),
+        (
+            with(json!({"channelId": app.company.webchat})),
+            "ERR_API_CONTACT_UNREACHABLE",
+            "the contact cannot receive on this channel: they have never opened a session in this webchat",
+        ),
+        (
+            with(json!({"body": "{{nothing}} "})),
+            "ERR_API_VALIDATION",
+            "body must not be blank once its variables are filled in",
+        ),
+    ];
+    let mut made = Vec::new();
+    for (body, ..) in &cases {
+        made.push(schedule(&app, body.clone()).await);
+    }
+    let good = schedule(&app, with(json!({}))).await;
+    let over = schedule(&app, with(json!({"contactId": leaver}))).await;
+    app.api.delete(&format!("/schedules/{over}")).await;
+
+    assert_eq!(app.api.delete(&format!("/contacts/{leaver}")).await.status, 204);
+    assert_eq!(app.api.delete(&format!("/queues/{queue}")).await.status, 204);
+    sql(&app, "delete from channels where id = $1", fax).await;
+    let company = app.company.id;
+    eventually("the channel is gone", || async {
+        let known = app.service.app.engine.directory().company(company).expect("the company");
+        !known.channels.contains_key(&hotline_persistence::ChannelId::new(fax))
+    })
+    .await;
+    for (made, (body, code, message)) in made.iter().zip(&cases) {
+        let failed = becomes(&app, *made, "failed").await;
+        assert_eq!(failed["error"], json!({"code": code, "message": message}), "{body}");
+        assert_eq!(failed["messageId"], Value::Null);
+        assert_eq!(failed["contact"].is_null(), body["contactId"] == leaver, "{failed}");
+        let refused = app.api.delete(&format!("/schedules/{made}")).await;
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "failed");
+    }
+    let sent = becomes(&app, good, "sent").await;
+    assert_eq!(listed(&app.api, "/messages").await, [sent["messageId"].as_i64().expect("a message")]);
+    // What was over has gone with its contact.
+    app.api.get(&format!("/schedules/{over}")).await.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}

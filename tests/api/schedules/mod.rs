@@ -1,0 +1,58 @@
+//! Scheduled messages.
+
+mod failures;
+mod life;
+mod races;
+mod time;
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::{TestApp, eventually};
+
+/// A time so far from now, as the API writes it.
+fn in_ms(milliseconds: i64) -> String {
+    written(Utc::now() + TimeDelta::milliseconds(milliseconds))
+}
+
+fn written(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[track_caller]
+fn time(value: &Value) -> DateTime<Utc> {
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
+}
+
+/// A message to a contact on the phone channel.
+fn to(app: &TestApp, contact: i64, body: &str, send_at: &str) -> Value {
+    json!({"contactId": contact, "channelId": app.company.phone, "body": body, "sendAt": send_at})
+}
+
+async fn schedule(app: &TestApp, body: Value) -> i64 {
+    id(app.api.post("/schedules", body).await.data(201))
+}
+
+async fn shown(app: &TestApp, schedule: i64) -> Value {
+    app.api.get(&format!("/schedules/{schedule}")).await.data(200).clone()
+}
+
+/// A scheduled message once it has this status.
+async fn becomes(app: &TestApp, schedule: i64, status: &str) -> Value {
+    eventually(&format!("{schedule} is {status}"), || async { shown(app, schedule).await["status"] == status }).await;
+    shown(app, schedule).await
+}
+
+/// So many contacts with numbers.
+async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
+    sqlx::query_scalar(
+        "insert into contacts (company_id, name, number)
+         select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $2) k returning id",
+    )
+    .bind(app.company.id)
+    .bind(count)
+    .fetch_all(&app.database.db)
+    .await
+    .expect("contacts")
+}

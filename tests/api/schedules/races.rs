@@ -1,0 +1,85 @@
+//! Whoever is answered that a message is canceled or changed is obeyed, also in the moment in which it leaves.
+
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use super::{contacts, in_ms, shown, time, to};
+use crate::steps::id;
+use crate::support::{Reply, TestApp, eventually};
+
+/// How often a caller meets a message that leaves.
+const RACES: i64 = 1000;
+
+/// Races at once.
+const AT_ONCE: usize = 16;
+
+/// How long a message is scheduled ahead: about what two requests take beside fifteen others.
+const AHEAD_MS: i64 = 40;
+
+/// What was asked of a message that was about to leave, and what was answered.
+struct Race {
+    schedule: i64,
+    is_cancel: bool,
+    reply: Reply,
+}
+
+async fn race(app: &TestApp, contact: i64, number: i64) -> Option<Race> {
+    let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &in_ms(AHEAD_MS))).await;
+    // Its time may have come before it was read.
+    if reply.status == 422 {
+        return None;
+    }
+    let made = reply.data(201);
+    let schedule = id(made);
+    // At another moment each time: a little before it is due, or after.
+    let wait = (time(&made["sendAt"]) - chrono::Utc::now()).num_milliseconds() + number % 7 - 4;
+    tokio::time::sleep(std::time::Duration::from_millis(wait.max(0).unsigned_abs())).await;
+    let path = format!("/schedules/{schedule}");
+    let is_cancel = number % 2 == 0;
+    let reply = if is_cancel {
+        app.api.delete(&path).await
+    } else {
+        app.api.put(&path, json!({"sendAt": "2090-01-01T00:00:00.000Z"})).await
+    };
+    Some(Race { schedule, is_cancel, reply })
+}
+
+#[actix_web::test]
+async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
+    let app = TestApp::start().await;
+    let contacts = contacts(&app, RACES).await;
+    let app = &app;
+    let races: Vec<Race> = stream::iter(contacts.into_iter().zip(0..))
+        .map(|(contact, number)| race(app, contact, number))
+        .buffer_unordered(AT_ONCE)
+        .filter_map(|race| async { race })
+        .collect()
+        .await;
+    let settled = async || {
+        let far = "2089-01-01T00:00:00Z";
+        app.api.get(&format!("/schedules?status=pending&sendTo={far}")).await.body["data"] == json!([])
+    };
+    eventually("what was not called off has left", settled).await;
+    let sent: Vec<Value> = app.api.all("/messages").await.into_iter().map(|message| message["id"].clone()).collect();
+    let (mut obeyed, mut too_late) = (0, 0);
+    for Race { schedule, is_cancel, reply } in &races {
+        let now = shown(app, *schedule).await;
+        let is_obeyed = match (reply.status.as_u16(), is_cancel) {
+            (204, true) | (200, false) => true,
+            (409, _) => false,
+            _ => panic!("{}", reply.body),
+        };
+        let expected = match (is_obeyed, is_cancel) {
+            (true, true) => "canceled",
+            (true, false) => "pending",
+            (false, _) => "sent",
+        };
+        assert_eq!(now["status"], expected, "{now}");
+        assert_eq!(now["messageId"].is_null(), is_obeyed, "{now}");
+        assert!(is_obeyed || sent.contains(&now["messageId"]), "{now}");
+        *if is_obeyed { &mut obeyed } else { &mut too_late } += 1;
+    }
+    println!("{obeyed} were obeyed, {too_late} came too late");
+    assert_eq!(sent.len(), too_late, "a message left that was called off, or left twice");
+    assert!(races.len() as i64 > RACES / 2 && obeyed > 20 && too_late > 20, "there was no race");
+}
