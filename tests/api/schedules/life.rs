@@ -80,7 +80,7 @@ async fn a_message_is_scheduled_changed_and_canceled() {
 async fn it_leaves_at_its_time_as_its_conversations_message() {
     let app = TestApp::start().await;
     let (_, contact) = app.session("visitor").await;
-    let at = in_ms(700);
+    let at = in_ms(2000);
     let body = json!({
         "contactId": contact, "channelId": app.company.webchat, "body": "Hello {{firstName}}, from {{agent}}{{company}}",
         "queueId": app.company.sales, "sendAt": at, "userId": app.company.ana,
@@ -112,7 +112,7 @@ async fn it_leaves_at_its_time_as_its_conversations_message() {
         assert_eq!((&conflict["reason"], &conflict["id"]), (&json!("sent"), &json!(made)));
     }
     // The next one goes into the ticket that is open.
-    let next = json!({"contactId": contact, "channelId": app.company.webchat, "body": "Again", "sendAt": in_ms(200)});
+    let next = json!({"contactId": contact, "channelId": app.company.webchat, "body": "Again", "sendAt": in_ms(2000)});
     let next = schedule(&app, next).await;
     let next = becomes(&app, next, "sent").await;
     let reply = app.api.get(&format!("/messages/{}", next["messageId"])).await;
@@ -127,7 +127,7 @@ async fn a_change_moves_it_and_a_retry_makes_one() {
     let far = schedule(&app, to(&app, contact, "far", &in_ms(86_400_000))).await;
     let near = schedule(&app, to(&app, contact, "near", &in_ms(60_000))).await;
     // From where the tables alone know of it to now, and from now to there.
-    app.api.put(&format!("/schedules/{far}"), json!({"sendAt": in_ms(300), "body": "moved"})).await.data(200);
+    app.api.put(&format!("/schedules/{far}"), json!({"sendAt": in_ms(2000), "body": "moved"})).await.data(200);
     app.api.put(&format!("/schedules/{near}"), json!({"sendAt": in_ms(86_400_000)})).await.data(200);
     let sent = becomes(&app, far, "sent").await;
     assert_eq!(app.api.get(&format!("/messages/{}", sent["messageId"])).await.data(200)["body"], "moved");

@@ -97,7 +97,7 @@ async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldes
     assert_eq!(numbers, (0..MESSAGES).rev().collect::<Vec<_>>());
     // Another start sends nothing again.
     let app = restarted(app).await;
-    let near = schedule(&app, to(&app, other, "7", &in_ms(100))).await;
+    let near = schedule(&app, to(&app, other, "7", &in_ms(2000))).await;
     super::becomes(&app, near, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await.len() as i64, MESSAGES + 1);
     assert_eq!(super::shown(&app, later).await["status"], "pending");
@@ -108,7 +108,7 @@ async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldes
 async fn nothing_leaves_of_a_company_that_another_process_serves() {
     let app = TestApp::start().await;
     let (_, contact) = app.session("visitor").await;
-    let body = json!({"contactId": contact, "channelId": app.company.webchat, "body": "hello", "sendAt": in_ms(600)});
+    let body = json!({"contactId": contact, "channelId": app.company.webchat, "body": "hello", "sendAt": in_ms(5000)});
     let made = schedule(&app, body.clone()).await;
     let (other, other_api) = app.another_company().await;
     let visitor = json!({"channelId": other.webchat, "visitor": {"name": "Visitor"}});
@@ -117,7 +117,7 @@ async fn nothing_leaves_of_a_company_that_another_process_serves() {
     let log = &engine.store().log;
     log.reached(log.appended()).await.expect("the tables have all");
     let closed = log.ownership().close(app.company.id).await.expect("no request is under way");
-    let theirs = json!({"contactId": theirs, "channelId": other.webchat, "body": "hello", "sendAt": in_ms(700)});
+    let theirs = json!({"contactId": theirs, "channelId": other.webchat, "body": "hello", "sendAt": in_ms(5500)});
     other_api.post("/schedules", theirs).await.data(201);
     eventually("the other company's has left", || async {
         other_api.get("/schedules?status=sent").await.body["data"].as_array().is_some_and(|sent| sent.len() == 1)
@@ -142,7 +142,7 @@ async fn nothing_leaves_of_a_company_that_another_process_serves() {
     )
     .await;
     engine.schedules.forget(app.company.id);
-    app.api.put(&format!("/schedules/{again}"), json!({"sendAt": in_ms(200)})).await.data(200);
+    app.api.put(&format!("/schedules/{again}"), json!({"sendAt": in_ms(2000)})).await.data(200);
     super::becomes(&app, again, "sent").await;
     app.stop().await;
 }
