@@ -7,14 +7,15 @@ use hotline_persistence::tables::schedules;
 use hotline_persistence::{CompanyId, ScheduleId};
 
 use super::contacts::Contacts;
+use super::forget::dismissed;
 use super::sending::Sending;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{nothing, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, Registry};
 use crate::schedules::{
-    CancelSchedule, CreateSchedule, Forget, LookAtSchedule, NewSchedule, ScheduleChanges, ScheduleDispatcher,
-    ScheduleScope, Scheduled, UpdateSchedule,
+    CancelSchedule, CreateSchedule, LookAtSchedule, NewSchedule, ScheduleChanges, ScheduleDispatcher, ScheduleScope,
+    Scheduled, UpdateSchedule,
 };
 use crate::tickets::AttachedChanges;
 
@@ -72,11 +73,21 @@ impl Schedules {
         self.hot(company).await.map(drop)
     }
 
-    /// Sends nothing more of what a company has scheduled: another process does, or will.
-    pub fn forget(&self, company: CompanyId) {
-        if let Some(hot) = self.scope.hot.get(&company) {
-            hot.addr.do_send(Forget);
-        }
+    /// Ends the actor of a company that is closed: nothing of it leaves any more.
+    pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
+        let Self { base: _, contacts: _, scope } = self;
+        let ScheduleScope { base: _, sending: _, hot, sent: _, failed: _ } = &**scope;
+        dismissed(hot, |key| *key == company).await
+    }
+
+    /// Begins anew for a company, from the tables.
+    pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
+        let schedules = self.clone();
+        self.base.spawn(async move {
+            if let Err(refusal) = schedules.begin(company).await {
+                tracing::error!(%refusal, company.id = %company, "scheduled messages do not begin again");
+            }
+        });
     }
 
     /// Schedules a message.

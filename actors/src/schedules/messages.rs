@@ -80,8 +80,3 @@ pub(crate) struct CancelSchedule(pub(crate) ScheduleId);
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<Arc<ScheduleRow>, Refusal>")]
 pub(crate) struct LookAtSchedule(pub(crate) ScheduleId);
-
-/// Sends nothing more: the company is not this process' any more.
-#[derive(Clone, Copy, Message)]
-#[rtype(result = "()")]
-pub(crate) struct Forget;

@@ -20,16 +20,16 @@ use std::time::{Duration, Instant};
 use actix::{Actor, AsyncContext, Context as Mailbox, Handler, SpawnHandle};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
-use hotline_persistence::{Change, CompanyId, Durable, ScheduleId};
+use hotline_persistence::{Change, CompanyId, Durable, Presence, ScheduleId};
 
 use self::outcomes::HasLeft;
 use super::agenda::{AHEAD_MIN, Agenda, Look, Waiting};
-use super::messages::Forget;
 use crate::Refusal;
 use crate::base::Base;
 use crate::clock::now;
 use crate::engine::Sending;
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
+use crate::tickets::Dismiss;
 
 /// Longest between two looks at the clock.
 const TICK: Duration = Duration::from_secs(1);
@@ -186,12 +186,16 @@ impl ScheduleDispatcher {
         }
         let (now, clock) = (now(), Instant::now());
         while self.leaving.len() < LEAVING_MAX
+            && let Some(presence) = self.enter()
             && let Some(row) = self.agenda.leave(now, clock)
         {
             // Of a start before a defect one may be on its way still: what became of it comes first.
             if self.leaving.insert(row.id) {
                 let (scope, home) = (self.scope.clone(), cx.address());
-                actix::spawn(async move { home.do_send(HasLeft(leaving::leave(scope, row).await)) });
+                actix::spawn(async move {
+                    let _presence = presence;
+                    home.do_send(HasLeft(leaving::leave(scope, row).await));
+                });
             }
         }
         self.load(now, clock, cx);
@@ -210,6 +214,11 @@ impl ScheduleDispatcher {
         let rested = rested.map(|at| at.saturating_duration_since(clock));
         let soonest = [due, rested].into_iter().flatten().min().unwrap_or(TICK);
         self.ring_in(soonest.min(TICK), cx);
+    }
+
+    /// Begins work of the company, if it is served now.
+    pub(super) fn enter(&self) -> Option<Presence> {
+        self.scope.base.store.ownership().try_enter(self.company)
     }
 
     /// Another round after this time, and no other one before by itself.
@@ -273,12 +282,18 @@ impl ScheduleDispatcher {
     }
 }
 
-impl Handler<Forget> for ScheduleDispatcher {
+/// Sends nothing more, and answers nobody: the company is dropped from memory.
+impl Handler<Dismiss> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, _: Forget, _: &mut Self::Context) {
+    fn handle(&mut self, Dismiss { gone }: Dismiss, cx: &mut Self::Context) {
         self.retire();
         self.begin_anew();
         self.count(Waiting::default());
+        if let Some(alarm) = self.alarm.take() {
+            cx.cancel_future(alarm);
+        }
+        // Whoever waited may have given up.
+        let _ = gone.send(());
     }
 }

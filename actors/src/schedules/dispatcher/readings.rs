@@ -95,12 +95,14 @@ impl ScheduleDispatcher {
         if !may_begin || !self.agenda.wants_more(now) {
             return;
         }
+        let Some(presence) = self.enter() else { return };
         self.is_loading = true;
         self.agenda.begin_read();
         let (scope, company, after, generation) =
             (self.scope.clone(), self.company, self.agenda.until(), self.generation);
         let home = cx.address();
         actix::spawn(async move {
+            let _presence = presence;
             let found = pending(&scope, company, after, now + AHEAD_MAX).await;
             home.do_send(Loaded { generation, after, found });
         });
@@ -139,9 +141,11 @@ impl ScheduleDispatcher {
         if self.looking.next.is_empty() {
             return;
         }
+        let Some(presence) = self.enter() else { return };
         self.looking.is_under_way = true;
         let (rows, scope, home) = (mem::take(&mut self.looking.next), self.scope.clone(), cx.address());
         actix::spawn(async move {
+            let _presence = presence;
             let ahead = stream::iter(rows).map(Ok).try_for_each_concurrent(LOOK_AHEAD_AT_ONCE, |row| {
                 let scope = &scope;
                 async move {
