@@ -158,7 +158,7 @@ fn endpoints(table: &mut Table<'_>) {
         .plain::<ProductCategory>("/product-categories", "categoryId", "product categories")
         .plain::<Product>("/products", "productId", "products")
         .at("/crm/boards").get("listBoards", plain::list::<Board>, "List boards").post("createBoard", boards::create, "Create a board")
-        .at("/crm/boards/{boardId}").put("updateBoard", boards::update, "Update, archive or unarchive a board").delete("deleteBoard", boards::remove, "Delete an empty board")
+        .at("/crm/boards/{boardId}").get("getBoard", boards::show, "Read a board with its lists and first cards").put("updateBoard", boards::update, "Update, archive or unarchive a board").delete("deleteBoard", boards::remove, "Delete an empty board")
         .at("/crm/boards/{boardId}/lists").post("addStage", boards::stages::add, "Add a stage")
         // Before the path with an id, which would match it.
         .at("/crm/boards/{boardId}/lists/order").put("reorderStages", boards::stages::reorder, "Reorder the stages")

@@ -1,5 +1,6 @@
 //! Boards: stages, and the cards that move over them. Plain.
 
+mod show;
 pub mod stages;
 
 use std::borrow::Cow;
@@ -8,6 +9,8 @@ use actix_web::web::Data;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards::{self, Board, NewStage, STAGES_MAX};
 use hotline_persistence::{BoardId, QueueId};
+
+pub use show::show;
 
 use super::named::LINKS_MAX;
 use super::plain::{BodyColumns, Filters, KeptBy, Plain};

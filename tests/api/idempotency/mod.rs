@@ -32,6 +32,8 @@ const ENDED: &str = "select count(*) from webchat_sessions where ended_at is not
 const TAGS: &str = "select count(*) from tags";
 const TAG_UPDATES: &str = "select count(*) from tag_updates";
 const CLOSED: &str = "select count(*) from ticket_events where type = 'closed'";
+const BOARDS: &str = "select count(*) from boards";
+const STAGES: &str = "select count(*) from board_lists";
 const KEYS: &str = "select count(*) from idempotency_keys";
 
 impl Call {
@@ -112,6 +114,8 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     let unread = said.data(201)["ticketId"].clone();
     let tag = tag(app, &format!("before {seed}")).await;
 
+    let board = id(app.api.post("/crm/boards", json!({"name": "kept"})).await.data(201));
+
     let text = |body: &str| json!({"type": "text", "body": format!("{body} {seed}")});
     let with = |mut body: Value, field: &str, value: Value| {
         body[field] = value;
@@ -124,6 +128,8 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     vec![
         Call::post("/tags", json!({"name": format!("made {seed}")}), 201, TAGS),
         Call::of(Method::PUT, format!("/tags/{tag}"), json!({"name": format!("after {seed}")}), 200, TAG_UPDATES),
+        Call::post("/crm/boards", json!({"name": "made", "crmBoardLists": [{"label": "New"}]}), 201, BOARDS),
+        Call::post(format!("/crm/boards/{board}/lists"), json!({"label": "Fourth"}), 201, STAGES),
         Call::post("/messages", opening, 202, MESSAGES),
         Call::post("/messages", going_on, 202, MESSAGES),
         Call::post("/messages", asking, 202, MESSAGES),

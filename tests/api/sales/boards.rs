@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{BOARDS, board, card_in, stages};
 use crate::check_list::check_list;
 use crate::organization::check_absent;
-use crate::plain::{check_created_once, check_refused, check_searches, created, deleted};
+use crate::plain::{check_created_once, check_foreign, check_refused, check_searches, created, deleted};
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::TestApp;
 
@@ -198,12 +198,7 @@ async fn a_board_is_made_once_and_nobody_elses() {
     let app = TestApp::start().await;
     check_created_once(&app, BOARDS, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     let one = board(&app.api, "Ours").await;
-    let (_, other) = app.another_company().await;
-    let path = format!("{BOARDS}/{one}");
-    other.put(&path, json!({"name": "Stolen"})).await.error(404, "ERR_API_NOT_FOUND");
-    other.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
-    assert_eq!(listed(&other, BOARDS).await, Vec::<i64>::new());
-    assert_eq!(app.api.all(BOARDS).await[1]["name"], "Ours");
+    check_foreign(&app, BOARDS, one, &json!({"name": "Stolen"})).await;
     app.stop().await;
 }
 

@@ -5,6 +5,7 @@ mod cards;
 mod labels;
 mod product_categories;
 mod products;
+mod show;
 mod stages;
 
 use hotline_persistence::tables::boards::Stage;

@@ -99,7 +99,15 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
     let output = std::process::Command::new("sh").arg("-c").arg(&script).output().expect("sh runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout);
-    for expected in ["Is anybody there?", "How can I help?", "\"status\":\"closed\"", "\"type\":\"opened\""] {
+    for expected in [
+        "Is anybody there?",
+        "How can I help?",
+        "\"status\":\"closed\"",
+        "\"type\":\"opened\"",
+        "\"monthlyGoal\":25000",
+        "Carport",
+        "\"totalPrice\":",
+    ] {
         assert!(said.contains(expected), "{expected} is missing in {said}");
     }
     assert!(!said.contains("\"error\":{"), "{said}");

@@ -6,7 +6,9 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection};
 use utoipa::ToSchema;
 
-pub use stages::{NewStage, STAGES_MAX, Stage, insert as insert_stage, remove as remove_stage, update as update_stage};
+pub use stages::{
+    NewStage, STAGES_MAX, Stage, counts, insert as insert_stage, remove as remove_stage, update as update_stage,
+};
 
 use crate::error::with_timeout;
 use crate::table::{self, Columns, Links, Named, Stamps, Table};

@@ -2,6 +2,8 @@
 //!
 //! One stage of a board at most is where won cards go: `board_lists_one_done` says so to whoever writes at the same time.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
@@ -134,6 +136,17 @@ pub async fn update(
 ) -> Result<Stage> {
     check(&mut *db, company, board, id).await?;
     table::update(db, company, id, columns).await.map_err(map_done(company, board))
+}
+
+/// How many cards each stage of a board has, counted in an index alone; stages without any are missing.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn counts(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<HashMap<BoardListId, i64>> {
+    let count = "select list_id, count(*) from cards where company_id = $1 and board_id = $2 group by list_id";
+    let counted: Vec<(BoardListId, i64)> =
+        with_timeout(sqlx::query_as(count).bind(company).bind(board).fetch_all(db)).await?;
+    Ok(counted.into_iter().collect())
 }
 
 /// Removes a stage of a board.

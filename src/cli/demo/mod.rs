@@ -1,5 +1,7 @@
 //! `hotline demo`: the service with something in it.
 
+mod sales;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::tables::wrapup_categories::{WrapupCategory, WrapupCategoryId};
 use hotline_persistence::tables::wrapup_types::{self, WrapupType};
 use hotline_persistence::tables::{companies, users};
-use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, PgPool, QueueId, SessionId, UserId, WrapupTypeId, key};
 use serde_json::json;
 
 use super::{Failure, serve};
@@ -139,7 +141,8 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     channel(db, company, "Phone", ChannelType::Whatsapp, Some("5511999990000"), sales).await?;
     let key = new_token(db, company).await?;
     wait_until_seen(app, &key).await?;
-    converse(app, company, webchat, support, ana, solved).await?;
+    let contacts = converse(app, company, webchat, support, ana, solved).await?;
+    sales::seed(db, company, sales, ben, &contacts).await?;
     Ok(Demo { company, key, webchat, wrapup_type: solved })
 }
 
@@ -229,7 +232,7 @@ async fn wait_until_seen(app: &Data<App>, key: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Three conversations: one that waits, one in progress, one that is solved.
+/// Three conversations: one that waits, one in progress, one that is solved. With whom they are.
 async fn converse(
     app: &Data<App>,
     company: CompanyId,
@@ -237,8 +240,9 @@ async fn converse(
     support: QueueId,
     agent: UserId,
     solved: WrapupTypeId,
-) -> Result<(), Failure> {
+) -> Result<Vec<ContactId>, Failure> {
     let engine = &app.engine;
+    let mut talked_to = Vec::new();
     let author = Author { user: Some((agent, "Ana Souza".to_owned())), ..Author::API };
     for ((id, name, email), question, answer) in [
         (MARIA, "Hello, where is my order?", None),
@@ -252,6 +256,7 @@ async fn converse(
         let [id, name, email] = [id, name, email].map(|text| Some(text.to_owned()));
         let visitor = Visitor { external_id: id, name, email, ..Visitor::default() };
         let contact = contacts::find_or_create_visitor(&engine.store().housekeeping, company, &visitor).await?.id;
+        talked_to.push(contact);
         let session = begin_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
         let said = engine.inbound.receive(company, webchat, contact, Do::from(receive)).await?;
@@ -266,14 +271,14 @@ async fn converse(
             engine.tickets.ask(company, said.ticket_id, close).await?;
         }
     }
-    Ok(())
+    Ok(talked_to)
 }
 
 async fn begin_session(
     app: &Data<App>,
     company: CompanyId,
     webchat: ChannelId,
-    contact: hotline_persistence::ContactId,
+    contact: ContactId,
 ) -> Result<SessionId, Failure> {
     let now = hotline_actors::clock::now();
     let row = SessionRow {
@@ -320,6 +325,10 @@ ticket=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/
 # the company answers, the visitor reads it
 curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"ticketId":'$ticket',"type":"text","body":"Yes! How can I help?"}}' {api}/messages
 curl -s -H 'Authorization: Bearer {key}' {api}/webchat/sessions/$session/messages
+
+# what is sold, and how far that has come
+curl -s -H 'Authorization: Bearer {key}' {api}/crm/boards
+curl -s -H 'Authorization: Bearer {key}' {api}/crm/cards
 
 # solved
 curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"wrapupTypeId":{wrapup_type},"wrapupNote":"Answered."}}' {api}/tickets/$ticket/close

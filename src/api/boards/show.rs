@@ -1,0 +1,60 @@
+//! A board as it is read by itself: with its stages, and the first cards of each.
+
+use actix_web::web::Data;
+use hotline_persistence::tables::boards::{self, Board, Stage};
+use hotline_persistence::tables::cards;
+use hotline_persistence::{BoardId, Database, table};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::api::cards::Card;
+use crate::app::App;
+use crate::web::params::{PER_PAGE, PerPageMax};
+use crate::web::{ApiError, ApiResult, Caller, Json, PathId};
+
+/// A board with its stages and cards.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct BoardWithStages {
+    #[serde(flatten)]
+    board: Board,
+    /// Its stages, from left to right.
+    lists: Vec<StageWithCards>,
+}
+
+/// A stage of a board with its first cards.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct StageWithCards {
+    #[serde(flatten)]
+    stage: Stage,
+    /// How many cards are in the stage, also beyond those shown.
+    #[schema(example = 1)]
+    count_cards: i64,
+    /// The first page of its cards, from the top; `GET /crm/boards/{boardId}/cards?crmBoardListId=` has all of them.
+    cards: Vec<Card>,
+}
+
+/// `GET /crm/boards/{boardId}`: five statements, however many stages and cards there are.
+pub async fn show(
+    caller: Caller,
+    app: Data<App>,
+    most: Data<PerPageMax>,
+    id: PathId<BoardId>,
+) -> ApiResult<Json<BoardWithStages>> {
+    let (company, id) = (caller.company, id.0);
+    let db = app.db(company);
+    let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+    let stages: Vec<Stage> = table::all_of(db, company, id).await?;
+    let counts = boards::counts(db.heavy(), company, id).await?;
+    // A page of each stage is more than one statement shows anywhere else.
+    let mut first = cards::first_of_stages(db.heavy(), company, id, PER_PAGE.min(most.0)).await?;
+    let lists = stages.into_iter().map(|stage| {
+        let cards = first.remove(&stage.id).unwrap_or_default();
+        let count_cards = counts.get(&stage.id).copied().unwrap_or_default();
+        StageWithCards { stage, count_cards, cards: cards.into_iter().map(Card::from).collect() }
+    });
+    let lists = lists.collect();
+    Ok(Json::of(BoardWithStages { board, lists }))
+}

@@ -1,0 +1,109 @@
+//! What the demo's company sells: products, and a board with cards in its stages.
+
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::boards::{self, NewStage};
+use hotline_persistence::tables::businesses::Business;
+use hotline_persistence::tables::card_origins::CardOrigin;
+use hotline_persistence::tables::card_statuses::CardStatus;
+use hotline_persistence::tables::cards::{self, CardRef, CardSource, Line, Outcome, Target};
+use hotline_persistence::tables::product_categories::ProductCategory;
+use hotline_persistence::tables::products::Product;
+use hotline_persistence::{Amount, BoardId, CompanyId, ContactId, PgConnection, PgPool, QueueId, UserId};
+
+use super::named;
+use crate::cli::Failure;
+
+/// The stages of the board; won cards go to the last one.
+const STAGES: [&str; 4] = ["New", "Offer sent", "Negotiation", "Done"];
+
+/// What is sold: name, number and price.
+const PRODUCTS: [(&str, &str, &str); 3] =
+    [("Panel 400 W", "SP-400", "129.9"), ("Inverter 5 kW", "IN-5", "899"), ("Installation, an hour", "HOUR", "64.5")];
+
+/// A card: its name, its stage, how it ended, and how many it sells of which product.
+type NewCard = (&'static str, usize, Option<Outcome>, &'static [(usize, i64)]);
+
+const CARDS: [NewCard; 6] = [
+    ("Roof of the school", 0, None, &[(0, 40), (1, 4), (2, 60)]),
+    ("Carport", 0, None, &[(0, 8)]),
+    ("House by the lake", 1, None, &[(0, 14), (1, 1), (2, 16)]),
+    ("Bakery", 2, None, &[(0, 24), (1, 2), (2, 30)]),
+    ("Mill", 2, Some(Outcome::Lost), &[(0, 90), (1, 9)]),
+    ("Farm shop", 3, Some(Outcome::Won), &[(0, 32), (1, 3), (2, 40)]),
+];
+
+/// Makes all of it, or nothing. The board is for the people of `queue`, and its cards are `agent`'s, about these contacts
+/// in turn.
+pub async fn seed(
+    pool: &PgPool,
+    company: CompanyId,
+    queue: QueueId,
+    agent: UserId,
+    contacts: &[ContactId],
+) -> Result<(), Failure> {
+    let mut transaction = pool.begin().await?;
+    let db = &mut *transaction;
+    let category = table::insert::<ProductCategory>(&mut *db, company, &named("Solar")).await?.id;
+    let mut products = Vec::with_capacity(PRODUCTS.len());
+    for (name, sku, price) in PRODUCTS {
+        let columns = [("name", name.into()), ("sku", sku.into()), ("price", price.into())];
+        let mut columns = Columns::from(columns);
+        columns.set("categoryId", category);
+        products.push(table::insert::<Product>(&mut *db, company, &columns).await?);
+    }
+    let status = [("name", "Waiting for an offer".into()), ("color", "#f59e0b".into())];
+    let mut all = Columns::from([
+        ("assignedUserId", agent.into()),
+        ("statusId", table::insert::<CardStatus>(&mut *db, company, &Columns::from(status)).await?.id.into()),
+        ("businessId", table::insert::<Business>(&mut *db, company, &named("Solar panels")).await?.id.into()),
+        ("originId", table::insert::<CardOrigin>(&mut *db, company, &named("Trade fair")).await?.id.into()),
+    ]);
+    all.set("creationSource", CardSource::User);
+    let board = [("name", "Solar".into()), ("monthlyGoal", "25000".into()), ("yearlyGoal", "250000".into())];
+    let stages = STAGES.map(|label| NewStage { label: label.to_owned(), position: None, is_done: label == "Done" });
+    let board = boards::insert(db, company, &Columns::from(board), &[queue], &stages).await?.id;
+    let stages = table::all_of::<boards::Stage>(&mut *db, company, board).await?;
+    let mut contacts = contacts.iter().cycle();
+    for (name, stage, outcome, sold) in CARDS {
+        let stage = stages.get(stage).ok_or("the board lacks a stage")?.id;
+        let lines = sold.iter().filter_map(|(product, count)| Some(line(products.get(*product)?, *count)));
+        let mut columns = all.clone();
+        columns.set("name", name);
+        let id = card(db, (company, board), Target::Stage(stage), columns, &lines.collect::<Vec<_>>()).await?;
+        if let Some(contact) = contacts.next() {
+            cards::CONTACTS.set(&mut *db, company, id, &[*contact]).await?;
+        }
+        if let Some(outcome) = outcome {
+            cards::conclude(db, company, id, outcome, Some("Price")).await?;
+        }
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+fn line(product: &Product, count: i64) -> Line {
+    Line {
+        product_id: Some(product.id),
+        name: product.name.clone(),
+        sku: product.sku.clone(),
+        quantity: Amount::of(count),
+        unit_price: product.price,
+    }
+}
+
+async fn card(
+    db: &mut PgConnection,
+    (company, board): (CompanyId, BoardId),
+    target: Target,
+    mut columns: Columns,
+    lines: &[Line],
+) -> Result<hotline_persistence::CardId, Failure> {
+    let stage = cards::lock_stage(db, company, board, target).await?.ok_or("the board lacks a stage")?;
+    let place = cards::place(db, company, stage, None, None).await?;
+    columns.set("boardId", board);
+    columns.set("listId", stage.id);
+    columns.set("position", place.0);
+    let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
+    cards::set_lines(db, company, id, lines).await?;
+    Ok(id)
+}
