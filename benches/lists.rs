@@ -11,23 +11,20 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix_web::App as Routes;
-use actix_web::body::{MessageBody, to_bytes};
-use actix_web::dev::{Service as _, ServiceResponse};
-use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::from_fn;
 use actix_web::test::{TestRequest, init_service};
 use hotline::cli::everything;
 use hotline::routes;
-use hotline::service::{Service, Settings};
-use hotline_actors::EngineOptions;
+use hotline::service::Service;
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::contacts::{self, ContactFilter};
 use hotline_persistence::tables::tokens::{self, NewToken};
-use hotline_persistence::{CompanyId, Durability, PgPool, journal, pool};
+use hotline_persistence::{CompanyId, PgPool, pool};
+use support::http::{ask, authorized, median, settings};
 
 mod support;
 
@@ -128,8 +125,7 @@ async fn run() {
                 let alone = started.elapsed();
                 let request = request(&owner.1, &case.query).to_request();
                 let started = Instant::now();
-                let response = http.call(request).await.expect("an answer");
-                read(response).await;
+                ask(&http, request).await;
                 if round >= WARM_UP {
                     sql.push(alone);
                     whole.push(started.elapsed());
@@ -149,20 +145,7 @@ async fn run() {
 }
 
 fn request(key: &str, query: &str) -> TestRequest {
-    let peer = ([127, 0, 0, 1], 4711).into();
-    let uri = format!("/api/v1/contacts?{query}");
-    TestRequest::get().uri(&uri).peer_addr(peer).insert_header((AUTHORIZATION, format!("Bearer {key}")))
-}
-
-async fn read<B: MessageBody>(response: ServiceResponse<B>) {
-    assert_eq!(response.status(), 200);
-    let Ok(body) = to_bytes(response.into_body()).await else { panic!("the body cannot be read") };
-    assert!(body.len() > 50);
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
+    authorized(TestRequest::get().uri(&format!("/api/v1/contacts?{query}")), key)
 }
 
 /// The company with many contacts and one with few, with their tokens.
@@ -191,31 +174,4 @@ async fn seed(db: &PgPool, rows: usize) -> ((CompanyId, String), (CompanyId, Str
     sqlx::query("vacuum analyze contacts").execute(db).await.expect("analyze");
     let many = owners.pop().expect("the largest");
     (many, owners.pop().expect("a small one"))
-}
-
-fn settings(postgres: &support::Postgres, database: sqlx::postgres::PgConnectOptions) -> Settings {
-    Settings {
-        listen: ([127, 0, 0, 1], 0).into(),
-        data_dir: postgres.journal_dir("lists"),
-        database: Some(database),
-        key_file: postgres.keys().path().to_owned(),
-        pg_bin: None,
-        durability: Durability::Journal,
-        on_premise: false,
-        journal: journal::Options::default(),
-        // Numbers that nobody has ever written from are written to.
-        engine: EngineOptions::default(),
-        workers: 1,
-        trusted_proxies: Vec::new(),
-        connections_per_address: 0,
-        rate_per_minute: 0,
-        per_page_max: 100,
-        wrong_tokens_per_minute: 0,
-        visitors: hotline::visitors::VisitorOptions::default(),
-        metrics_listen: None,
-        templates: hotline::templates::Options::default(),
-        provider: hotline::providers::ProviderOptions::default(),
-        outbound: hotline::outbound::OutboundOptions::default(),
-        media: hotline::media::Options::in_folder(postgres.journal_dir("lists").join("media")),
-    }
 }

@@ -5,6 +5,8 @@
 // Each bench uses a part of it.
 #![allow(dead_code)]
 
+pub mod http;
+
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -1,0 +1,68 @@
+//! What benches of whole requests share: a service over a database of the bench, asked without a socket.
+
+use std::time::Duration;
+
+use actix_web::Error;
+use actix_web::body::{MessageBody, to_bytes};
+use actix_web::dev::{Service, ServiceResponse};
+use actix_web::http::header::AUTHORIZATION;
+use actix_web::test::TestRequest;
+use hotline::service::Settings;
+use hotline_actors::EngineOptions;
+use hotline_persistence::{Durability, journal};
+use sqlx::postgres::PgConnectOptions;
+
+use super::Postgres;
+
+/// A service over this database, alone on its machine.
+pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
+    let data_dir = postgres.journal_dir(database.get_database().expect("a database is named"));
+    Settings {
+        listen: ([127, 0, 0, 1], 0).into(),
+        database: Some(database),
+        key_file: postgres.keys().path().to_owned(),
+        pg_bin: None,
+        durability: Durability::Journal,
+        on_premise: false,
+        journal: journal::Options::default(),
+        // Numbers that nobody has ever written from are written to.
+        engine: EngineOptions::default(),
+        workers: 1,
+        trusted_proxies: Vec::new(),
+        connections_per_address: 0,
+        rate_per_minute: 0,
+        per_page_max: 100,
+        wrong_tokens_per_minute: 0,
+        visitors: hotline::visitors::VisitorOptions::default(),
+        metrics_listen: None,
+        templates: hotline::templates::Options::default(),
+        provider: hotline::providers::ProviderOptions::default(),
+        outbound: hotline::outbound::OutboundOptions::default(),
+        media: hotline::media::Options::in_folder(data_dir.join("media")),
+        data_dir,
+    }
+}
+
+/// A request as a company makes it.
+pub fn authorized(request: TestRequest, key: &str) -> TestRequest {
+    let peer = ([127, 0, 0, 1], 4711).into();
+    request.peer_addr(peer).insert_header((AUTHORIZATION, format!("Bearer {key}")))
+}
+
+/// Makes a request and reads what is answered.
+pub async fn ask<S, R, B>(service: &S, request: R)
+where
+    S: Service<R, Response = ServiceResponse<B>, Error = Error>,
+    B: MessageBody,
+{
+    let response = service.call(request).await.expect("an answer");
+    assert_eq!(response.status(), 200);
+    let Ok(body) = to_bytes(response.into_body()).await else { panic!("the body cannot be read") };
+    assert!(body.len() > 50);
+}
+
+/// The time in the middle.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
