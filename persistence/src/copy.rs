@@ -94,7 +94,7 @@ impl Field for String {
     }
 }
 
-impl Field for &str {
+impl<T: Field + ?Sized> Field for &T {
     fn write(&self, to: &mut Vec<u8>) -> bool {
         (**self).write(to)
     }

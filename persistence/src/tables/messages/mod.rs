@@ -1,5 +1,6 @@
 //! Messages. Live: written only by the persister.
 
+mod columns;
 mod inbound;
 mod outbox;
 mod progress;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection};
 
+pub(crate) use columns::{copy, insert};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
@@ -18,7 +20,6 @@ pub(crate) use progress::{FailedMessage, failed, not_failed, progress};
 
 use super::source::Source;
 use super::words;
-use crate::copy;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -109,76 +110,6 @@ pub struct MessageRow {
     pub delivered_at: Option<DateTime<Utc>>,
     #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
     pub read_at: Option<DateTime<Utc>>,
-}
-
-/// Appends the rows; one that is already there stays as it is.
-pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> std::result::Result<(), sqlx::Error> {
-    macro_rules! column {
-        ($field:ident) => {
-            rows.iter().map(|row| row.$field).collect::<Vec<_>>()
-        };
-    }
-    macro_rules! texts {
-        ($field:ident) => {
-            rows.iter().map(|row| row.$field.as_deref()).collect::<Vec<_>>()
-        };
-    }
-    macro_rules! documents {
-        ($field:ident) => {
-            rows.iter().map(|row| row.$field.clone()).collect::<Vec<_>>()
-        };
-    }
-    sqlx::query(include_str!("insert.sql"))
-        .bind(column!(company_id))
-        .bind(column!(id))
-        .bind(column!(job_id))
-        .bind(column!(ticket_id))
-        .bind(column!(contact_id))
-        .bind(column!(channel_id))
-        .bind(rows.iter().map(|row| row.direction.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>())
-        .bind(texts!(body))
-        .bind(documents!(media))
-        .bind(documents!(template))
-        .bind(documents!(interactive))
-        .bind(column!(quoted_message_id))
-        .bind(rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>())
-        .bind(documents!(error))
-        .bind(column!(user_id))
-        .bind(texts!(user_name))
-        .bind(rows.iter().map(|row| row.source.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.session_id.as_ref().map(|id| id.0.as_str())).collect::<Vec<_>>())
-        .bind(texts!(client_id))
-        .bind(documents!(after_send))
-        .bind(texts!(provider_message_id))
-        .bind(column!(created_at))
-        .bind(column!(sent_at))
-        .bind(column!(delivered_at))
-        .bind(column!(read_at))
-        .bind(column!(integration_id))
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
-/// Appends rows that are not there yet, at a third of what [`insert`] costs PostgreSQL.
-pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> std::result::Result<(), sqlx::Error> {
-    const COLUMNS: &str = "copy messages (company_id, id, job_id, ticket_id, contact_id, channel_id, direction, type, \
-        body, media, template, interactive, quoted_message_id, status, error, user_id, user_name, source, session_id, \
-        client_id, after_send, provider_message_id, created_at, sent_at, delivered_at, read_at, \
-        integration_id) from stdin (format binary)";
-    copy::copy(db, COLUMNS, 27, rows, |row, to| {
-        to.field(&row.company_id).field(&row.id).field(&row.job_id).field(&row.ticket_id);
-        to.field(&row.contact_id).field(&row.channel_id).field(row.direction.as_str()).field(row.kind.as_str());
-        to.field(&row.body).field(&row.media).field(&row.template).field(&row.interactive);
-        to.field(&row.quoted_message_id).field(row.status.as_str()).field(&row.error);
-        to.field(&row.user_id).field(&row.user_name).field(row.source.as_str());
-        to.field(&row.session_id).field(&row.client_id).field(&row.after_send);
-        to.field(&row.provider_message_id);
-        to.field(&row.created_at).field(&row.sent_at).field(&row.delivered_at).field(&row.read_at);
-        to.field(&row.integration_id);
-    })
-    .await
 }
 
 /// Everything up to a message of one ticket has reached its reader.

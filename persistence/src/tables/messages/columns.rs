@@ -1,0 +1,95 @@
+//! The columns of a message, once: the statements that append messages, and what is bound to them, are made of this list.
+
+use std::sync::LazyLock;
+
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, PgConnection, Postgres};
+
+use super::MessageRow;
+use crate::copy::{self, Row};
+
+/// A column as it is written.
+struct Column {
+    name: &'static str,
+    /// The type of its values in PostgreSQL.
+    kind: &'static str,
+    /// Appends a row's value to a copy.
+    copy: fn(&MessageRow, &mut Row<'_>),
+    /// Binds the values of all rows, in their order, to a statement.
+    bind: for<'q> fn(Insert<'q>, &[&'q MessageRow]) -> Insert<'q>,
+}
+
+type Insert<'q> = Query<'q, Postgres, PgArguments>;
+
+/// A column: its name, its type, and what is written into it of a row.
+macro_rules! column {
+    ($name:literal, $kind:literal, |$row:ident| $value:expr) => {
+        Column {
+            name: $name,
+            kind: $kind,
+            copy: |$row, to| {
+                to.field(&$value);
+            },
+            bind: |insert, rows| insert.bind(rows.iter().map(|$row| $value).collect::<Vec<_>>()),
+        }
+    };
+}
+
+const COLUMNS: [Column; 27] = [
+    column!("company_id", "bigint", |row| row.company_id),
+    column!("id", "bigint", |row| row.id),
+    column!("job_id", "bigint", |row| row.job_id),
+    column!("ticket_id", "bigint", |row| row.ticket_id),
+    column!("contact_id", "bigint", |row| row.contact_id),
+    column!("channel_id", "bigint", |row| row.channel_id),
+    column!("direction", "text", |row| row.direction.as_str()),
+    column!("type", "text", |row| row.kind.as_str()),
+    column!("body", "text", |row| row.body.as_deref()),
+    column!("media", "jsonb", |row| row.media.as_ref()),
+    column!("template", "jsonb", |row| row.template.as_ref()),
+    column!("interactive", "jsonb", |row| row.interactive.as_ref()),
+    column!("quoted_message_id", "bigint", |row| row.quoted_message_id),
+    column!("status", "text", |row| row.status.as_str()),
+    column!("error", "jsonb", |row| row.error.as_ref()),
+    column!("user_id", "bigint", |row| row.user_id),
+    column!("user_name", "text", |row| row.user_name.as_deref()),
+    column!("source", "text", |row| row.source.as_str()),
+    column!("session_id", "text", |row| row.session_id.as_ref().map(|id| id.0.as_str())),
+    column!("client_id", "text", |row| row.client_id.as_deref()),
+    column!("after_send", "jsonb", |row| row.after_send.as_ref()),
+    column!("provider_message_id", "text", |row| row.provider_message_id.as_deref()),
+    column!("created_at", "timestamptz", |row| row.created_at),
+    column!("sent_at", "timestamptz", |row| row.sent_at),
+    column!("delivered_at", "timestamptz", |row| row.delivered_at),
+    column!("read_at", "timestamptz", |row| row.read_at),
+    column!("integration_id", "bigint", |row| row.integration_id),
+];
+
+fn listed(item: impl Fn(usize, &Column) -> String) -> String {
+    COLUMNS.iter().enumerate().map(|(at, column)| item(at, column)).collect::<Vec<_>>().join(", ")
+}
+
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let names = listed(|_, column| column.name.to_owned());
+    let values = listed(|at, column| format!("${}::{}[]", at + 1, column.kind));
+    format!("insert into messages ({names}) select * from unnest({values}) on conflict (company_id, id) do nothing")
+});
+
+static COPY: LazyLock<String> = LazyLock::new(|| {
+    let names = listed(|_, column| column.name.to_owned());
+    format!("copy messages ({names}) from stdin (format binary)")
+});
+
+/// Appends the rows; one that is already there stays as it is.
+pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+    let insert = sqlx::query(AssertSqlSafe(INSERT.as_str()));
+    COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(db).await?;
+    Ok(())
+}
+
+/// Appends rows that are not there yet, at a third of what [`insert`] costs PostgreSQL.
+pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+    let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
+    copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await
+}
