@@ -23,9 +23,9 @@ where t.status = 'open';
 
 -- Figures of a quarter of an hour, of which the days of every time zone are made, and of a day in UTC, of which long
 -- periods are. `key` is the id of the queue, channel or user, or the type of the message: empty where there is none, and
--- of the company as a whole.
+-- of the company as a whole. Like messages they have no foreign keys.
 create table report_tickets (
-    company_id        bigint      not null references companies on delete cascade,
+    company_id        bigint      not null,
     dimension         text        not null check (dimension in ('company', 'queue', 'channel', 'user')),
     grain             text        not null check (grain in ('quarter', 'day')),
     at                timestamptz not null,
@@ -42,7 +42,7 @@ create table report_tickets (
 ) with (fillfactor = 70);
 
 create table report_messages (
-    company_id bigint      not null references companies on delete cascade,
+    company_id bigint      not null,
     dimension  text        not null check (dimension in ('company', 'channel', 'user', 'type')),
     grain      text        not null check (grain in ('quarter', 'day')),
     at         timestamptz not null,
@@ -54,7 +54,7 @@ create table report_messages (
 ) with (fillfactor = 70);
 
 create table report_wrapups (
-    company_id     bigint      not null references companies on delete cascade,
+    company_id     bigint      not null,
     grain          text        not null check (grain in ('quarter', 'day')),
     at             timestamptz not null,
     -- 0 where the ticket was in none.

@@ -21,6 +21,7 @@ use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, Refused};
 use crate::tables::messages;
+use crate::tables::reports::Counts;
 use crate::{Error, Result};
 
 /// Bytes of rows that are written with one statement where they are written in parts. PostgreSQL takes less than a
@@ -36,7 +37,7 @@ pub(crate) const DIRECT: &str = "direct";
 pub struct FencingToken {
     /// The epoch this process took at its start. A later one means another process writes now.
     pub epoch: i64,
-    /// The journal whose watermark moves; where there is none, [`DIRECT`].
+    /// The journal whose watermark moves; where there is none, the word `direct`.
     pub journal: String,
 }
 
@@ -90,7 +91,8 @@ impl Writer {
         rows.write(&batch.referrals).await?;
         rows.write(&batch.schedules).await?;
         rows.write(&batch.answers).await?;
-        batch.facts.count(&rows.refused, &failed).write(rows.db).await?;
+        let counts = batch.facts.count(&rows.refused, &failed);
+        rows.write_counts(counts).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -146,6 +148,32 @@ impl Rows<'_> {
                 _ => {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the figures of reports. What is refused of them, because no row with such values should be there, is left
+    /// out.
+    async fn write_counts(&mut self, counts: Counts) -> Result<()> {
+        if !self.careful {
+            return Ok(counts.write(self.db).await?);
+        }
+        let mut parts = vec![counts];
+        while let Some(part) = parts.pop() {
+            let mut savepoint = self.db.begin().await?;
+            match part.write(&mut savepoint).await {
+                Ok(()) => savepoint.commit().await?,
+                Err(error) if is_of_values(&error) => {
+                    savepoint.rollback().await?;
+                    match part.split() {
+                        Some((first, second)) => parts.extend([second, first]),
+                        None => tracing::error!(reason = without_values(&error), "a figure of reports is not counted"),
+                    }
+                }
+                Err(error) => {
+                    return Err(Error::Unavailable(format!("no figure is counted: {}", without_values(&error))));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection};
+use sqlx::PgConnection;
 
 use super::{MessageStatus, MessageType};
 use crate::{ChannelId, CompanyId, MessageId, TicketId, UserId};
@@ -175,17 +175,16 @@ pub(crate) async fn not_failed(
 }
 
 /// A message that nobody receives, as far as reports group it.
-#[derive(Clone, Copy, Debug, FromRow)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct FailedMessage {
     pub(crate) company_id: CompanyId,
     pub(crate) channel_id: ChannelId,
     pub(crate) user_id: Option<UserId>,
-    #[sqlx(rename = "type")]
     pub(crate) kind: MessageType,
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// Those of the messages that have failed.
+/// Those of the messages that have failed, and are of a type this release knows: a row that cannot be read holds up no other.
 pub(crate) async fn failed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -194,7 +193,8 @@ pub(crate) async fn failed(
         return Ok(Vec::new());
     }
     let (companies, ids): (Vec<_>, Vec<_>) = messages.iter().copied().unzip();
-    sqlx::query_as(
+    type Failed = (CompanyId, ChannelId, Option<UserId>, String, DateTime<Utc>);
+    let failed: Vec<Failed> = sqlx::query_as(
         "select m.company_id, m.channel_id, m.user_id, m.type, m.created_at from messages m
          join unnest($1::bigint[], $2::bigint[]) as x (company_id, id) using (company_id, id)
          where m.status = 'failed'",
@@ -202,7 +202,11 @@ pub(crate) async fn failed(
     .bind(companies)
     .bind(ids)
     .fetch_all(db)
-    .await
+    .await?;
+    let read = |(company_id, channel_id, user_id, kind, created_at): Failed| {
+        Some(FailedMessage { company_id, channel_id, user_id, kind: kind.parse().ok()?, created_at })
+    };
+    Ok(failed.into_iter().filter_map(read).collect())
 }
 
 #[cfg(test)]

@@ -38,8 +38,9 @@ impl AddAssign for TicketCounts {
         self.closed += more.closed;
         self.reopened += more.reopened;
         self.answered += more.answered;
-        self.answer_ms += more.answer_ms;
-        self.resolution_ms += more.resolution_ms;
+        // Of rows that cannot be right a sum may be more than there is room for.
+        self.answer_ms = self.answer_ms.saturating_add(more.answer_ms);
+        self.resolution_ms = self.resolution_ms.saturating_add(more.resolution_ms);
     }
 }
 
@@ -137,6 +138,29 @@ fn key_of(id: Option<i64>) -> String {
 }
 
 impl Counts {
+    /// Two halves of it; none of what happened in one place only.
+    pub(crate) fn split(self) -> Option<(Self, Self)> {
+        if self.tickets.len() + self.messages.len() + self.wrapups.len() < 2 {
+            return None;
+        }
+        let (mut one, mut other) = (Self::default(), Self::default());
+        let mut turn = false;
+        let mut next = || {
+            turn = !turn;
+            turn
+        };
+        for (place, counts) in self.tickets {
+            if next() { &mut one } else { &mut other }.tickets.insert(place, counts);
+        }
+        for (place, counts) in self.messages {
+            if next() { &mut one } else { &mut other }.messages.insert(place, counts);
+        }
+        for (place, count) in self.wrapups {
+            if next() { &mut one } else { &mut other }.wrapups.insert(place, count);
+        }
+        Some((one, other))
+    }
+
     /// Adds everything to the tables.
     pub(crate) async fn write(&self, db: &mut PgConnection) -> Result<(), sqlx::Error> {
         self.write_tickets(db).await?;

@@ -1,6 +1,6 @@
 //! The figures of reports: counted as things happen, and read in parts of a quarter of an hour.
 //!
-//! Written by the persister alone ([`counts`]), beside the rows they are derived from; `rebuild` counts them anew.
+//! Written by the persister alone (`counts.rs`), beside the rows they are derived from; `rebuild` counts them anew.
 
 mod counts;
 pub mod desk;
