@@ -39,6 +39,11 @@ impl Columns {
         self.0.contains_key(&column_of(field))
     }
 
+    /// Whether `false` is written into the column of a field.
+    pub fn is_false(&self, field: &str) -> bool {
+        self.0.get(&column_of(field)) == Some(&Value::Bool(false))
+    }
+
     /// Whether the column of a field is left alone or cleared.
     pub fn is_none(&self, field: &str) -> bool {
         self.0.get(&column_of(field)).is_none_or(Value::is_null)

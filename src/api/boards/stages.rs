@@ -45,7 +45,7 @@ fn too_many() -> ApiError {
     Refusal::Conflict(Conflict::used_by(state, "too_many", [("crmBoardList", count)])).into()
 }
 
-/// `PUT /crm/boards/{boardId}/lists/{listId}`.
+/// `PUT /crm/boards/{boardId}/lists/{listId}`. While won cards are in it, it stays where won cards are.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -56,6 +56,13 @@ pub async fn update(
     let (board, stage) = ids.0;
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
+        if columns.is_false("doneList") {
+            let won = boards::won_cards(db, caller.company, stage).await?;
+            if won > 0 {
+                let state = "won cards are in the stage";
+                return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", won)])).into());
+            }
+        }
         Ok(Json::of(boards::update_stage(db, caller.company, board, stage, &columns).await?))
     })
     .await

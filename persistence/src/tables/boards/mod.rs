@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 pub use stages::{
     NewStage, STAGES_MAX, Stage, counts, insert as insert_stage, remove as remove_stage, update as update_stage,
+    won_cards,
 };
 
 use crate::error::with_timeout;

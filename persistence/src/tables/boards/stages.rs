@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 use crate::error::{Holder, Taken, with_timeout};
-use crate::table::{self, Columns, Ordered, Stamps, Table};
+use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
 use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result};
 
 /// A stage of a board, with its place from left to right.
@@ -136,6 +136,18 @@ pub async fn update(
 ) -> Result<Stage> {
     check(&mut *db, company, board, id).await?;
     table::update(db, company, id, columns).await.map_err(map_done(company, board))
+}
+
+/// How many won cards a stage has, at most [`COUNTED_MAX`]; none is won into it until the transaction ends.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn won_cards(db: &mut PgConnection, company: CompanyId, stage: BoardListId) -> Result<i64> {
+    let lock = sqlx::query("select from board_lists where company_id = $1 and id = $2 for no key update");
+    with_timeout(lock.bind(company).bind(stage).execute(&mut *db)).await?;
+    let count =
+        "select count(*) from (select from cards where company_id = $1 and list_id = $2 and won limit $3) counted";
+    with_timeout(sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).fetch_one(db)).await
 }
 
 /// How many cards each stage of a board has, counted in an index alone; stages without any are missing.

@@ -93,6 +93,22 @@ async fn a_card_is_won_on_boards_that_conclude_cards_only() {
 }
 
 #[actix_web::test]
+async fn the_stage_of_won_cards_stays_it_while_it_has_any() {
+    let app = TestApp::start().await;
+    let (api, board) = (&app.api, three_stages(&app).await);
+    let one = card(&app, &board, board.todo, "One").await;
+    api.post(&format!("{CARDS}/{one}/win"), json!({})).await.data(200);
+    let stage = format!("/crm/boards/{}/lists/{}", board.id, board.done);
+    let refused = api.put(&stage, json!({"doneList": false, "label": "Over"})).await;
+    let details = refused.error(409, "ERR_API_CONFLICT");
+    assert_eq!((&details["reason"], &details["by"]), (&json!("in_use"), &json!([{"type": "card", "count": 1}])));
+    api.put(&stage, json!({"doneList": true, "label": "Won"})).await.data(200);
+    api.post(&format!("{CARDS}/{one}/reopen"), json!({})).await.data(200);
+    assert_eq!(api.put(&stage, json!({"doneList": false})).await.data(200)["doneList"], false);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn of_fifty_at_once_one_wins() {
     let app = TestApp::start().await;
     let board = three_stages(&app).await;
