@@ -95,7 +95,8 @@ impl Sweeper {
         for (company, id) in webchat_sessions::idle(&self.base.store.housekeeping, since, SESSIONS_MAX).await? {
             let Some(_presence) = self.base.store.ownership().try_enter(company) else { continue };
             // One session that cannot be ended now must not keep the others.
-            if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), rider: None }).await {
+            if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), attached: None }).await
+            {
                 tracing::debug!(%refusal, session.id = %id, "an idle session is not ended now");
             }
         }

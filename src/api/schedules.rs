@@ -209,7 +209,7 @@ pub async fn create(
     let new = NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author };
     let organization = caller.organization;
     let show = move |scheduled: &Scheduled| Created::of(Schedule::scheduled(scheduled, &organization));
-    once.command(show, |rider| app.engine.schedules.create(caller.company, new, rider)).await
+    once.command(show, |attached| app.engine.schedules.create(caller.company, new, attached)).await
 }
 
 /// `GET /schedules/{scheduleId}`.
@@ -235,7 +235,7 @@ pub async fn update(
     check_contact(&caller, &app, changes.contact).await?;
     let organization = caller.organization;
     let show = move |scheduled: &Scheduled| Json::of(Schedule::scheduled(scheduled, &organization));
-    once.command(show, |rider| app.engine.schedules.update(caller.company, id.0, changes, rider)).await
+    once.command(show, |attached| app.engine.schedules.update(caller.company, id.0, changes, attached)).await
 }
 
 /// `DELETE /schedules/{scheduleId}`.

@@ -12,7 +12,7 @@ use crate::conversations::Conversations;
 use crate::distribution::{Desk, Turn};
 use crate::engine::Core;
 use crate::registry::{Counted, Registered, Hot, Life};
-use crate::tickets::{Command, Context, Decided, Do, Open, Send, TicketActor, apply};
+use crate::tickets::{Command, Context, Decided, Execute, Open, Send, TicketActor, apply};
 
 /// Openings that wait for one channel before its callers have to wait themselves.
 const MAILBOX: usize = 1024;
@@ -47,7 +47,7 @@ pub(crate) struct OpenAnd<C: Command> {
     /// The version of what is known of its contact.
     pub(crate) version: u64,
     /// What happens in it first.
-    pub(crate) then: Do<C>,
+    pub(crate) then: Execute<C>,
 }
 
 impl<C: Command> Message for OpenAnd<C> {
@@ -115,8 +115,8 @@ impl ChannelSender {
                 }
                 None => ticket,
             };
-            if let Some(rider) = then.rider {
-                entry.extend(rider(&reply));
+            if let Some(attached) = then.attached {
+                entry.extend(attached(&reply));
             }
             hotline_persistence::fail_point!("ticket_opened", |_| std::process::abort());
             let outgoing = self.core.outgoing(&entry, &ticket);

@@ -98,9 +98,9 @@ impl Schedules {
         &self,
         company: CompanyId,
         new: NewSchedule,
-        rider: Option<AttachedChanges<Scheduled>>,
+        attached: Option<AttachedChanges<Scheduled>>,
     ) -> Result<Scheduled, Refusal> {
-        self.ask(company, CreateSchedule { new, rider }).await
+        self.ask(company, CreateSchedule { new, attached }).await
     }
 
     /// Changes one that is pending.
@@ -113,7 +113,7 @@ impl Schedules {
         company: CompanyId,
         id: ScheduleId,
         changes: ScheduleChanges,
-        rider: Option<AttachedChanges<Scheduled>>,
+        attached: Option<AttachedChanges<Scheduled>>,
     ) -> Result<Scheduled, Refusal> {
         let attempt = || async {
             let contact = match changes.contact {
@@ -121,7 +121,7 @@ impl Schedules {
                 None => self.deliver(company, LookAtSchedule(id)).await?.contact_id,
             };
             let contact = (contact, self.contacts.get(company, contact).await?);
-            let update = UpdateSchedule { id, changes: changes.clone(), contact, rider: rider.clone() };
+            let update = UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone() };
             self.deliver(company, update).await
         };
         on_conflict(self.contacts.known(), company, attempt, nothing).await

@@ -18,7 +18,7 @@ use crate::channels::{Outboxes, Provider, SendingFigures};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::registry::Population;
-use crate::tickets::{Command, Context, Do, Heard, Knowledge, Needs, Open, Send, apply};
+use crate::tickets::{Command, Context, Execute, Heard, Knowledge, Needs, Open, Send, apply};
 
 /// Whom a message is for, as its sender names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Sending {
     ///
     /// # Errors
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
-    pub async fn send(&self, target: &Target, what: impl Into<Do<Send>>) -> Result<MessageRow, Refusal> {
+    pub async fn send(&self, target: &Target, what: impl Into<Execute<Send>>) -> Result<MessageRow, Refusal> {
         let (company, what) = (target.company, what.into());
         let known = self.contacts.known();
         match &target.to {
@@ -182,7 +182,7 @@ impl Sending {
     }
 
     /// Writes to a contact in the conversation that is theirs at this moment.
-    async fn attempt(&self, target: &Target, contact: ContactId, what: &Do<Send>) -> Result<MessageRow, Refusal> {
+    async fn attempt(&self, target: &Target, contact: ContactId, what: &Execute<Send>) -> Result<MessageRow, Refusal> {
         let Target { company, channel, .. } = *target;
         match self.conversation(target, contact, what.command.reopen).await? {
             Some(ticket) => match self.tickets.attempt(company, ticket, what).await {
@@ -218,7 +218,12 @@ impl Sending {
     }
 
     /// The command with what it needs to know of its contact: remembered, else known to the hot ticket, else looked up.
-    async fn informed<C: Command>(&self, target: &Target, contact: ContactId, what: Do<C>) -> Result<Do<C>, Refusal> {
+    async fn informed<C: Command>(
+        &self,
+        target: &Target,
+        contact: ContactId,
+        what: Execute<C>,
+    ) -> Result<Execute<C>, Refusal> {
         let Needs { reachable, last_inbound, values } = what.command.needs(target.kind);
         let mut what = what;
         let mut knowledge = Knowledge::default();

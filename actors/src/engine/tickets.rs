@@ -21,7 +21,7 @@ use crate::channels::DecidesStatuses;
 use crate::conversations::{Conversations, Slot};
 use crate::registry::{ActorHandle, ActorStatus, Population};
 use crate::tickets::{
-    AttachedChanges, Author, Command, Do, Look, Open, Opening, Release, Show, Ticket, TicketActor, TicketScope,
+    AttachedChanges, Author, Command, Execute, Look, Open, Opening, Release, Show, Ticket, TicketActor, TicketScope,
     UpdateDeliveryStatus,
 };
 
@@ -61,7 +61,7 @@ impl Tickets {
         &self,
         company: CompanyId,
         id: TicketId,
-        what: impl Into<Do<C>>,
+        what: impl Into<Execute<C>>,
     ) -> Result<C::Reply, Refusal> {
         let what = what.into();
         let attempt = || self.attempt(company, id, &what);
@@ -73,7 +73,7 @@ impl Tickets {
         &self,
         company: CompanyId,
         id: TicketId,
-        what: &Do<C>,
+        what: &Execute<C>,
     ) -> Result<C::Reply, Refusal> {
         if let Some(answered) = self.scope.hot.post(&(company, id), || what.clone()) {
             return self.base.answer(answered).await;
@@ -135,8 +135,8 @@ impl Tickets {
     ///
     /// # Errors
     /// [`Refusal::AlreadyOpen`] when the contact has an open ticket on the channel.
-    pub async fn open(&self, open: Open, rider: Option<AttachedChanges<Ticket>>) -> Result<Ticket, Refusal> {
-        let show = Do { command: Show, rider };
+    pub async fn open(&self, open: Open, attached: Option<AttachedChanges<Ticket>>) -> Result<Ticket, Refusal> {
+        let show = Execute { command: Show, attached };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
         match on_conflict(self.contacts.known(), open.company, attempt, nothing).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
@@ -146,7 +146,7 @@ impl Tickets {
 
     /// Opens a ticket with its first command, once: its contact may just be changing. It happens on the thread of the
     /// contact's slot, in one go, as an actor's command does.
-    pub(super) async fn attempt_opening<C: Command>(&self, open: Open, then: Do<C>) -> Result<C::Reply, Refusal> {
+    pub(super) async fn attempt_opening<C: Command>(&self, open: Open, then: Execute<C>) -> Result<C::Reply, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let conversations = self.conversations(company, open.channel).await?;
         let opening = self.prepare(open, then).await?;
@@ -168,7 +168,7 @@ impl Tickets {
     }
 
     /// What an opening has to know, looked up before it begins.
-    async fn prepare<C: Command>(&self, mut open: Open, then: Do<C>) -> Result<Opening<C>, Refusal> {
+    async fn prepare<C: Command>(&self, mut open: Open, then: Execute<C>) -> Result<Opening<C>, Refusal> {
         let (company, contact) = (open.company, open.contact.id);
         let version = self.contacts.known().version((company, contact));
         open.contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;

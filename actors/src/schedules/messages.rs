@@ -57,7 +57,7 @@ pub struct ScheduleChanges {
 #[rtype(result = "Result<Scheduled, Refusal>")]
 pub(crate) struct CreateSchedule {
     pub(crate) new: NewSchedule,
-    pub(crate) rider: Option<AttachedChanges<Scheduled>>,
+    pub(crate) attached: Option<AttachedChanges<Scheduled>>,
 }
 
 /// Changes one that is pending.
@@ -68,7 +68,7 @@ pub(crate) struct UpdateSchedule {
     pub(crate) changes: ScheduleChanges,
     /// Whom it is for then, as it was looked up; [`Refusal::Gone`] when that has changed meanwhile.
     pub(crate) contact: (ContactId, Option<Arc<ContactRef>>),
-    pub(crate) rider: Option<AttachedChanges<Scheduled>>,
+    pub(crate) attached: Option<AttachedChanges<Scheduled>>,
 }
 
 /// Calls one off.

@@ -81,27 +81,28 @@ impl Registered for TicketActor {
 /// Changes that become durable together with a command's, made from its reply: the caller's own record of it.
 pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
 
-/// Carries out a command, and answers once it is durable.
-pub struct Do<C: Command> {
+/// Asks a ticket's actor to carry out a command, and to answer once it is durable. What waits in the mailbox is an
+/// [`Envelope`] with this in it.
+pub struct Execute<C: Command> {
     /// What to do.
     pub command: C,
-    /// What rides along.
-    pub rider: Option<AttachedChanges<C::Reply>>,
+    /// What becomes durable with it.
+    pub attached: Option<AttachedChanges<C::Reply>>,
 }
 
-impl<C: Command> Clone for Do<C> {
+impl<C: Command> Clone for Execute<C> {
     fn clone(&self) -> Self {
-        Self { command: self.command.clone(), rider: self.rider.clone() }
+        Self { command: self.command.clone(), attached: self.attached.clone() }
     }
 }
 
-impl<C: Command> From<C> for Do<C> {
+impl<C: Command> From<C> for Execute<C> {
     fn from(command: C) -> Self {
-        Self { command, rider: None }
+        Self { command, attached: None }
     }
 }
 
-impl<C: Command> Message for Do<C> {
+impl<C: Command> Message for Execute<C> {
     type Result = Result<C::Reply, Refusal>;
 }
 
@@ -137,10 +138,10 @@ pub(crate) struct Dismiss {
 }
 
 /// The only place a ticket changes: reserve, decide, append, and answer when durable.
-impl<C: Command> Handler<Envelope<Do<C>>> for TicketActor {
+impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, what: Envelope<Do<C>>, _: &mut Self::Context) {
+    fn handle(&mut self, what: Envelope<Execute<C>>, _: &mut Self::Context) {
         let Some((what, answer)) = what.taken() else { return };
         let outcome = match self.run(what) {
             Ok((reply, Some(durable))) => return answer.give_once(durable, reply),
@@ -237,7 +238,7 @@ impl TicketActor {
         (self.ticket.row.company_id, self.ticket.row.id)
     }
 
-    fn run<C: Command>(&mut self, what: Do<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+    fn run<C: Command>(&mut self, what: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         if self.retired {
             return Err(Refusal::Gone);
         }
@@ -253,7 +254,7 @@ impl TicketActor {
         }
     }
 
-    fn carry_out<C: Command>(&mut self, what: Do<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
+    fn carry_out<C: Command>(&mut self, what: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         let contact = self.ticket.contact.id;
         let id = self.ticket.row.id;
         // Nothing waits between this check and the entry in the log: who marks a contact waits for the actors' threads.
@@ -277,7 +278,7 @@ impl TicketActor {
 
     fn decide<C: Command>(
         &mut self,
-        what: Do<C>,
+        what: Execute<C>,
         open_elsewhere: Option<TicketId>,
     ) -> Result<(C::Reply, Option<Durable>), Refusal> {
         // A full log refuses before anything changes.
@@ -289,8 +290,8 @@ impl TicketActor {
         let Decided { reply, ticket, mut changes } = apply(what.command, &self.ticket, cx)?;
         hotline_persistence::fail_point!("ticket_decided", |_| std::process::abort());
         let Some(place) = place.filter(|_| !changes.is_empty()) else { return Ok((reply, None)) };
-        if let Some(rider) = what.rider {
-            changes.extend(rider(&reply));
+        if let Some(attached) = what.attached {
+            changes.extend(attached(&reply));
         }
         let named = channels::named(&changes);
         let outgoing = self.scope.outboxes.outgoing(&changes, &ticket);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::{Change, CompanyId, ContactId, Durable, TicketId, UserId};
 
-use super::actor::{Do, TicketActor, TicketScope};
+use super::actor::{Execute, TicketActor, TicketScope};
 use super::command::{Command, Decided, apply};
 use super::commands::{Open, Send};
 use super::state::Ticket;
@@ -27,7 +27,7 @@ pub(crate) struct Opening<C: Command> {
     /// The version of what is known of its contact.
     pub(crate) version: u64,
     /// What happens in it first.
-    pub(crate) then: Do<C>,
+    pub(crate) then: Execute<C>,
 }
 
 /// An opening that is decided, and not in the log yet.
@@ -63,8 +63,8 @@ impl<C: Command> Opening<C> {
             entry.extend(greeted.changes);
             ticket = greeted.ticket;
         }
-        if let Some(rider) = then.rider {
-            entry.extend(rider(&reply));
+        if let Some(attached) = then.attached {
+            entry.extend(attached(&reply));
         }
         Ok(Opened { reply, ticket, entry })
     }

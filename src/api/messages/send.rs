@@ -2,7 +2,7 @@
 
 use actix_web::web::Data;
 use hotline_actors::engine::{NewContact, Recipient, Target};
-use hotline_actors::tickets::{Check, Content, Do, Send};
+use hotline_actors::tickets::{Check, Content, Execute, Send};
 use hotline_actors::{FieldError, Refusal, Unreachable};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::tables::media::StoredMedia;
@@ -52,8 +52,8 @@ pub async fn send(
     let content = content(&caller, &app, channel, &target, what, published.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let show = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
-    let hand_over = |rider| {
-        let sent = app.engine.sending.send(&target, Do { command, rider });
+    let hand_over = |attached| {
+        let sent = app.engine.sending.send(&target, Execute { command, attached });
         published.named_by(sent, |_, _| true)
     };
     once.command(show, hand_over).await

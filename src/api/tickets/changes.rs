@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets as live;
-use hotline_actors::tickets::{AddNote, Close, Command, Do, MarkRead, Reopen, SetWrapup, Transfer};
+use hotline_actors::tickets::{AddNote, Close, Command, Execute, MarkRead, Reopen, SetWrapup, Transfer};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 
@@ -22,7 +22,7 @@ where
 {
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(show, |rider| app.engine.tickets.ask(caller.company, id, Do { command, rider })).await
+    once.command(show, |attached| app.engine.tickets.ask(caller.company, id, Execute { command, attached })).await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -173,5 +173,6 @@ pub async fn add_note(
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
-    once.command(show, |rider| app.engine.tickets.ask(caller.company, id.0, Do { command: note, rider })).await
+    once.command(show, |attached| app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached }))
+        .await
 }

@@ -62,7 +62,7 @@ pub async fn create(
     };
     let organization = caller.organization;
     let show = move |ticket: &live::Ticket| Created::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(show, |rider| app.engine.tickets.open(open, rider)).await
+    once.command(show, |attached| app.engine.tickets.open(open, attached)).await
 }
 
 /// `GET /tickets/{ticketId}`.

@@ -89,8 +89,8 @@ pub async fn say(
     let Words { body, quoted, client_id } = body.0.into_words(&app, caller.company, &id).await?;
     let showing = Showing::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &showing));
-    once.command(show, |rider| {
-        let say = Say { body: Some(body), file: None, quoted, client_id, rider };
+    once.command(show, |attached| {
+        let say = Say { body: Some(body), file: None, quoted, client_id, attached };
         async { app.engine.sessions.ask(caller.company, &id, say).await }
     })
     .await

@@ -31,9 +31,9 @@ pub async fn end(caller: Caller, app: Data<App>, id: PathId<SessionId>, once: Id
     let row = app.engine.sessions.ask(caller.company, &id.0, ShowSession).await?;
     let contact = contact_of(&caller, &app, &row).await?;
     let show = move |row: &SessionRow| Json::of(Session::of(row.clone(), contact.clone()));
-    once.command(show, |rider| {
+    once.command(show, |attached| {
         let (company, id, app) = (caller.company, id.0, app.clone());
-        async move { app.engine.sessions.ask(company, &id, End { idle_since: None, rider }).await }
+        async move { app.engine.sessions.ask(company, &id, End { idle_since: None, attached }).await }
     })
     .await
 }

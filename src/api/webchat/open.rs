@@ -212,7 +212,7 @@ impl Opening<'_> {
             token_hashes: Vec::new(),
         };
         let show = move |row: &SessionRow| show(row, &contact, &token);
-        let begun = self.once.command(show, |rider| engine.sessions.begin(NewSession { row, rider })).await;
+        let begun = self.once.command(show, |attached| engine.sessions.begin(NewSession { row, attached })).await;
         drop(turn);
         begun
     }

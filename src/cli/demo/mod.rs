@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use hotline_actors::engine::Recipient;
-use hotline_actors::tickets::{Author, Close, Do, Receive, Send, Transfer};
+use hotline_actors::tickets::{Author, Close, Execute, Receive, Send, Transfer};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
@@ -259,7 +259,7 @@ async fn converse(
         talked_to.push(contact);
         let session = begin_session(app, company, webchat, contact).await?;
         let receive = Receive { session: Some(session), ..Receive::text(question) };
-        let said = engine.inbound.receive(company, webchat, contact, Do::from(receive)).await?;
+        let said = engine.inbound.receive(company, webchat, contact, Execute::from(receive)).await?;
         let Some((answer, is_solved)) = answer else { continue };
         let transfer = Transfer { queue: Some(support), user: Some(Some(agent)), author: author.clone() };
         engine.tickets.ask(company, said.ticket_id, transfer).await?;
@@ -300,7 +300,7 @@ async fn begin_session(
         token_hashes: Vec::new(),
     };
     let id = row.id.clone();
-    app.engine.sessions.begin(hotline_actors::webchat::NewSession { row, rider: None }).await?;
+    app.engine.sessions.begin(hotline_actors::webchat::NewSession { row, attached: None }).await?;
     Ok(id)
 }
 

@@ -79,7 +79,7 @@ impl FromRequest for Idempotency {
 }
 
 impl Idempotency {
-    /// A live change: `ask` sends the command with what rides along, `show` makes the answer of its reply. `show` runs
+    /// A live change: `ask` sends the command with what becomes durable with it, `show` makes the answer of its reply. `show` runs
     /// in the actor as well, so it only looks at what it has.
     ///
     /// # Errors
@@ -93,12 +93,12 @@ impl Idempotency {
         T: Reply,
         F: Future<Output = Result<R, Refusal>>,
     {
-        let reply = ask(self.rider(show.clone())).await?;
+        let reply = ask(self.attached(show.clone())).await?;
         Ok(show(&reply))
     }
 
-    /// What rides along with a live change.
-    fn rider<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
+    /// What becomes durable with a live change.
+    fn attached<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
         let running = self.0.clone()?;
         Some(Arc::new(move |reply: &R| match running.answer_of(&show(reply)) {
             Ok(answer) => {

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use hotline_actors::clock;
-use hotline_actors::tickets::{Do, Receive};
+use hotline_actors::tickets::{Execute, Receive};
 use hotline_persistence::{ChannelId, ContactId};
 use serde_json::json;
 
@@ -23,7 +23,7 @@ async fn wrote(app: &TestApp, contact: i64, ago: TimeDelta) {
 async fn wrote_on(app: &TestApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
     let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
-    let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Do::from(said)).await;
+    let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Execute::from(said)).await;
     message.expect("it is taken");
 }
 

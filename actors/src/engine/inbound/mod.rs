@@ -20,7 +20,7 @@ use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
-use crate::tickets::{AttachedChanges, Author, Do, Heard, Open, Receive};
+use crate::tickets::{AttachedChanges, Author, Execute, Heard, Open, Receive};
 
 /// What a provider says a contact has written.
 #[derive(Clone, Debug)]
@@ -156,8 +156,8 @@ impl Inbound {
             written_at,
             ..Receive::default()
         };
-        let rider = (!referral.is_empty()).then(|| brought_by(referral));
-        let what = Do { command: receive, rider };
+        let attached = (!referral.is_empty()).then(|| brought_by(referral));
+        let what = Execute { command: receive, attached };
         let attempt = || async {
             let contact = self.contact_from(company, channel, &from).await?;
             self.attempt(company, channel, contact.id, &what).await
@@ -182,7 +182,7 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         contact: ContactId,
-        what: Do<Receive>,
+        what: Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
         let attempt = || self.attempt(company, channel, contact, &what);
         on_conflict(self.contacts.known(), company, attempt, changed_hands).await
@@ -193,7 +193,7 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         contact: ContactId,
-        what: &Do<Receive>,
+        what: &Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
         let message = match self.tickets.slot(company, channel, contact).await? {
             Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, what).await?,

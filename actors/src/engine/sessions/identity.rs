@@ -60,7 +60,7 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         for (_, session) in webchat_sessions::active(db, company, contact, false).await? {
             if Some(&session) != but {
-                match self.ask(company, &session, End { idle_since: None, rider: None }).await {
+                match self.ask(company, &session, End { idle_since: None, attached: None }).await {
                     Ok(_) | Err(Refusal::NotFound) => {}
                     Err(refusal) => return Err(refusal),
                 }
@@ -200,7 +200,7 @@ impl Sessions {
             shown_from,
             token_hashes: Vec::new(),
         };
-        self.begin(NewSession { row, rider: None }).await
+        self.begin(NewSession { row, attached: None }).await
     }
 
     /// From when on the next session of a contact in a webchat shows what was said: since the last one ended, or from

@@ -43,8 +43,8 @@ impl Sessions {
     /// # Errors
     /// [`Refusal::NotFound`] when the contact is gone, [`Refusal::Unavailable`] when it cannot be made durable.
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
-        let NewSession { row, rider } = new;
-        let attempt = || self.attempt_beginning(&row, rider.as_ref());
+        let NewSession { row, attached } = new;
+        let attempt = || self.attempt_beginning(&row, attached.as_ref());
         on_conflict(self.contacts.known(), row.company_id, attempt, nothing).await?.reached().await?;
         self.contacts.known().remember_reachable(row.company_id, row.channel_id, row.contact_id);
         Ok(row)
@@ -53,7 +53,7 @@ impl Sessions {
     async fn attempt_beginning(
         &self,
         row: &SessionRow,
-        rider: Option<&AttachedChanges<SessionRow>>,
+        attached: Option<&AttachedChanges<SessionRow>>,
     ) -> Result<Durable, Refusal> {
         let (known, contact) = (self.contacts.known(), (row.company_id, row.contact_id));
         let version = known.version(contact);
@@ -62,15 +62,15 @@ impl Sessions {
             if known.version(contact) != version {
                 return Err(Refusal::ContactLeaving(contact.1));
             }
-            self.append(row, rider)
+            self.append(row, attached)
         })
     }
 
     /// Appends the beginning of a session and starts its actor, before anyone can learn of it.
-    fn append(&self, row: &SessionRow, rider: Option<&AttachedChanges<SessionRow>>) -> Result<Durable, Refusal> {
+    fn append(&self, row: &SessionRow, attached: Option<&AttachedChanges<SessionRow>>) -> Result<Durable, Refusal> {
         let place = self.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
-        changes.extend(rider.into_iter().flat_map(|rider| rider(row)));
+        changes.extend(attached.into_iter().flat_map(|attached| attached(row)));
         let (seq, durable) = place.append(changes)?;
         let hot = VisitorSession::start_with(&self.scope, row.clone(), &[]);
         hot.life.appended(seq);

@@ -15,7 +15,7 @@ use crate::{Conflict, Refusal};
 
 impl ScheduleDispatcher {
     fn create(&mut self, what: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
-        let CreateSchedule { new, rider } = what;
+        let CreateSchedule { new, attached } = what;
         if self.retired {
             return Err(Refusal::Gone);
         }
@@ -37,13 +37,13 @@ impl ScheduleDispatcher {
             updated_at: now,
         });
         let scheduled = Scheduled { row: row.clone(), contact: Some(new.contact) };
-        let durable = self.append(row, || rider.map(|rider| rider(&scheduled)).unwrap_or_default())?;
+        let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
         Ok((scheduled, durable))
     }
 
     fn update(&mut self, row: &ScheduleRow, what: UpdateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         check_pending(row)?;
-        let UpdateSchedule { changes, contact: (contact_id, contact), rider, .. } = what;
+        let UpdateSchedule { changes, contact: (contact_id, contact), attached, .. } = what;
         if changes.contact.unwrap_or(row.contact_id) != contact_id {
             return Err(Refusal::Gone);
         }
@@ -57,7 +57,7 @@ impl ScheduleDispatcher {
             ..row.clone()
         });
         let scheduled = Scheduled { row: row.clone(), contact };
-        let durable = self.append(row, || rider.map(|rider| rider(&scheduled)).unwrap_or_default())?;
+        let durable = self.append(row, || attached.map(|attached| attached(&scheduled)).unwrap_or_default())?;
         Ok((scheduled, durable))
     }
 

@@ -14,7 +14,7 @@ use hotline_persistence::tables::source::Source;
 use super::ScheduleScope;
 use crate::Refusal;
 use crate::engine::{Recipient, Target};
-use crate::tickets::{AfterSend, AttachedChanges, Author, Do, Send};
+use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 
 /// What became of a message that was to leave.
 pub(super) struct Left {
@@ -27,7 +27,7 @@ pub(super) struct Left {
 /// Sends a message whose time has come. That it was sent is in the message's own entry of the log.
 pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> Left {
     let recorded = Arc::new(AtomicBool::new(false));
-    let rider: AttachedChanges<MessageRow> = {
+    let attached: AttachedChanges<MessageRow> = {
         let (row, recorded) = (row.clone(), recorded.clone());
         Arc::new(move |message: &MessageRow| {
             recorded.store(true, Ordering::Release);
@@ -36,7 +36,7 @@ pub(super) async fn leave(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> L
     };
     let sent = async {
         let (target, command) = prepare(&scope, &row).await?;
-        scope.sending.send(&target, Do { command, rider: Some(rider) }).await
+        scope.sending.send(&target, Execute { command, attached: Some(attached) }).await
     };
     let outcome = AssertUnwindSafe(sent).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a scheduled message met a panic".to_owned())));

@@ -254,11 +254,11 @@ impl ScheduleDispatcher {
     pub(super) fn append(
         &mut self,
         row: Arc<ScheduleRow>,
-        rider: impl FnOnce() -> Vec<Change>,
+        attached: impl FnOnce() -> Vec<Change>,
     ) -> Result<Durable, Refusal> {
         let place = self.scope.base.store.log.reserve(self.company)?;
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];
-        changes.extend(rider());
+        changes.extend(attached());
         let (seq, durable) = place.append(changes)?;
         self.life.appended(seq);
         let is_soon = row.status == ScheduleStatus::Pending && row.send_at <= now() + AHEAD_MIN;

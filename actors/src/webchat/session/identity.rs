@@ -12,7 +12,7 @@ use super::{End, SessionScope, VisitorSession};
 use crate::Refusal;
 use crate::clock::now;
 use crate::registry::Envelope;
-use crate::tickets::{AddNote, AttachedChanges, Author, Do};
+use crate::tickets::{AddNote, AttachedChanges, Author, Execute};
 
 /// Tokens a session keeps beside its first: browsers and devices a visitor is signed in on at once. Who signs in on one
 /// more takes the place of the one that did so first, which then signs in again.
@@ -106,7 +106,7 @@ impl Handler<Envelope<Leave>> for VisitorSession {
                     session.life.appended(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }
-                None => session.end(End { idle_since: None, rider: None }),
+                None => session.end(End { idle_since: None, attached: None }),
             });
             let left = left.map(|()| session.row.clone());
             answer.give_after(&session.scope.base.store.log, session.life.last_seq(), left);
@@ -119,11 +119,11 @@ impl Handler<Envelope<Leave>> for VisitorSession {
 async fn note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
     let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
     let ended = SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), ..row };
-    let rider: AttachedChanges<MessageRow> = {
+    let attached: AttachedChanges<MessageRow> = {
         let ended = ended.clone();
         Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended.clone()))])
     };
-    let what = Do { command: AddNote { body, author: Author::CONTACT }, rider: Some(rider) };
+    let what = Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached) };
     match scope.tickets.ask(ended.company_id, ticket, what).await {
         Ok(_) => Ok(Some(ended)),
         Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),

@@ -26,7 +26,7 @@ use crate::clock::now;
 use crate::engine::{Inbound, Tickets};
 use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
 use crate::seen::{Membership, SeenSet};
-use crate::tickets::{AttachedChanges, Dismiss, Do, Receive, Retire};
+use crate::tickets::{AttachedChanges, Dismiss, Execute, Receive, Retire};
 use crate::{Conflict, Refusal};
 
 /// Messages a session keeps to answer a re-send with; older ones are read from the table.
@@ -154,8 +154,8 @@ fn hash(id: &str) -> u64 {
 pub struct NewSession {
     /// Its first row.
     pub row: SessionRow,
-    /// What rides along.
-    pub rider: Option<AttachedChanges<SessionRow>>,
+    /// What becomes durable with it.
+    pub attached: Option<AttachedChanges<SessionRow>>,
 }
 
 /// The visitor says something.
@@ -170,8 +170,8 @@ pub struct Say {
     pub quoted: Option<MessageId>,
     /// The id their side gave the message.
     pub client_id: Option<String>,
-    /// What rides along.
-    pub rider: Option<AttachedChanges<MessageRow>>,
+    /// What becomes durable with it.
+    pub attached: Option<AttachedChanges<MessageRow>>,
 }
 
 /// The visitor ends the session, or leaves it idle.
@@ -180,8 +180,8 @@ pub struct Say {
 pub struct End {
     /// Only if nobody has been seen since then.
     pub idle_since: Option<DateTime<Utc>>,
-    /// What rides along.
-    pub rider: Option<AttachedChanges<SessionRow>>,
+    /// What becomes durable with it.
+    pub attached: Option<AttachedChanges<SessionRow>>,
 }
 
 /// The visitor is there.
@@ -246,11 +246,11 @@ impl VisitorSession {
     pub(super) fn append(
         &mut self,
         row: SessionRow,
-        rider: Option<AttachedChanges<SessionRow>>,
+        attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<(), Refusal> {
         let place = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
-        changes.extend(rider.into_iter().flat_map(|rider| rider(&row)));
+        changes.extend(attached.into_iter().flat_map(|attached| attached(&row)));
         let (seq, _) = place.append(changes)?;
         self.row = row;
         self.life.appended(seq);
@@ -291,7 +291,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
     }
 }
 
-/// Hands what the visitor said to the conversation; the session's row rides along.
+/// Hands what the visitor said to the conversation; the session's row becomes durable with it.
 async fn said(
     scope: Arc<SessionScope>,
     row: SessionRow,
@@ -307,14 +307,14 @@ async fn said(
     }
     checked?;
     let mut seen = row;
-    let own = say.rider;
+    let own = say.attached;
     seen.last_seen_at = now();
-    let rider: AttachedChanges<MessageRow> = {
+    let attached: AttachedChanges<MessageRow> = {
         let seen = seen.clone();
         Arc::new(move |message: &MessageRow| {
             let row = SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() };
             let mut changes = vec![Change::Session(Box::new(row))];
-            changes.extend(own.iter().flat_map(|rider| rider(message)));
+            changes.extend(own.iter().flat_map(|attached| attached(message)));
             changes
         })
     };
@@ -326,7 +326,7 @@ async fn said(
         client_id: say.client_id,
         ..Receive::default()
     };
-    let what = Do { command: receive, rider: Some(rider) };
+    let what = Execute { command: receive, attached: Some(attached) };
     let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, what).await?;
     seen.ticket_id = Some(message.ticket_id);
     Ok((message, Some(seen)))
@@ -360,7 +360,7 @@ impl VisitorSession {
         let mut row = self.row.clone();
         row.status = SessionStatus::Ended;
         row.ended_at = Some(now());
-        self.append(row, end.rider)
+        self.append(row, end.attached)
     }
 }
 
