@@ -21,8 +21,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    boards, cards, channels, contact_lists, contacts, custom_fields, health, media, messages, profiles, queues, reports,
-    schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
+    boards, cards, channels, contact_lists, contacts, custom_fields, health, media, messages, profiles, queues,
+    reports, schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};

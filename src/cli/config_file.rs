@@ -210,8 +210,10 @@ mod tests {
             send_retry_max_ms = 15
             send_give_up_after_s = 16
             log = "json"
+            otlp_endpoint = "http://127.0.0.1:4318/v1/traces"
         "#;
         let args = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
+        assert_eq!(args.otlp_endpoint.as_ref().map(url::Url::as_str), Some("http://127.0.0.1:4318/v1/traces"));
         let settings = args.settings().expect("settings");
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));

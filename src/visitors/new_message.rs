@@ -98,7 +98,7 @@ impl VisitorFile {
         let company = session.company_id;
         let published = Published::store(&app.media, company, vec![upload]).await?;
         let file = published.files().first().cloned();
-        let say = Say { body, file, quoted: None, client_id, rider: None };
+        let say = Say { body, file, quoted: None, client_id, attached: None };
         // A re-send is answered the first message, which has a file of its own.
         let names = |message: &MessageRow, file: &StoredMedia| {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)

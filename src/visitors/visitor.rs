@@ -239,7 +239,7 @@ pub async fn say(visitor: Visitor, app: Data<App>, said: Said) -> ApiResult<Crea
     let message = match said {
         Said::Words(message) => {
             let Words { body, quoted, client_id } = message.into_words(&app, session.company_id, &session.id).await?;
-            let say = Say { body: Some(body), file: None, quoted, client_id, rider: None };
+            let say = Say { body: Some(body), file: None, quoted, client_id, attached: None };
             app.engine.sessions.ask(session.company_id, &session.id, say).await?
         }
         Said::File(file) => file.send(&app, &session).await?,
@@ -269,7 +269,7 @@ pub async fn list_messages(
 /// `POST …/end`. Ending twice is no error.
 pub async fn end(visitor: Visitor, app: Data<App>) -> ApiResult<Json<SessionView>> {
     let session = visitor.0;
-    let end = End { idle_since: None, rider: None };
+    let end = End { idle_since: None, attached: None };
     let row = app.engine.sessions.ask(session.company_id, &session.id, end).await?;
     Ok(Json::of(&row))
 }

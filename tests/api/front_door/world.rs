@@ -74,6 +74,10 @@ impl<'a> World<'a> {
         let talk = world.conversation().await;
         let send = json!({"ticketId": talk.ticket, "type": "text", "body": format!("from {mark}")});
         let job = world.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("job").to_owned();
+        // So that the report of wrap-ups has a row.
+        let wrapped = world.conversation().await.ticket;
+        let wrapup = json!({"wrapupTypeId": world.company.solved});
+        world.api.post(&format!("/tickets/{wrapped}/close"), wrapup).await.data(200);
         let of_company = async |statement: &'static str| {
             let found: i64 = sqlx::query_scalar(statement)
                 .bind(world.company.id)

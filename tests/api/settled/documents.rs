@@ -39,7 +39,9 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     let field = json!({"name": "Size", "application": "contact", "type": "select", "options": ["S"]});
     app.api.post("/custom-fields", field).await.data(201);
     let body = json!({"channelId": app.company.webchat, "page": {"url": "https://a.example"}, "utm": {"source": "s"}});
-    let session = app.api.post("/webchat/sessions", body).await.data(201)["id"].as_str().expect("an id").to_owned();
+    let opened = app.api.post("/webchat/sessions", body).await;
+    let session = opened.data(201)["id"].as_str().expect("an id").to_owned();
+    let contact = opened.data(201)["contact"]["id"].clone();
     let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await;
     let talk = said.data(201)["ticketId"].as_i64().expect("a ticket");
     let good = app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "good"})).await;
@@ -54,6 +56,9 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     .execute(&db)
     .await
     .expect("an early status");
+
+    let later = json!({"contactId": contact, "channelId": app.company.webchat, "body": "later", "sendAt": "2099-01-01T00:00:00Z"});
+    app.api.post("/schedules", later).await.data(201);
 
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns

@@ -186,6 +186,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["channel", "identity-secret", "1"],
         &["profile", "list"],
         &["profile", "create", "--company", "1", "--name", "x"],
+        &["reports", "rebuild"],
         &["secrets", "list"],
         &["secrets", "rotate"],
         &["secrets", "reseal"],
