@@ -20,9 +20,10 @@ use chrono::{TimeDelta, Utc};
 use hotline::cli::everything;
 use hotline::routes;
 use hotline::service::Service;
+use hotline_persistence::Period;
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::boards::{self, Board, Stage};
-use hotline_persistence::tables::cards::{self, CardFilter, CardRef, Stretch, Target};
+use hotline_persistence::tables::cards::{self, CardFilter, CardRef, Target};
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::{BoardId, BoardListId, CardId, CompanyId, PgPool, pool, table};
@@ -110,8 +111,8 @@ impl Call {
             }
             Self::Indicators => {
                 let now = Utc::now();
-                let month = Stretch { from: now - TimeDelta::days(15), until: now + TimeDelta::days(15) };
-                let year = Stretch { from: now - TimeDelta::days(180), until: now + TimeDelta::days(180) };
+                let month = Period { from: now - TimeDelta::days(15), to: now + TimeDelta::days(15) };
+                let year = Period { from: now - TimeDelta::days(180), to: now + TimeDelta::days(180) };
                 cards::goals(db, company, board).await.expect("goals").expect("the board");
                 let sums = cards::indicators(db, company, board, (None, None), month, year).await.expect("indicators");
                 assert!(sums.open.cards > 0);

@@ -27,6 +27,7 @@ pub mod key;
 pub mod noun;
 pub mod ownership;
 pub mod password;
+pub mod period;
 pub mod persister;
 pub mod pool;
 pub mod readers;
@@ -54,6 +55,7 @@ pub use ids::{
     ProfileId, QueueId, ScheduleId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
 };
 pub use ownership::{Closed, Ownership, Presence};
+pub use period::Period;
 pub use readers::Readers;
 pub use sqlx::{PgConnection, PgPool};
 pub use store::{Store, StoreOptions};

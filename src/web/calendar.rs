@@ -1,7 +1,8 @@
 //! Days as people count them: in a time zone.
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
+use hotline_persistence::Period;
 use serde_json::{Value, json};
 
 use super::values::FromField;
@@ -21,19 +22,29 @@ impl Zone {
         at.with_timezone(&self.0).date_naive()
     }
 
-    /// When a day begins: at midnight or, where the clock is set forward over midnight, at the first moment after it.
+    /// When a day begins. Where clocks are put forward at midnight it begins after the gap; where a day is left out, with
+    /// the next; where midnight comes twice, with the first.
     pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
         let midnight = day.and_time(NaiveTime::MIN);
-        // No clock was ever set forward by more than a day.
-        let quarters = (0..=96).map(|quarter| midnight + TimeDelta::minutes(15 * quarter));
-        let mut moments = quarters.filter_map(|time| self.0.from_local_datetime(&time).earliest());
+        // Clocks change by whole minutes since about 1970; those of a day that is left out, by a day.
+        let minutes = (0..=2 * 24 * 60).map(|minute| midnight + TimeDelta::minutes(minute));
+        let mut moments = minutes.filter_map(|time| self.0.from_local_datetime(&time).earliest());
         moments.next().map_or_else(|| midnight.and_utc(), |moment| moment.to_utc())
     }
 
-    /// When the month begins that a moment is in.
-    pub fn begin_of_month(self, at: DateTime<Utc>) -> DateTime<Utc> {
-        let day = self.day_of(at);
-        self.begin_of(day.with_day(1).unwrap_or(day))
+    /// The month a moment is in.
+    pub fn month_of(self, at: DateTime<Utc>) -> Period {
+        let today = self.day_of(at);
+        let first = today.with_day(1).unwrap_or(today);
+        let next = first.checked_add_months(Months::new(1)).unwrap_or(first);
+        Period { from: self.begin_of(first), to: self.begin_of(next) }
+    }
+
+    /// The year a moment is in.
+    pub fn year_of(self, at: DateTime<Utc>) -> Period {
+        let year = self.day_of(at).year();
+        let first = |year| self.begin_of(NaiveDate::from_ymd_opt(year, 1, 1).unwrap_or_default());
+        Period { from: first(year), to: first(year + 1) }
     }
 
     /// Each day that has a moment from `from` on and before `to`, with when it begins.
@@ -65,6 +76,8 @@ impl FromField for Zone {
 #[cfg(test)]
 #[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 mod tests {
+    use chrono_tz::TZ_VARIANTS;
+
     use super::*;
 
     fn at(text: &str) -> DateTime<Utc> {
@@ -105,9 +118,42 @@ mod tests {
     }
 
     #[test]
-    fn a_month_begins_on_its_first_day() {
-        let zone = Zone(Tz::Asia__Kathmandu);
-        assert_eq!(zone.begin_of_month(at("2026-02-28T18:14:59Z")), at("2026-01-31T18:15:00Z"));
-        assert_eq!(zone.begin_of_month(at("2026-02-28T18:15:00Z")), at("2026-02-28T18:15:00Z"));
+    fn a_month_begins_with_its_first_day_wherever_clocks_stand() {
+        for (now, zone, month, year) in [
+            ("2026-11-22T12:00:00Z", Tz::UTC, "2026-11-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+            ("2026-12-01T02:59:59Z", Tz::America__Sao_Paulo, "2026-11-01T03:00:00Z", "2026-01-01T03:00:00Z"),
+            ("2026-12-31T18:15:00Z", Tz::Asia__Kathmandu, "2026-12-31T18:15:00Z", "2026-12-31T18:15:00Z"),
+            ("2026-07-01T00:00:00Z", Tz::Europe__Lisbon, "2026-06-30T23:00:00Z", "2026-01-01T00:00:00Z"),
+            // In summer the clocks of Sao Paulo stood two hours behind.
+            ("2018-12-15T00:00:00Z", Tz::America__Sao_Paulo, "2018-12-01T02:00:00Z", "2018-01-01T02:00:00Z"),
+            // Clocks went forward at midnight: the month began at one.
+            ("2011-04-02T00:00:00Z", Tz::Asia__Amman, "2011-03-31T22:00:00Z", "2010-12-31T22:00:00Z"),
+        ] {
+            let now = now.parse().expect("a time");
+            let begins = |period: Period| period.from.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+            assert_eq!(
+                (begins(Zone(zone).month_of(now)), begins(Zone(zone).year_of(now))),
+                (month.to_owned(), year.to_owned()),
+                "{zone} {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn months_follow_each_other_and_begin_with_a_quarter_of_an_hour_in_every_zone() {
+        for zone in TZ_VARIANTS {
+            let mut now: DateTime<Utc> = "1980-01-15T12:00:00Z".parse().expect("a time");
+            let mut before = Zone(zone).month_of(now);
+            while now.year() < 2040 {
+                let month = Zone(zone).month_of(now);
+                assert!(month.from <= now && now < month.to, "{zone} {now}");
+                assert!(month == before || month.from == before.to, "{zone} {now}");
+                let year = Zone(zone).year_of(now);
+                assert!(year.from <= month.from && month.to <= year.to, "{zone} {now}");
+                assert_eq!(month.from.timestamp() % (15 * 60), 0, "{zone} {now}");
+                before = month;
+                now += TimeDelta::days(9);
+            }
+        }
     }
 }

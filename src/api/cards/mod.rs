@@ -13,7 +13,7 @@ use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId};
 use sqlx::PgConnection;
 
-pub use indicators::{month_of, show as show_indicators, year_of};
+pub use indicators::show as show_indicators;
 pub use products::{add as add_product, change as change_product, remove as remove_product};
 pub use verbs::{lose, move_to, reopen, win};
 pub use view::Card;

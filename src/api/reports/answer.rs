@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::body::BoxBody;
-use actix_web::http::header::Accept;
-use actix_web::http::header::{ACCEPT, Header, HeaderValue, VARY};
+use actix_web::http::header::{ACCEPT, Accept, Header, HeaderValue, VARY};
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::Serialize;
 use serde_json::value::RawValue;

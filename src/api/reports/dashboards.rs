@@ -90,7 +90,7 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     let zone = Zone::of_company(&organization.company.time_zone);
     let db = app.engine.reads().shown(company).await?;
     let open = desk::open_tickets(db, company).await?;
-    let today = reports::Period::around(zone.begin_of(zone.day_of(now)), now);
+    let today = reports::quarters_of(zone.begin_of(zone.day_of(now)), now);
     let tickets: TicketFigures = reports::total(db, company, today).await?;
     let messages: MessageFigures = reports::total(db, company, today).await?;
 
@@ -172,7 +172,7 @@ pub struct FunnelTotal {
 /// `GET /dashboards/sales`.
 pub async fn sales(caller: Caller, app: Data<App>) -> ApiResult<Json<SalesDashboard>> {
     let company = caller.company;
-    let month = Zone::of_company(&caller.organization.company.time_zone).begin_of_month(Utc::now());
+    let month = Zone::of_company(&caller.organization.company.time_zone).month_of(Utc::now()).from;
     let boards = funnel::boards(app.db(company), company, month).await?;
     let mut total = FunnelTotal::default();
     for board in &boards {

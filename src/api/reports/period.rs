@@ -25,7 +25,7 @@ pub(super) struct Asked {
 #[derive(Debug)]
 pub(super) struct Period {
     /// The quarters of an hour it has.
-    pub(super) quarters: reports::Period,
+    pub(super) quarters: hotline_persistence::Period,
     /// Its days, with when each begins.
     days: Vec<(NaiveDate, DateTime<Utc>)>,
 }
@@ -39,19 +39,16 @@ impl Asked {
     pub(super) fn settle(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
         let to = self.to.unwrap_or_else(|| now.max(self.from.unwrap_or(now)));
         let from = self.from.unwrap_or(to - TimeDelta::days(DAYS));
-        let wrong = if from > to {
-            Some(("to", "must not be before from".to_owned()))
-        } else if to - from > TimeDelta::days(DAYS_MAX) {
-            let field = if self.from.is_some() { "from" } else { "to" };
-            Some((field, format!("must be at most {DAYS_MAX} days before to")))
-        } else {
-            None
-        };
-        if let Some((field, reason)) = wrong {
-            return Err(ApiError::validation(&[FieldError { field: field.to_owned(), reason }]));
+        let refused =
+            |field: &str, reason: String| Err(ApiError::validation(&[FieldError { field: field.to_owned(), reason }]));
+        if from > to {
+            return refused("to", "must not be before from".to_owned());
+        }
+        if to - from > TimeDelta::days(DAYS_MAX) {
+            return refused("from", format!("must be at most {DAYS_MAX} days before to"));
         }
         let zone = self.zone.unwrap_or_else(|| Zone::of_company(&caller.organization.company.time_zone));
-        let quarters = reports::Period::around(from, to);
+        let quarters = reports::quarters_of(from, to);
         Ok(Period { quarters, days: zone.days(quarters.from, quarters.to) })
     }
 }

@@ -1,13 +1,12 @@
 //! What a board has come to: counted when it is asked for, in indexes alone.
 
-use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 use sqlx::types::Json;
 
 use super::{BoardId, BoardListId};
 use crate::error::with_timeout;
 use crate::table::{Named, Span};
-use crate::{Amount, CompanyId, Database, Result};
+use crate::{Amount, CompanyId, Database, Period, Result};
 
 /// Cards, and what they come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,14 +31,6 @@ pub struct Indicators {
     pub year: Amount,
     /// All cards of each stage that has any.
     pub lists: Vec<(BoardListId, Sum)>,
-}
-
-/// A stretch of time: from its beginning to before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Stretch {
-    pub from: DateTime<Utc>,
-    pub until: DateTime<Utc>,
 }
 
 /// What the figures of a board are told with.
@@ -83,8 +74,8 @@ pub async fn indicators(
     company: CompanyId,
     board: BoardId,
     span: Span,
-    month: Stretch,
-    year: Stretch,
+    month: Period,
+    year: Period,
 ) -> Result<Indicators> {
     let ask = sqlx::query_as(
         "with stages as (
@@ -107,7 +98,7 @@ pub async fn indicators(
          where company_id = $1 and board_id = $2 and won_at >= $7 and won_at < $8",
     );
     let ask = ask.bind(company).bind(board).bind(span.0).bind(span.1);
-    let ask = ask.bind(month.from).bind(month.until).bind(year.from).bind(year.until);
+    let ask = ask.bind(month.from).bind(month.to).bind(year.from).bind(year.to);
     let counted: Vec<Counted> = with_timeout(ask.fetch_all(db.heavy())).await?;
     let mut indicators = Indicators::default();
     for Counted { kind, list_id, cards, value } in counted {

@@ -15,7 +15,7 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow};
 use utoipa::ToSchema;
 
-pub use indicators::{Board, Indicators, Stretch, Sum, goals, indicators};
+pub use indicators::{Board, Indicators, Sum, goals, indicators};
 pub use links::{CONTACTS, hold_ticket, set_custom_values};
 pub use places::{Place, Stage, Target, are_known, lock_stage, place};
 pub use products::{

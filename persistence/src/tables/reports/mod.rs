@@ -15,6 +15,7 @@ pub use read::{Figures, MessageFigures, TicketFigures, WrapupFigures, by_day, by
 pub use rebuild::{Difference, rebuild};
 
 use super::words;
+use crate::Period;
 
 words! {
     /// What the figures of tickets and messages are grouped by.
@@ -44,22 +45,10 @@ words! {
 /// The finest part of time there are figures of: every time zone's midnight is at a quarter of an hour in UTC.
 pub const QUARTER: TimeDelta = TimeDelta::minutes(15);
 
-/// From a quarter of an hour, up to but without another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period {
-    /// The first moment.
-    pub from: DateTime<Utc>,
-    /// The first moment that does not belong to it.
-    pub to: DateTime<Utc>,
-}
-
-impl Period {
-    /// The quarters of an hour that have a moment from `from` on and before `to`.
-    pub fn around(from: DateTime<Utc>, to: DateTime<Utc>) -> Self {
-        let begin = begin_of_quarter(from);
-        let end = begin_of_quarter(to);
-        Self { from: begin, to: if end < to { end + QUARTER } else { end } }
-    }
+/// The quarters of an hour that have a moment from `from` on and before `to`.
+pub fn quarters_of(from: DateTime<Utc>, to: DateTime<Utc>) -> Period {
+    let (begin, end) = (begin_of_quarter(from), begin_of_quarter(to));
+    Period { from: begin, to: if end < to { end + QUARTER } else { end } }
 }
 
 /// The quarter of an hour a moment is in.

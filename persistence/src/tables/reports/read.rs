@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{AssertSqlSafe, FromRow};
 
-use super::{Dimension, Period, begin_of_day};
+use super::{Dimension, begin_of_day};
 use crate::error::with_timeout;
-use crate::{CompanyId, Database, QueueId, Result, WrapupTypeId};
+use crate::{CompanyId, Database, Period, QueueId, Result, WrapupTypeId};
 
 /// Figures of a day or a key.
 pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {

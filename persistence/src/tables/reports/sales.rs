@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, FromRow};
 
-use super::Period;
 use crate::error::with_timeout;
 use crate::tables::words;
-use crate::{Amount, BoardId, CompanyId, Database, Result};
+use crate::{Amount, BoardId, CompanyId, Database, Period, Result};
 
 words! {
     /// What sales are grouped by.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
 use chrono_tz::Tz;
-use hotline::api::cards::{month_of, year_of};
+use hotline::web::calendar::Zone;
 use hotline_persistence::tables::cards::{self, BoardId};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -24,10 +24,10 @@ struct Made {
 
 /// Times near which months and years may be told apart wrongly.
 fn edges(zone: Tz, now: DateTime<Utc>) -> Vec<DateTime<Utc>> {
-    let (month, year) = (month_of(now, zone), year_of(now, zone));
+    let (month, year) = (Zone(zone).month_of(now), Zone(zone).year_of(now));
     // Clocks change on some night of the year; so near each of its days.
     let nights = (0..366).step_by(7).filter_map(|day| year.from.checked_add_days(Days::new(day)));
-    [month.from, month.until, year.from, year.until, now].into_iter().chain(nights).collect()
+    [month.from, month.to, year.from, year.to, now].into_iter().chain(nights).collect()
 }
 
 async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: u64) -> Vec<Made> {
@@ -175,7 +175,7 @@ async fn months_and_years_are_told_at_any_time() {
             let made = fill(&app, &board, zone, first + TimeDelta::days(200), year.try_into().expect("few")).await;
             for _ in 0..20 {
                 let now = first + TimeDelta::minutes(random.random_range(0..366 * 24 * 60));
-                let (month, in_year) = (month_of(now, zone), year_of(now, zone));
+                let (month, in_year) = (Zone(zone).month_of(now), Zone(zone).year_of(now));
                 let (db, company) = (&app.database.db, app.company.id);
                 let counted = cards::indicators(db, company, BoardId::new(board.id), (None, None), month, in_year)
                     .await
