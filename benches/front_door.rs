@@ -21,10 +21,9 @@ use hotline::service::{Service, Settings};
 use hotline::web::auth::admit;
 use hotline::web::idempotency::once;
 use hotline::web::request_id::name_request;
-use hotline_actors::EngineOptions;
+use hotline_persistence::pool;
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::tokens::{self, NewToken};
-use hotline_persistence::{Durability, journal, pool};
 
 mod support;
 
@@ -105,30 +104,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
     let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
     let (_, key) = tokens::insert(&db, company, new).await.expect("token");
     db.close().await;
-    let settings = Settings {
-        listen: ([127, 0, 0, 1], 0).into(),
-        data_dir: postgres.journal_dir("front_door"),
-        database: Some(database),
-        key_file: postgres.keys().path().to_owned(),
-        pg_bin: None,
-        durability: Durability::Journal,
-        on_premise: false,
-        journal: journal::Options::default(),
-        // Numbers that nobody has ever written from are written to.
-        engine: EngineOptions::default(),
-        workers: 1,
-        trusted_proxies: Vec::new(),
-        // As in the service, and more than the bench can use up.
-        connections_per_address: 0,
-        rate_per_minute: u32::MAX,
-        per_page_max: 100,
-        wrong_tokens_per_minute: 0,
-        visitors: hotline::visitors::VisitorOptions::default(),
-        metrics_listen: None,
-        templates: hotline::templates::Options::default(),
-        provider: hotline::providers::ProviderOptions::default(),
-        outbound: hotline::outbound::OutboundOptions::default(),
-        media: hotline::media::Options::in_folder(postgres.journal_dir("front_door").join("media")),
-    };
+    // As in the service, and more than the bench can use up.
+    let settings = Settings { rate_per_minute: u32::MAX, ..support::http::settings(postgres, database) };
     (Service::start(settings).await.expect("the service starts"), key)
 }

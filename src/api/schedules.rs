@@ -176,12 +176,6 @@ impl Filter for Filters {
     }
 }
 
-/// The queue is one of the company's.
-fn check_queue(caller: &Caller, id: Option<QueueId>) -> ApiResult<()> {
-    let is_known = id.is_none_or(|id| caller.organization.queues.contains_key(&id));
-    if is_known { Ok(()) } else { Err(ApiError::not_found()) }
-}
-
 /// `GET /schedules`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Schedule>> {
     let filter = query.filter.0;
@@ -203,7 +197,7 @@ pub async fn create(
 ) -> ApiResult<Created<Schedule>> {
     let ScheduleNew { contact_id, channel_id, body, queue_id, send_at, user_id } = body.0;
     check_channel(&caller, channel_id)?;
-    check_queue(&caller, queue_id)?;
+    caller.check_queue(queue_id)?;
     let author = caller.author_for(user_id)?;
     let contact = app.engine.contacts.get(caller.company, contact_id).await?.ok_or_else(ApiError::not_found)?;
     let new = NewSchedule { contact, channel: channel_id, body: body.0, queue: queue_id, send_at, author };
@@ -231,7 +225,7 @@ pub async fn update(
     if let Some(channel) = changes.channel {
         check_channel(&caller, channel)?;
     }
-    check_queue(&caller, changes.queue.flatten())?;
+    caller.check_queue(changes.queue.flatten())?;
     check_contact(&caller, &app, changes.contact).await?;
     let organization = caller.organization;
     let show = move |scheduled: &Scheduled| Json::of(Schedule::scheduled(scheduled, &organization));

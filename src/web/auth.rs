@@ -68,7 +68,7 @@ impl Caller {
         Ok(Author { user: Some((id, user.name.clone())), ..self.author() })
     }
 
-    /// The queue a filter names is the company's.
+    /// The queue a filter or a body names is the company's.
     ///
     /// # Errors
     /// `404 ERR_API_NOT_FOUND`.

@@ -38,6 +38,9 @@ const ASKED: usize = 120;
 /// Between two of them, as people ask.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How long one that was sent away stays away, sooner than it was told: the load is what is measured.
+const AFTER_REFUSAL: Duration = Duration::from_millis(200);
+
 /// What the neighbour's 99th percentile may be whatever it is compared with. Without optimization, and beside whatever
 /// else the machine does, what is short takes tens of milliseconds now and then; the old behaviour took seconds.
 const FLOOR: Duration = if cfg!(debug_assertions) { Duration::from_millis(400) } else { Duration::ZERO };
@@ -113,7 +116,7 @@ impl Heavy {
         assert!(expected.contains(&reply.status.as_u16()), "{kind:?}: {} {}", reply.status, reply.body);
         if reply.status == StatusCode::SERVICE_UNAVAILABLE {
             assert!(reply.headers.contains_key("retry-after"), "{kind:?} is told when to come back");
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(AFTER_REFUSAL).await;
         }
         reply.status
     }

@@ -179,6 +179,9 @@ fn plain(limits: Limits) -> Plain {
     Plain { address, server: handle }
 }
 
+/// Between the bytes of a head that trickles: many come before the head's time is over.
+const TRICKLE: Duration = Duration::from_millis(10);
+
 const SHORT: Duration = Duration::from_millis(300);
 
 /// A connection from another address of this machine.
@@ -369,7 +372,7 @@ async fn a_head_that_trickles_is_closed() {
         while let Some(byte) = bytes.next()
             && writer.write_all(&[*byte]).await.is_ok()
         {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(TRICKLE).await;
         }
     });
     let mut bytes = Vec::new();

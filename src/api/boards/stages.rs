@@ -56,6 +56,7 @@ pub async fn update(
     let (board, stage) = ids.0;
     let columns = body.0.columns;
     once.transaction(app.db(caller.company), async |db| {
+        let changed = boards::update_stage(&mut *db, caller.company, board, stage, &columns).await?;
         if columns.is_false("doneList") {
             let won = boards::won_cards(db, caller.company, stage).await?;
             if won > 0 {
@@ -63,7 +64,7 @@ pub async fn update(
                 return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("card", won)])).into());
             }
         }
-        Ok(Json::of(boards::update_stage(db, caller.company, board, stage, &columns).await?))
+        Ok(Json::of(changed))
     })
     .await
 }

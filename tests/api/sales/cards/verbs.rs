@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{CARDS, card, cards_in, move_to, read, three_stages, with};
+use crate::plain::created;
 use crate::steps::{NOBODY, assert_timestamp, sql};
 use crate::support::{Reply, TestApp};
 
@@ -102,6 +103,9 @@ async fn the_stage_of_won_cards_stays_it_while_it_has_any() {
     let refused = api.put(&stage, json!({"doneList": false, "label": "Over"})).await;
     let details = refused.error(409, "ERR_API_CONFLICT");
     assert_eq!((&details["reason"], &details["by"]), (&json!("in_use"), &json!([{"type": "card", "count": 1}])));
+    let other = created(api, "/crm/boards", json!({"name": "Another"})).await;
+    let elsewhere = format!("/crm/boards/{other}/lists/{}", board.done);
+    api.put(&elsewhere, json!({"doneList": false})).await.error(404, "ERR_API_NOT_FOUND");
     api.put(&stage, json!({"doneList": true, "label": "Won"})).await.data(200);
     api.post(&format!("{CARDS}/{one}/reopen"), json!({})).await.data(200);
     assert_eq!(api.put(&stage, json!({"doneList": false})).await.data(200)["doneList"], false);
