@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Seq;
-use crate::tables::contacts::{ContactChannel, ReferralRow};
+use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
 use crate::tables::schedules::ScheduleRow;
@@ -40,6 +40,8 @@ pub enum Change {
     ContactChannel(ContactChannel),
     /// The contact came by this advertisement or link.
     Referral(Box<ReferralRow>),
+    /// The contact wants no campaigns.
+    OptOut(OptOut),
     /// The scheduled message is now this.
     Schedule(Box<ScheduleRow>),
     /// A request with an idempotency key was answered so.
@@ -59,6 +61,7 @@ impl Change {
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,
             Self::Referral(row) => row.company_id,
+            Self::OptOut(row) => row.company_id,
             Self::Schedule(row) => row.company_id,
             Self::Answer(row) => row.company_id,
         }

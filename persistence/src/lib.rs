@@ -37,6 +37,7 @@ pub mod scheduler;
 pub mod schema;
 pub mod sealed;
 pub mod select;
+pub mod stop_words;
 pub mod store;
 pub mod table;
 pub mod tables;

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use hotline_persistence::CompanyId;
+use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges};
 
 use super::Failure;
@@ -60,7 +61,14 @@ pub struct Changes {
     /// Where its days begin, for instance America/Sao_Paulo
     #[arg(long, value_name = "IANA", value_parser = time_zone)]
     time_zone: Option<chrono_tz::Tz>,
+    /// Words by which contacts opt out of campaigns, separated by commas: a whole message, in any case and with any accents
+    #[arg(long, value_name = "WORDS", value_parser = stop_words)]
+    stop_words: Option<StopWords>,
 }
+
+/// Folded.
+#[derive(Clone)]
+struct StopWords(Vec<String>);
 
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
@@ -71,7 +79,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         }
         Command::List { database, output } => {
             let all = with_database(&database, async |db| Ok(companies::all(db).await?)).await?;
-            output.many("companies", &["id", "name", "active", "apiEnabled", "ratePerMinute", "timeZone"], all)
+            output.many(
+                "companies",
+                &["id", "name", "active", "apiEnabled", "ratePerMinute", "timeZone", "stopWords"],
+                all,
+            )
         }
         Command::Update { id, changes, database, output } => {
             let changes = CompanyChanges {
@@ -80,6 +92,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 api_enabled: changes.api_enabled,
                 rate_per_minute: changes.rate_per_minute,
                 time_zone: changes.time_zone.map(|zone| zone.name().to_owned()),
+                stop_words: changes.stop_words.map(|words| words.0),
             };
             let company = with_database(&database, async |db| Ok(companies::update(db, id, changes).await?)).await?;
             output.one(company)
@@ -89,4 +102,20 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 
 fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {
     text.parse().map_err(|_| "no time zone of the IANA database".to_owned())
+}
+
+fn stop_words(text: &str) -> Result<StopWords, String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(',').map(stop_words::folded).filter(|word| !word.is_empty()) {
+        if word.chars().count() > CHARACTERS_MAX {
+            return Err(format!("a word has at most {CHARACTERS_MAX} characters"));
+        }
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    if words.len() > WORDS_MAX {
+        return Err(format!("a company has at most {WORDS_MAX} of them"));
+    }
+    Ok(StopWords(words))
 }

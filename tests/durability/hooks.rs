@@ -175,3 +175,36 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
     process.terminate();
     assert!(process.wait().success(), "the stop was not clean: {}", process.log());
 }
+
+#[actix_web::test]
+async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
+    let folder = data_folder();
+    let (company, key) = with_database(folder.path(), async |db| {
+        hotline_persistence::pool::migrate(db).await.expect("migrate");
+        let company = Company::create(db, "Acme").await;
+        let key = channel(db, &keys_of(folder.path()), company.id).await;
+        (company, key)
+    })
+    .await;
+    for round in 0..2 {
+        // The word is answered, and what it means is in the journal alone, or written already.
+        let process = Process::serve(folder.path());
+        let api = Api::new(process.address, &company.key);
+        let call = phone().message(MARIA, "Maria", text(&format!("wamid.{round}"), "STOP"));
+        assert_eq!(tell(&api, &key, &call).await.expect("an answer").data(200)["taken"], 1);
+        process.kill();
+        let process = Process::serve(folder.path());
+        let api = Api::new(process.address, &company.key);
+        let all = api.all("/contacts").await;
+        assert_eq!((all.len(), &all[0]["marketingOptOut"]), (1, &true.into()));
+        // From here on the contact is opted in, however often the entry is replayed and the call repeated.
+        let path = format!("/contacts/{}", all[0]["id"]);
+        api.put(&path, serde_json::json!({"marketingOptOut": false})).await.data(200);
+        process.kill();
+        let process = Process::serve(folder.path());
+        let api = Api::new(process.address, &company.key);
+        assert_eq!(tell(&api, &key, &call).await.expect("an answer").data(200)["repeated"], 1);
+        assert_eq!(api.get(&path).await.data(200)["marketingOptOut"], false);
+        process.kill();
+    }
+}

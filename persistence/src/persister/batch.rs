@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::facts::Facts;
-use crate::tables::contacts::ContactChannel;
-use crate::tables::contacts::ReferralRow;
+use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
 use crate::tables::schedules::ScheduleRow;
@@ -30,6 +29,7 @@ pub(crate) struct Batch<'a> {
     pub(super) sessions: Vec<&'a SessionRow>,
     pub(super) contact_channels: Vec<&'a ContactChannel>,
     pub(super) referrals: Vec<&'a ReferralRow>,
+    pub(super) opt_outs: Vec<&'a OptOut>,
     pub(super) schedules: Vec<&'a ScheduleRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
     /// What they mean for the figures of reports.
@@ -59,6 +59,7 @@ impl<'a> Batch<'a> {
                 Change::Progress(row) => batch.progress.push(row),
                 Change::Media(row) => batch.media.push(row),
                 Change::Referral(row) => batch.referrals.push(row),
+                Change::OptOut(row) => batch.opt_outs.push(row),
                 Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
                 Change::Seen(mark) => keep_furthest(&mut seen, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),

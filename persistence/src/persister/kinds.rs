@@ -5,8 +5,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::CompanyId;
-use crate::tables::contacts::ContactChannel;
-use crate::tables::contacts::ReferralRow;
+use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow};
 use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
@@ -189,6 +188,20 @@ impl Kind for ReferralRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
         contacts::set_referral(db, rows).await
+    }
+}
+
+impl Kind for OptOut {
+    type Row = Self;
+    const NAME: &'static str = "opt_out";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.contact_id.0)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        contacts::set_opt_out(db, rows).await
     }
 }
 

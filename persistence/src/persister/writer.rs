@@ -89,6 +89,7 @@ impl Writer {
         rows.write(&batch.sessions).await?;
         rows.write(&batch.contact_channels).await?;
         rows.write(&batch.referrals).await?;
+        rows.write(&batch.opt_outs).await?;
         rows.write(&batch.schedules).await?;
         rows.write(&batch.answers).await?;
         let counts = batch.facts.count(&rows.refused, &failed);

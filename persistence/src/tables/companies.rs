@@ -18,6 +18,8 @@ pub struct CompanyRow {
     pub api_enabled: bool,
     pub rate_per_minute: Option<i32>,
     pub time_zone: String,
+    /// Folded, as they are compared ([`crate::stop_words`]).
+    pub stop_words: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -47,6 +49,8 @@ pub struct CompanyChanges {
     /// 0: no limit.
     pub rate_per_minute: Option<i32>,
     pub time_zone: Option<String>,
+    /// Folded.
+    pub stop_words: Option<Vec<String>>,
 }
 
 /// Changes a company.
@@ -61,6 +65,7 @@ pub async fn update(db: &PgPool, id: CompanyId, changes: CompanyChanges) -> Resu
              api_enabled = coalesce($4, api_enabled),
              rate_per_minute = coalesce($5, rate_per_minute),
              time_zone = coalesce($6, time_zone),
+             stop_words = coalesce($7, stop_words),
              updated_at = now()
          where id = $1 returning *",
     )
@@ -70,6 +75,7 @@ pub async fn update(db: &PgPool, id: CompanyId, changes: CompanyChanges) -> Resu
     .bind(changes.api_enabled)
     .bind(changes.rate_per_minute)
     .bind(changes.time_zone)
+    .bind(changes.stop_words)
     .fetch_optional(db)
     .await?
     .ok_or(Error::NotFound("company"))

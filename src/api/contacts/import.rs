@@ -118,8 +118,10 @@ pub async fn import(
 ) -> ApiResult<Json<ImportReport>> {
     let (company, import) = (caller.company, Arc::new(body.0));
     let changes = app.engine.contacts.changes(company);
+    // Who opted out before, and whose row is still to be written, must not be so after they are opted in here.
+    let db = app.engine.reads().tables(company).await?.heavy();
     let report = once
-        .transaction(app.db(company).heavy(), async |db| {
+        .transaction(db, async |db| {
             rows::take_turn(db, company).await?;
             for _ in 0..ATTEMPTS_MAX {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;

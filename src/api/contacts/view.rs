@@ -67,6 +67,9 @@ pub struct Contact {
     /// Whether the company, or an identity it has signed, says who this visitor of a webchat is.
     #[schema(example = false)]
     pub verified: bool,
+    /// Whether campaigns leave the contact out.
+    #[schema(example = false)]
+    pub marketing_opt_out: bool,
     pub tags: Vec<ContactTag>,
     pub custom_fields: Vec<CustomFieldValue>,
     /// Where the contact was last talked to.
@@ -103,6 +106,7 @@ impl From<ContactRow> for Contact {
             gclid: row.gclid,
             ctwa_clid: row.ctwa_clid,
             verified: row.verified,
+            marketing_opt_out: row.marketing_opt_out,
             tags: row.tags.0,
             custom_fields: row.custom_fields.0,
             last_channel: row.last_channel.map(|channel| channel.0),

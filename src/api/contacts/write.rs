@@ -29,6 +29,13 @@ pub struct WrittenContact {
     pub(super) values: Vec<GivenValue>,
 }
 
+/// What cannot be cleared.
+struct Kept {
+    name: Option<Name>,
+    is_group: Option<bool>,
+    opt_out: Option<bool>,
+}
+
 macro_rules! texts {
     ($fields:ident, $columns:ident; $($name:literal $column:literal $kind:ty),+ $(,)?) => {$(
         if let Some(text) = $fields.patch::<$kind>($name).into_option() {
@@ -39,13 +46,16 @@ macro_rules! texts {
 
 impl WrittenContact {
     /// Reads every field but those that cannot be cleared, which creations and changes read differently.
-    fn read(fields: &mut Fields<'_>, name: Option<Name>, is_group: Option<bool>) -> Self {
+    fn read(fields: &mut Fields<'_>, kept: Kept) -> Self {
         let mut columns = Columns::default();
-        if let Some(name) = name {
+        if let Some(name) = kept.name {
             columns.set("name", name.0);
         }
-        if let Some(is_group) = is_group {
+        if let Some(is_group) = kept.is_group {
             columns.set("is_group", is_group);
+        }
+        if let Some(opt_out) = kept.opt_out {
+            columns.set("marketing_opt_out", opt_out);
         }
         if let Some(number) = fields.patch::<Number>("number").into_option() {
             columns.set("number_country", number.as_ref().and_then(Number::country));
@@ -87,10 +97,13 @@ impl WrittenContact {
 
     /// A row of an import: what it is not to change may be `null` as well.
     pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
-        let name = fields.optional("name");
-        let is_group = fields.optional("isGroup");
+        let kept = Kept {
+            name: fields.optional("name"),
+            is_group: fields.optional("isGroup"),
+            opt_out: fields.optional("marketingOptOut"),
+        };
         let tags = fields.list("tagIds", TAGS_MAX);
-        Self { tags, ..Self::read(fields, name, is_group) }
+        Self { tags, ..Self::read(fields, kept) }
     }
 }
 
@@ -138,10 +151,13 @@ impl Input for ChangedContact {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.changed("name");
-        let is_group = fields.changed("isGroup");
+        let kept = Kept {
+            name: fields.changed("name"),
+            is_group: fields.changed("isGroup"),
+            opt_out: fields.changed("marketingOptOut"),
+        };
         let tags = fields.changed_list("tagIds", TAGS_MAX);
-        Some(Self(WrittenContact { tags, ..WrittenContact::read(fields, name, is_group) }))
+        Some(Self(WrittenContact { tags, ..WrittenContact::read(fields, kept) }))
     }
 }
 

@@ -18,7 +18,7 @@ const PATH: &str = "/contacts";
 /// A contact that has nothing but a name, as it is shown.
 fn bare(shown: &Value, name: &str) -> Value {
     let mut bare = json!({
-        "id": shown["id"], "name": name, "isGroup": false, "tags": [], "customFields": [], "lastChannel": null, "verified": false,
+        "id": shown["id"], "name": name, "isGroup": false, "tags": [], "customFields": [], "lastChannel": null, "verified": false, "marketingOptOut": false,
         "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
     });
     for field in [

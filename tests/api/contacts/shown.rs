@@ -77,7 +77,7 @@ async fn a_contact_shows_all_its_fields() {
             "code": "C-1", "cpfCnpj": null, "origin": "import", "profilePicUrl": null, "isGroup": true,
             "socialUsername": null, "lid": null, "sourceUrl": null, "sourceId": null, "headline": null,
             "mediaType": null, "mediaUrl": null, "utmSource": null, "utmMedium": null, "utmCampaign": null,
-            "utmId": null, "fbclid": null, "gclid": "g", "ctwaClid": null, "verified": false,
+            "utmId": null, "fbclid": null, "gclid": "g", "ctwaClid": null, "verified": false, "marketingOptOut": false,
             "tags": [{"id": tag, "name": "Customer", "color": "#ff0000"}],
             "customFields": [
                 {"key": "shoe_size", "value": "42.5", "customFieldId": field, "name": "Shoe size", "type": "number"},

@@ -17,6 +17,7 @@ fn everything() -> (Value, Value) {
         "sourceUrl": "https://example.com/sale", "sourceId": "1202", "headline": "Summer\nsale", "mediaType": "image",
         "mediaUrl": "https://cdn.example.com/s.jpg", "utmSource": "newsletter", "utmMedium": "email",
         "utmCampaign": "summer", "utmId": "s-26", "fbclid": "f", "gclid": "g", "ctwaClid": "c",
+        "marketingOptOut": true,
     });
     let given = with(same.clone(), &json!({"number": " +55 (11) 98765-4321 ", "cpfCnpj": "529.982.247-25"}));
     let kept = with(same, &json!({"number": "5511987654321", "numberCountry": "BR", "cpfCnpj": "52998224725"}));
@@ -55,6 +56,7 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
         match field.as_str() {
             "name" => step(json!({"name": " Ana "}), json!({"name": "Ana"})).await,
             "isGroup" => step(json!({"isGroup": false}), json!({"isGroup": false})).await,
+            "marketingOptOut" => step(json!({"marketingOptOut": false}), json!({"marketingOptOut": false})).await,
             "numberCountry" => {}
             "number" => {
                 let (other, country) = ("1-212-555-0123-", json!({"number": "12125550123", "numberCountry": "US"}));
@@ -85,7 +87,10 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
 #[actix_web::test]
 async fn a_contact_needs_a_name_or_a_number() {
     let app = TestApp::start().await;
-    let named = app.api.post(PATH, json!({"name": "Ana", "number": null, "isGroup": null, "tagIds": null})).await;
+    let named = app
+        .api
+        .post(PATH, json!({"name": "Ana", "number": null, "isGroup": null, "marketingOptOut": null, "tagIds": null}))
+        .await;
     assert_eq!(named.data(201), &bare(named.data(201), "Ana"));
     for body in [json!({"number": "+351 912 345 678"}), json!({"number": "351 912 345 679", "name": null})] {
         let numbered = app.api.post(PATH, body).await;
@@ -131,7 +136,7 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
             named.sort();
             if bad == "" {
                 // Blank, they are nothing; what must be there is named.
-                assert_eq!(named, ["isGroup", "name"], "{method}");
+                assert_eq!(named, ["isGroup", "marketingOptOut", "name"], "{method}");
                 continue;
             }
             assert_eq!(named, texts, "{method} with {bad:.20}");
@@ -159,14 +164,18 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
             ("code", json!("a\nb")),
             ("name", json!("x".repeat(256))),
             ("isGroup", json!("true")),
+            ("marketingOptOut", json!("true")),
         ] {
             let body = with(json!({"name": "x"}), &json!({field: bad}));
             let reply = Reply::of(app.api.request(method.clone(), &path).json(&body)).await;
             assert_eq!(reply.invalid_fields(), [field], "{method} with {field} {bad:.20}");
         }
     }
-    let nulls = json!({"name": null, "isGroup": null, "tagIds": null});
-    assert_eq!(app.api.put(&format!("{PATH}/{ana}"), nulls).await.invalid_fields(), ["name", "isGroup", "tagIds"]);
+    let nulls = json!({"name": null, "isGroup": null, "marketingOptOut": null, "tagIds": null});
+    assert_eq!(
+        app.api.put(&format!("{PATH}/{ana}"), nulls).await.invalid_fields(),
+        ["name", "isGroup", "marketingOptOut", "tagIds"]
+    );
     assert_eq!(app.api.all(PATH).await.len(), 1);
     assert_eq!(shown(&app.api, ana).await["name"], "Ana");
     app.stop().await;

@@ -6,6 +6,7 @@ mod figures;
 mod files;
 mod fuzz;
 mod kinds;
+mod opt_out;
 mod repeated;
 mod social;
 mod statuses;

@@ -14,6 +14,7 @@ async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
     assert_eq!(changed["id"], company["id"]);
     assert_eq!((&changed["name"], &changed["ratePerMinute"]), (&"Acme Ltd".into(), &0.into()));
     assert_eq!(changed["timeZone"], "America/Sao_Paulo");
+    assert_eq!(changed["stopWords"].as_array().map(Vec::len), Some(9), "{changed}");
     assert!(changed["active"] == true && changed["apiEnabled"] == true, "{changed}");
     let token = json(folder.path(), &["token", "create", "--company", &id, "--name", "crm", "--all"]);
 
@@ -39,7 +40,11 @@ async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
     api.get("/channels").await.error(403, "ERR_API_NOT_ENABLED");
     update(&["--api-enabled=true"]);
     within_a_second("the company is served again", answers(200)).await;
+    let changed = update(&["--stop-words= Basta ,Cancelar Inscrição,,basta"]);
+    assert_eq!(changed["stopWords"], serde_json::json!(["basta", "cancelar inscricao"]));
     let listed = json(folder.path(), &["company", "list"]);
+    assert_eq!(listed["companies"][0]["stopWords"], changed["stopWords"]);
+    assert_eq!(update(&["--stop-words="])["stopWords"], serde_json::json!([]));
     assert_eq!(listed["companies"][0]["timeZone"], "America/Sao_Paulo");
     process.kill();
 }

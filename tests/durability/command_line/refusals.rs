@@ -22,12 +22,16 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
     let too_many: Vec<String> = (0..51).map(|last| format!("--allow-ip=10.0.0.{last}")).collect();
     let too_many: Vec<&str> = ["--all"].into_iter().chain(too_many.iter().map(String::as_str)).collect();
     let channel = ["channel", "create", "--company", "1", "--name", "x", "--type"];
+    let many_words = format!("--stop-words={}", (0..51).map(|word| word.to_string()).collect::<Vec<_>>().join(","));
+    let long_word = format!("--stop-words={}", "x".repeat(61));
     for (command, options, word) in [
         (&["company", "create"][..], &["  "][..], "blank"),
         (&["company", "update", "1"], &[], "--active"),
         (&["company", "update", "1"], &["--active=perhaps"], "--active"),
         (&["company", "update", "1"], &["--time-zone=Mars/Olympus"], "--time-zone"),
         (&["company", "update", "1"], &["--name=y", "--time-zone=-3"], "--time-zone"),
+        (&["company", "update", "1"], &[&many_words], "at most 50"),
+        (&["company", "update", "1"], &[&long_word], "at most 60"),
         (&["company", "update", "1"], &["--rate-per-minute=-1"], "--rate-per-minute"),
         (&["company", "update", "1"], &["--name= "], "blank"),
         (&["company", "update", "7"], &["--active=true"], "company"),

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::contacts::ContactChannel;
-use hotline_persistence::tables::contacts::{Referral, ReferralRow};
+use hotline_persistence::tables::contacts::{ContactChannel, OptOut, Referral, ReferralRow};
 use hotline_persistence::tables::idempotency_keys::AnswerRow;
 use hotline_persistence::tables::messages::{
     DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError, MessageRow, MessageStatus,
@@ -216,6 +215,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         vec![Change::Referral(Box::new(ReferralRow { company_id, contact_id: ContactId::new(id), referral, at }))],
         vec![Change::Answer(Box::new(answer))],
         vec![Change::Schedule(Box::new(schedule))],
+        vec![Change::OptOut(OptOut { company_id, contact_id: ContactId::new(id), at })],
     ]
 }
 

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::tables::contacts::OptOut;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
-use hotline_persistence::{Change, MessageId, SessionId};
+use hotline_persistence::{Change, MessageId, SessionId, stop_words};
 use serde_json::Value;
 
 use crate::Refusal;
@@ -10,6 +11,11 @@ use crate::tickets::state::{Heard, LastMessage};
 use crate::tickets::{Author, Command, Context, Ticket};
 
 /// The contact has written.
+///
+/// A text that is one of the company's stop words opts its contact out of campaigns. That is recorded here, in one entry
+/// with the message: whichever door it came by, whoever took the message knows of it, a kill or a replay does it neither
+/// twice nor not at all, and the words are those of the directory in memory. Were it read from the messages in the tables,
+/// each would be looked at once more, and who was opted in since would be opted out again.
 #[derive(Clone, Debug, Default)]
 pub struct Receive {
     /// What they wrote, or what stands with the file.
@@ -59,7 +65,14 @@ impl Command for Receive {
         ticket.heard = ticket.heard.max(Heard::At(message.sent_at.unwrap_or(cx.now)));
         say(ticket, &message);
         cx.touch(ticket);
+        let is_text = message.kind == MessageType::Text;
+        let text = message.body.as_deref().filter(|_| is_text).unwrap_or_default();
+        let opts_out = stop_words::is_one_of(&cx.organization.company.stop_words, text);
         cx.record(Change::Message(Box::new(message.clone())));
+        if opts_out {
+            let (company_id, contact_id) = (message.company_id, message.contact_id);
+            cx.record(Change::OptOut(OptOut { company_id, contact_id, at: cx.now }));
+        }
         Ok(message)
     }
 }

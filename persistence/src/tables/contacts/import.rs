@@ -119,7 +119,7 @@ pub async fn insert_all(db: &mut PgConnection, company: CompanyId, contacts: &[(
     let sql = format!(
         "insert into contacts (company_id, id, {COLUMNS}) overriding system value select $1, new_id, {COLUMNS}
          from unnest($2::bigint[], $3::jsonb[]) as x (new_id, columns),
-             jsonb_populate_record(null::contacts, '{{\"is_group\": false}}' || columns)
+             jsonb_populate_record(null::contacts, '{{\"is_group\": false, \"marketing_opt_out\": false}}' || columns)
          order by new_id"
     );
     write(db, company, sql, contacts).await

@@ -4,6 +4,7 @@ mod find_or_create;
 mod identities;
 pub mod import;
 mod last_channel;
+mod opt_out;
 mod referral;
 mod remove;
 mod visitors;
@@ -18,6 +19,8 @@ pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_
 pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
+pub use opt_out::OptOut;
+pub(crate) use opt_out::set_opt_out;
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, remove, sessions, tie};
@@ -65,6 +68,7 @@ pub struct ContactRow {
     pub gclid: Option<String>,
     pub ctwa_clid: Option<String>,
     pub verified: bool,
+    pub marketing_opt_out: bool,
     pub tags: Json<Vec<ContactTag>>,
     pub custom_fields: Json<Vec<CustomFieldValue>>,
     pub last_channel: Option<Json<LastChannel>>,

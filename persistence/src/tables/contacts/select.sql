@@ -1,6 +1,6 @@
 select c.id, c.name, c.number, c.number_country, c.email, c.code, c.cpf_cnpj, c.origin, c.profile_pic_url,
     c.is_group, c.social_username, c.lid, c.source_url, c.source_id, c.headline, c.media_type, c.media_url,
-    c.utm_source, c.utm_medium, c.utm_campaign, c.utm_id, c.fbclid, c.gclid, c.ctwa_clid, c.verified, c.created_at, c.updated_at,
+    c.utm_source, c.utm_medium, c.utm_campaign, c.utm_id, c.fbclid, c.gclid, c.ctwa_clid, c.verified, c.marketing_opt_out, c.created_at, c.updated_at,
     coalesce((select jsonb_agg(jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color) order by t.id)
         from contact_tags x join tags t on t.company_id = x.company_id and t.id = x.tag_id
         where x.company_id = c.company_id and x.contact_id = c.id), '[]') as tags,

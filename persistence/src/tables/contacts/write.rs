@@ -11,7 +11,7 @@ use crate::{CompanyId, ContactId, Error, Result, noun};
 /// The columns that an import writes, in any order they are the same everywhere.
 pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf_cnpj, origin, profile_pic_url, \
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
-    utm_campaign, utm_id, fbclid, gclid, ctwa_clid";
+    utm_campaign, utm_id, fbclid, gclid, ctwa_clid, marketing_opt_out";
 
 /// The tags a contact has.
 const TAGS: Links<noun::Contact, Tag> = Links::new("contact_tags", "contact_id", "tag_id");

@@ -63,6 +63,7 @@ pub fn organization() -> Organization {
             api_enabled: true,
             rate_per_minute: None,
             time_zone: "UTC".to_owned(),
+            stop_words: vec!["stop".to_owned()],
             created_at: start(),
             updated_at: start(),
         },

@@ -199,6 +199,7 @@ fn change_name(change: &Change) -> &'static str {
         Change::Progress(_) => "progress",
         Change::Media(_) => "media",
         Change::Referral(_) => "referral",
+        Change::OptOut(_) => "opt out",
         Change::Schedule(_) => "schedule",
     }
 }

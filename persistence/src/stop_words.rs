@@ -1,0 +1,42 @@
+//! Words by which contacts say that they want no campaigns.
+
+use unicode_normalization::UnicodeNormalization;
+
+/// Words of one company: each is compared with every short message that comes in.
+pub const WORDS_MAX: usize = 50;
+
+/// Characters of one word, which is a whole message. A longer message says something else.
+pub const CHARACTERS_MAX: usize = 60;
+
+/// Bytes of the longest message that may be a word: a character takes four at most, and its accents come on top.
+const BYTES_MAX: usize = 2 * 4 * CHARACTERS_MAX;
+
+/// A word as it is kept and compared: trimmed, in lower case, without accents.
+pub fn folded(text: &str) -> String {
+    let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
+    text.trim().nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a message is one of these words, which are folded, and nothing else.
+pub fn is_one_of(words: &[String], message: &str) -> bool {
+    let message = message.trim();
+    !message.is_empty() && message.len() <= BYTES_MAX && words.contains(&folded(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_the_whole_message_in_any_case_and_with_any_accents() {
+        let words = ["stop", "cancelar inscricao"].map(str::to_owned);
+        for message in ["STOP", " stop\n", "Stóp", "ＳＴＯＰ", "Cancelar Inscrição", "CANCELAR INSCRIC\u{327}A\u{303}O"]
+        {
+            assert!(is_one_of(&words, message), "{message}");
+        }
+        for message in ["", " ", "stop it", "STOP!", "st op", "cancelar", &"stop ".repeat(100)] {
+            assert!(!is_one_of(&words, message), "{message}");
+        }
+        assert!(!is_one_of(&[], "stop") && !is_one_of(&[], ""));
+    }
+}

@@ -1,0 +1,88 @@
+//! Who writes a stop word wants no campaigns, until they are opted in again.
+
+use hotline_persistence::tables::companies::{self, CompanyChanges};
+use serde_json::{Value, json};
+
+use super::{Hooked, MARIA, Tally, contact, messages, taken};
+use crate::steps::restarted;
+use crate::support::provider::hooks::{image, text};
+use crate::support::{Api, TestApp, eventually};
+
+async fn put(api: &Api, contact: &Value, body: Value) -> Value {
+    api.put(&format!("/contacts/{contact}"), body).await.data(200).clone()
+}
+
+#[actix_web::test]
+async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() {
+    let app = TestApp::start().await;
+    let (_, other) = app.another_company().await;
+    let theirs = other.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    for (mid, body) in [("wamid.1", "please stop"), ("wamid.2", "STOP!"), ("wamid.3", "sair agora")] {
+        assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text(mid, body))).await, taken(1));
+    }
+    let captioned = image("wamid.4", "media 1", Some("STOP"));
+    assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", captioned)).await, taken(1));
+    let all = messages(&app.api, channel.id).await;
+    assert_eq!((all.len(), &all[3]["body"]), (4, &json!("STOP")));
+    let maria = all[0]["contactId"].clone();
+    let before = contact(&app.api, &maria).await;
+    assert_eq!(before["marketingOptOut"], false);
+
+    let stop = phone.message(MARIA, "Maria", text("wamid.5", " Stóp\n"));
+    assert_eq!(channel.told(&app.api, &stop).await, taken(1));
+    let out = contact(&app.api, &maria).await;
+    assert_eq!(out["marketingOptOut"], true);
+    assert!(out["updatedAt"].as_str() >= before["updatedAt"].as_str());
+    assert_eq!(messages(&app.api, channel.id).await[4]["body"], " Stóp\n");
+    // Who says it twice has not changed.
+    assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.6", "SAIR"))).await, taken(1));
+    assert_eq!(contact(&app.api, &maria).await, out);
+
+    assert_eq!(contact(&other, &theirs).await["marketingOptOut"], false);
+
+    // What the provider repeats was said before, and opts nobody out again.
+    assert_eq!(put(&app.api, &maria, json!({"marketingOptOut": false})).await["marketingOptOut"], false);
+    assert_eq!(channel.told(&app.api, &stop).await, Tally { repeated: 1, ..Tally::default() });
+    assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
+    let app = restarted(app).await;
+    assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
+    assert_eq!(channel.told(&app.api, &stop).await, Tally { repeated: 1, ..Tally::default() });
+
+    // An import that follows the word at once has the last say.
+    for round in 0..10 {
+        let said = text(&format!("wamid.again.{round}"), "parar");
+        assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", said)).await, taken(1));
+        let rows = json!({"contacts": [{"number": MARIA, "marketingOptOut": false}]});
+        assert_eq!(app.api.post("/contacts/import", rows).await.data(200)["updated"], 1);
+        assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_has_stop_words_of_its_own_which_count_on_a_webchat_as_well() {
+    let app = TestApp::start().await;
+    let (other, their_api) = app.another_company().await;
+    let words = CompanyChanges { stop_words: Some(vec!["basta".to_owned()]), ..CompanyChanges::default() };
+    companies::update(&app.database.db, app.company.id, words).await.expect("changed");
+    let directory = app.service.app.engine.directory();
+    eventually("the words are known", || async {
+        directory.company(app.company.id).is_some_and(|known| known.company.stop_words == ["basta"])
+    })
+    .await;
+    for (api, webchat, word, opts_out) in [
+        (&app.api, app.company.webchat, "STOP", false),
+        (&app.api, app.company.webchat, "BASTA", true),
+        (&their_api, other.webchat, "STOP", true),
+        (&their_api, other.webchat, "Basta", false),
+    ] {
+        let session = api.post("/webchat/sessions", json!({"channelId": webchat})).await.data(201).clone();
+        let path = format!("/webchat/sessions/{}/messages", session["id"].as_str().expect("id"));
+        api.post(&path, json!({"body": word})).await.data(201);
+        let shown = contact(api, &session["contact"]["id"]).await;
+        assert_eq!(shown["marketingOptOut"], opts_out, "{word}");
+    }
+    app.stop().await;
+}
