@@ -70,6 +70,8 @@ pub struct Select {
     query: QueryBuilder<Postgres>,
     /// Whether it may read many rows to show a few.
     is_heavy: bool,
+    /// What the order begins with.
+    first_by: Option<&'static str>,
 }
 
 impl Select {
@@ -81,7 +83,7 @@ impl Select {
     /// The same, for a `select` that binds values of its own.
     pub fn begun(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
-        Self { query, is_heavy: false }
+        Self { query, is_heavy: false, first_by: None }
     }
 
     /// The way to the tables for this page of it: what may be long has a smaller share.
@@ -112,6 +114,28 @@ impl Select {
         self.is_heavy |= from.is_some() || to.is_some();
         self.compare(column, ">=", from);
         self.compare(column, "<=", to);
+        self
+    }
+
+    /// Says that the rows are found in the order of a column that agrees with that of their key: then they are not
+    /// sorted as a whole, and the page ends the search.
+    #[must_use]
+    pub fn ordered_within(mut self, column: &'static str) -> Self {
+        self.first_by = Some(column);
+        self
+    }
+
+    /// Adds `column >= value`.
+    #[must_use]
+    pub fn at_least(mut self, column: &str, value: Option<DateTime<Utc>>) -> Self {
+        self.compare(column, ">=", value);
+        self
+    }
+
+    /// Adds `column <= value`.
+    #[must_use]
+    pub fn at_most(mut self, column: &str, value: Option<DateTime<Utc>>) -> Self {
+        self.compare(column, "<=", value);
         self
     }
 
@@ -235,7 +259,11 @@ impl Select {
     }
 
     fn cut(&mut self, key: &str, page: PageRequest) {
-        self.order(key, page);
+        self.query.push(" order by ");
+        if let Some(first) = self.first_by {
+            self.query.push(first).push(if page.descending { " desc, " } else { ", " });
+        }
+        self.query.push(key).push(if page.descending { " desc" } else { "" });
         self.bound(page);
     }
 

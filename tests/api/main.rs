@@ -5,6 +5,7 @@
 mod support;
 
 mod bad_input;
+mod by_time;
 mod channels;
 mod check_list;
 mod concurrency;

@@ -36,6 +36,7 @@ pub mod users;
 pub mod webchat_sessions;
 pub mod wrapup_categories;
 pub mod wrapup_types;
+pub(crate) mod zones;
 
 /// A text column that holds one of a few words: an enum here, checked by the type and by the table.
 macro_rules! words {

@@ -6,10 +6,11 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::source::Source;
 use super::words;
+use super::zones::{self, Place, Time, Zoned};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
-use crate::table::{self, COUNTED_MAX};
+use crate::table::{self, COUNTED_MAX, Span};
 use crate::{
     ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, TokenId, UserId, WrapupTypeId,
 };
@@ -68,7 +69,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
     for rows in in_order(rows) {
         upsert_together(db, &rows).await?;
     }
-    Ok(())
+    note_zones(db, rows).await
 }
 
 /// Writes rows of tickets that are there already, at two thirds of what [`upsert`] costs PostgreSQL; should one of them
@@ -79,7 +80,19 @@ pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
             upsert_together(db, &rows).await?;
         }
     }
-    Ok(())
+    note_zones(db, rows).await
+}
+
+async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
+    let place = |row: &&TicketRow| Place {
+        company: row.company_id,
+        id: row.id.0,
+        created: row.created_at,
+        opened: Some(row.opened_at),
+        closed: row.closed_at,
+        updated: Some(row.updated_at),
+    };
+    zones::note(db, Zoned::Ticket, rows.iter().map(place)).await
 }
 
 /// Closed tickets go first: a ticket that opens may take the place (one open ticket for a contact and channel) that
@@ -342,8 +355,17 @@ pub struct TicketFilter {
     pub updated: Span,
 }
 
-/// A span of time, either end open.
-pub type Span = (Option<DateTime<Utc>>, Option<DateTime<Utc>>);
+impl TicketFilter {
+    /// Whether a span of time is what keeps most tickets out: there is one, and nothing that an index finds fewer by.
+    fn is_by_time(&self) -> bool {
+        let is_given = |(from, to): Span| from.is_some() || to.is_some();
+        let is_found = self.contact_id.is_some()
+            || self.wrapup_type_id.is_some()
+            || self.search.is_some()
+            || self.status == Some(TicketStatus::Open);
+        [self.opened, self.closed, self.created, self.updated].into_iter().any(is_given) && !is_found
+    }
+}
 
 /// Tickets that may lie before a page for it to be asked through [`crate::Readers`]: a page far back takes long, and
 /// would keep those waiting that come for the first ones.
@@ -372,13 +394,22 @@ pub async fn list(
     filter: &TicketFilter,
     page: PageRequest,
 ) -> sqlx::Result<Page<LoadedTicket>> {
-    let found = match filter.search {
-        Some(_) => {
-            "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id"
-        }
-        None => "with page as (select t.* from tickets t",
+    let list = if filter.is_by_time() {
+        let spans = [
+            (Time::Created, filter.created),
+            (Time::Opened, filter.opened),
+            (Time::Closed, filter.closed),
+            (Time::Updated, filter.updated),
+        ];
+        zones::list("with page as (", Zoned::Ticket, company, &spans)
+    } else if filter.search.is_some() {
+        let found =
+            "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
+        Select::new(found, "t.company_id", company)
+    } else {
+        Select::new("with page as (select t.* from tickets t", "t.company_id", company)
     };
-    Select::new(found, "t.company_id", company)
+    list
         .equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
         .equals("t.user_id", filter.user_id)

@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres};
 
 use super::MessageRow;
 use crate::copy::{self, Row};
+use crate::tables::zones::{self, Place, Zoned};
 
 /// A column as it is written.
 struct Column {
@@ -84,12 +85,25 @@ static COPY: LazyLock<String> = LazyLock::new(|| {
 /// Appends the rows; one that is already there stays as it is.
 pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let insert = sqlx::query(AssertSqlSafe(INSERT.as_str()));
-    COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(db).await?;
-    Ok(())
+    COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(&mut *db).await?;
+    note_zones(db, rows).await
 }
 
 /// Appends rows that are not there yet, at a third of what [`insert`] costs PostgreSQL.
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
-    copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await
+    copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await?;
+    note_zones(db, rows).await
+}
+
+async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+    let place = |row: &&MessageRow| Place {
+        company: row.company_id,
+        id: row.id.0,
+        created: row.created_at,
+        opened: None,
+        closed: None,
+        updated: None,
+    };
+    zones::note(db, Zoned::Message, rows.iter().map(place)).await
 }

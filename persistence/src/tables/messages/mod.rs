@@ -20,6 +20,7 @@ pub(crate) use progress::{FailedMessage, failed, not_failed, progress};
 
 use super::source::Source;
 use super::words;
+use super::zones::{self, Time, Zoned};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -381,18 +382,23 @@ pub async fn list(
     filter: &MessageFilter,
     page: PageRequest,
 ) -> Result<Page<MessageRow>> {
-    Select::new("select * from messages", "company_id", company)
-        .equals("ticket_id", filter.ticket_id)
-        .equals("contact_id", filter.contact_id)
-        .equals("channel_id", filter.channel_id)
-        .equals("direction", filter.direction)
-        .equals("type", filter.kind)
-        .equals("status", filter.status)
-        .after("id", filter.after.map(|id| id.0))
-        .only(filter.visible_to_visitor.then_some("direction <> 'internal'"))
-        .between("created_at", filter.created)
+    let is_spanned = filter.created.0.is_some() || filter.created.1.is_some();
+    let list = if is_spanned && filter.ticket_id.is_none() && filter.contact_id.is_none() {
+        zones::list("", Zoned::Message, company, &[(Time::Created, filter.created)])
+    } else {
+        Select::new("select t.* from messages t", "t.company_id", company)
+    };
+    list.equals("t.ticket_id", filter.ticket_id)
+        .equals("t.contact_id", filter.contact_id)
+        .equals("t.channel_id", filter.channel_id)
+        .equals("t.direction", filter.direction)
+        .equals("t.type", filter.kind)
+        .equals("t.status", filter.status)
+        .after("t.id", filter.after.map(|id| id.0))
+        .only(filter.visible_to_visitor.then_some("t.direction <> 'internal'"))
+        .between("t.created_at", filter.created)
         .heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
         .heavy_if(filter.channel_id.is_some() && filter.ticket_id.is_none() && filter.contact_id.is_none())
-        .page(db, "id", page)
+        .page(db, "t.id", page)
         .await
 }

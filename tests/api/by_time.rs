@@ -1,0 +1,156 @@
+//! Lists that are asked for by time, over more rows than one zone of their zone map holds: whatever the span, the list is
+//! what its rows say, in order, page by page.
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+use sqlx::PgPool;
+
+use crate::steps::ids;
+use crate::support::{Company, TestApp};
+
+/// Three zones and more, as ids go.
+const ROWS: i64 = 3_500;
+
+/// Days their times are spread over.
+const DAYS: i64 = 60;
+
+/// Lists that are compared for each of the two.
+const LISTS: usize = 60;
+
+const FIRST_ID: i64 = 10_000_000;
+
+fn shown(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Tickets and messages whose ids follow each other and whose times mostly do: some were made late, reopened, closed or
+/// changed at any time after.
+async fn seed(db: &PgPool, company: &Company) {
+    for statement in [
+        "insert into contacts (company_id, name, number)
+         select $1, 'Some ' || n, (5500000000 + n)::text from generate_series(1, $4) n",
+        "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count, reopen_count,
+             opened_at, closed_at, created_at, updated_at)
+         select $1, $3 + n, $2, contact, case when n % 3 = 0 then 'open' else 'closed' end, 'api', 0, 0,
+             made + case when n % 50 = 0 then later / 2 else '0' end,
+             case when n % 3 > 0 then made + later end, made, made + later
+         from generate_series(1, $4) n
+         join (select id as contact, row_number() over (order by id) as k from contacts where company_id = $1) c on k = n,
+             lateral (select date_trunc('milliseconds', now() - interval '1 hour' - (1 - n::float8 / $4) * $5 * interval '1 day'
+                     - case when n % 40 = 0 then random() * 5 else 0 end * interval '1 day') as made,
+                 date_trunc('milliseconds', random() ^ 6 * (1 - n::float8 / $4) * $5 * interval '1 day') as later) x",
+        "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status, source,
+             created_at)
+         select company_id, id, id, contact_id, channel_id, case when id % 2 = 0 then 'inbound' else 'outbound' end, 'text',
+             'Some text', case when id % 2 = 0 then 'received' when id % 7 = 0 then 'failed' else 'sent' end, 'api',
+             created_at
+         from tickets where company_id = $1 and $2::bigint + $3 + $4 + $5 > 0",
+    ] {
+        sqlx::query(statement)
+            .bind(company.id)
+            .bind(company.phone)
+            .bind(FIRST_ID)
+            .bind(ROWS)
+            .bind(DAYS)
+            .execute(db)
+            .await
+            .expect(statement);
+    }
+    sqlx::query("select hotline_fill_zones($1)").bind(company.id).execute(db).await.expect("zones");
+}
+
+/// All of a list, as its pages give it.
+async fn listed(app: &TestApp, path: &str) -> Vec<i64> {
+    let mut found = Vec::new();
+    for page in 1.. {
+        let reply = app.api.get(&format!("{path}&page={page}")).await;
+        found.extend(ids(reply.data(200).as_array().expect("a list")));
+        if reply.body["meta"]["hasMore"] == false {
+            break;
+        }
+    }
+    found
+}
+
+#[actix_web::test]
+async fn a_list_by_time_is_what_its_rows_say() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    seed(db, &app.company).await;
+    let zones: i64 = sqlx::query_scalar("select count(*) from zones where company_id = $1 and noun = 'ticket'")
+        .bind(app.company.id)
+        .fetch_one(db)
+        .await
+        .expect("zones");
+    assert!(zones > 3, "{zones} zones are no test");
+    let mut random = StdRng::seed_from_u64(18);
+    let mut seen = 0;
+    for round in 0..LISTS {
+        // Both ends, the later one alone, the earlier one alone.
+        let ago = |random: &mut StdRng| Utc::now() - TimeDelta::seconds(random.random_range(0..(DAYS + 5) * 86_400));
+        let (one, other) = (ago(&mut random), ago(&mut random));
+        let (from, to) = (one.min(other), one.max(other));
+        let (from, to) = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))][round % 3];
+        let (order, sign) = if random.random_bool(0.5) { ("asc", 1) } else { ("desc", -1) };
+        let kinds: [(&str, &str, &str, &[(&str, &str)]); 5] = [
+            ("tickets", "created", "created_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
+            ("tickets", "opened", "opened_at", &[("", "true"), ("&unassigned=true", "true")]),
+            ("tickets", "closed", "closed_at", &[("", "true"), ("&status=open", "status = 'open'")]),
+            ("tickets", "updated", "updated_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
+            ("messages", "created", "created_at", &[("", "true"), ("&status=failed", "status = 'failed'")]),
+        ];
+        let (table, name, column, filters) = kinds[round % kinds.len()];
+        let (filter, condition) = filters[round / kinds.len() % filters.len()];
+        let mut path = format!("/{table}?perPage=100&order={order}{filter}");
+        for (end, at) in [("From", from), ("To", to)] {
+            if let Some(at) = at {
+                path += &format!("&{name}{end}={}", shown(at));
+            }
+        }
+        let statement = format!(
+            "select id from {table} where company_id = $1 and {condition}
+                and ($2::timestamptz is null or {column} >= date_trunc('milliseconds', $2))
+                and ($3::timestamptz is null or {column} <= date_trunc('milliseconds', $3)) order by id * {sign}"
+        );
+        let expected: Vec<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(statement))
+            .bind(app.company.id)
+            .bind(from)
+            .bind(to)
+            .fetch_all(db)
+            .await
+            .expect("ids");
+        assert_eq!(listed(&app, &path).await, expected, "{path}");
+        seen += expected.len();
+    }
+    assert!(seen > ROWS as usize, "{seen} rows are no test");
+    app.stop().await;
+}
+
+/// What the service writes itself is in its zones, old tickets that change included.
+#[actix_web::test]
+async fn what_changes_is_found_by_the_time_it_changed() {
+    let app = TestApp::start().await;
+    seed(&app.database.db, &app.company).await;
+    let begun = Utc::now() - TimeDelta::seconds(1);
+    let old = FIRST_ID + 4;
+    app.api.post(&format!("/tickets/{old}/reopen"), json!({})).await.data(200);
+    let new =
+        app.api.post("/contacts", json!({"name": "New", "number": "5511977776666"})).await.data(201)["id"].clone();
+    let body = json!({"channelId": app.company.phone, "contactId": new});
+    let new = app.api.post("/tickets", body).await.data(201)["id"].as_i64().expect("id");
+    let since = shown(begun);
+    let mut both = vec![old, new];
+    both.sort_unstable();
+    assert_eq!(listed(&app, &format!("/tickets?updatedFrom={since}")).await, both);
+    assert_eq!(listed(&app, &format!("/tickets?openedFrom={since}")).await, both);
+    assert_eq!(listed(&app, &format!("/tickets?createdFrom={since}")).await, [new]);
+
+    let body = json!({"wrapupTypeId": app.company.solved});
+    app.api.post(&format!("/tickets/{old}/close"), body).await.data(200);
+    assert_eq!(listed(&app, &format!("/tickets?closedFrom={since}")).await, [old]);
+    let noted = app.api.post(&format!("/tickets/{new}/notes"), json!({"body": "Noted"})).await.data(201)["id"].as_i64();
+    assert_eq!(listed(&app, &format!("/messages?createdFrom={since}")).await, [noted.expect("id")]);
+    app.stop().await;
+}
