@@ -1,7 +1,8 @@
 //! The whole service under load, beside yardsticks that are measured in the same run: `make load`.
 //!
 //! `load run` measures requests a second, latencies, CPU and memory of each scenario; `load soak` ten minutes of the
-//! mix; `load memory` what a hot ticket and a hot session cost. `docs/benchmarks.md` says how, and what the figures do
+//! mix; `load memory` what a hot ticket and a hot session cost; `load grown` all of it on a database that has been in use for a
+//! year. `docs/benchmarks.md` says how, and what the figures do
 //! not say.
 
 mod answers;
@@ -9,6 +10,7 @@ mod answers;
 mod disk;
 mod figures;
 mod generator;
+mod grown;
 mod machine;
 mod memory;
 mod options;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
 async fn drive(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> {
     match command {
         Some(Command::Soak(options)) => soak::run(&arguments.shared, options).await,
+        Some(Command::Grown(options)) => grown::run(&arguments.shared, options).await,
         Some(Command::Memory(options)) => memory::run(&arguments.shared, options).await,
         Some(Command::Run(options)) => run::run(&arguments.shared, options).await,
         Some(Command::Yardstick { .. }) | None => run::run(&arguments.shared, &options::Run::default()).await,

@@ -24,6 +24,8 @@ pub enum Command {
     Soak(Soak),
     /// Bytes of a hot ticket and of a hot session, and whether idle ones make room
     Memory(Memory),
+    /// A database that has been in use for a year: every list and report, and the scenarios beside an empty one
+    Grown(Grown),
     /// Serve the yardsticks
     #[command(hide = true)]
     Yardstick { settings: PathBuf },
@@ -86,4 +88,47 @@ pub struct Memory {
     /// How many are hot in the other
     #[arg(long, default_value_t = 100_000)]
     pub many: usize,
+}
+
+#[derive(Args)]
+pub struct Grown {
+    /// Messages of all companies; the one that is measured has half of everything
+    #[arg(long, default_value_t = 20_000_000)]
+    pub messages: i64,
+    /// Tickets of all companies
+    #[arg(long, default_value_t = 2_000_000)]
+    pub tickets: i64,
+    /// Contacts of all companies
+    #[arg(long, default_value_t = 1_000_000)]
+    pub contacts: i64,
+    /// Cards of the one
+    #[arg(long, default_value_t = 100_000)]
+    pub cards: i64,
+    /// Companies
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(i64).range(2..))]
+    pub companies: i64,
+    /// Times each list and report is asked for
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: u64,
+    /// Sends a second beside them
+    #[arg(long, default_value_t = 500.0)]
+    pub sends_per_second: f64,
+    /// Keep the database in this folder as it was made, and begin with it the next time
+    #[arg(long, value_name = "FOLDER")]
+    pub keep_in: Option<PathBuf>,
+    /// Only those whose path holds this
+    #[arg(long)]
+    pub only: Option<String>,
+    /// Seconds of one measurement of a scenario; 0: none is measured
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u64,
+    /// Measurements of each scenario, in turn with the empty database
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    pub scenario_rounds: u64,
+    /// Connections of a scenario
+    #[arg(long, default_value_t = 32)]
+    pub connections: u32,
+    /// Contacts without a ticket, for those that are opened and closed
+    #[arg(long, default_value_t = 80_000)]
+    pub pool: usize,
 }

@@ -18,7 +18,7 @@ const WARM_UP_S: u64 = 2;
 pub async fn run(shared: &Shared, options: &Run) -> Outcome<()> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
-    let stage = Stage::set(shared.tickets, if uses_pool { options.pool } else { 0 }).await?;
+    let stage = Stage::set(shared.tickets, if uses_pool { options.pool } else { 0 }, None).await?;
     let mut measuring = Measuring {
         time: Duration::from_secs(options.seconds),
         rounds: options.rounds,

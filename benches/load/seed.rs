@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use hotline_persistence::PgPool;
 use reqwest::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -71,7 +72,7 @@ impl Api {
 }
 
 /// A company with everything conversations need.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Company {
     pub id: i64,
     pub key: String,

@@ -49,7 +49,7 @@ pub struct Soaked {
 }
 
 pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
-    let stage = Stage::set(shared.tickets, 0).await?;
+    let stage = Stage::set(shared.tickets, 0, None).await?;
     let subjects = stage.subjects(&[], &[])?;
     let load = Load {
         scenario: Scenario::Mix,

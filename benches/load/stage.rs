@@ -15,12 +15,13 @@ use tempfile::TempDir;
 use crate::answers::Answers;
 use crate::figures::Round;
 use crate::generator::Load;
+use crate::options::Grown;
 use crate::scenario::Server;
 use crate::seed::{Api, Company};
 use crate::service::{NEVER_S, Service};
 use crate::usage::Watched;
 use crate::yardstick::{self, Process, Settings};
-use crate::{Failure, Outcome, disk, subjects};
+use crate::{Failure, Outcome, disk, grown, subjects};
 
 /// How long the tables may be behind after a measurement before it counts as a defect.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(300);
@@ -62,13 +63,19 @@ pub async fn visit(folder: &Path) -> Outcome<Cluster> {
 }
 
 impl Stage {
-    /// Starts and seeds it all. `pool`: how many contacts without a ticket.
-    pub async fn set(tickets: usize, pool_size: usize) -> Outcome<Self> {
+    /// Starts and seeds it all. `pool_size`: how many contacts without a ticket; `grown`: what a year of use has left.
+    pub async fn set(tickets: usize, pool_size: usize, grown: Option<&Grown>) -> Outcome<Self> {
         let folder = folder()?;
         let began = Instant::now();
         // Actors stay hot for the whole run: which of them are is no accident then.
-        let service = Service::start(folder.path(), NEVER_S)?;
-        let (mut company, api) = Company::create(folder.path(), &service).await?;
+        let (service, mut company, api) = match grown {
+            Some(options) => grown::start(folder.path(), options).await?,
+            None => {
+                let service = Service::start(folder.path(), NEVER_S)?;
+                let (company, api) = Company::create(folder.path(), &service).await?;
+                (service, company, api)
+            }
+        };
         let channel = company.channel;
         company.converse(&api, channel, tickets).await?;
 

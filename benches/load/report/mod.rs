@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::figures::Throughput;
 use crate::memory::Measured;
 use crate::soak::Soaked;
-use crate::{Outcome, machine};
+use crate::{Outcome, grown, machine};
 
 pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
     let report = Report { name: "throughput", text: table::throughput(run), plot: Some(plot::throughput(run)) };
@@ -25,6 +25,10 @@ pub fn soak(soaked: &Soaked, keep: bool) -> Outcome<()> {
 
 pub fn memory(measured: &Measured, keep: bool) -> Outcome<()> {
     Report { name: "memory", text: table::memory(measured), plot: None }.write(measured, keep)
+}
+
+pub fn grown(measured: &grown::Measured, keep: bool) -> Outcome<()> {
+    Report { name: "grown", text: table::grown(measured), plot: None }.write(measured, keep)
 }
 
 struct Report {

@@ -1,9 +1,13 @@
 //! The figures as Markdown.
 
 use crate::figures::{Measure, Throughput, Verdict};
+use crate::grown;
 use crate::memory::Measured;
 use crate::scenario::Server;
 use crate::soak::Soaked;
+
+/// Lists that are shown, of those that took longest.
+const SLOWEST: usize = 60;
 
 pub fn throughput(run: &Throughput) -> String {
     let mut text = format!(
@@ -141,6 +145,39 @@ pub fn memory(measured: &Measured) -> String {
         retired.seconds,
         mib(retired.before_bytes as f64),
         mib(retired.after_bytes as f64)
+    ));
+    text
+}
+
+pub fn grown(measured: &grown::Measured) -> String {
+    let mut text = format!(
+        "{}\n\n{} messages, {} tickets and {} contacts of {} companies, of which the one that asks has half; {} sends a \
+         second beside the lists and reports, each asked {} times.\n\n",
+        measured.machine.line(),
+        measured.messages,
+        measured.tickets,
+        measured.contacts,
+        measured.companies,
+        measured.sends_per_second,
+        measured.rounds,
+    );
+    text.push_str(&verdicts(&measured.verdicts()));
+    let mut slowest = measured.asked.clone();
+    slowest.sort_by(|one, other| other.p95_ms.total_cmp(&one.p95_ms));
+    text.push_str("\nThe reports, and the slowest lists:\n\n");
+    let is_list = |asked: &&grown::Asked| !asked.path.starts_with("/reports/") && !asked.path.starts_with("/dashboards/");
+    let shown = measured.asked.iter().filter(|asked| !is_list(asked)).chain(slowest.iter().filter(is_list).take(SLOWEST));
+    text.push_str(&table(
+        &["request", "p50 ms", "p95 ms", "aim ms", "refused"],
+        shown.map(|asked| {
+            vec![
+                asked.path.clone(),
+                format!("{:.1}", asked.p50_ms),
+                format!("{:.1}", asked.p95_ms),
+                asked.aim_ms.to_string(),
+                if asked.refused.is_empty() { String::new() } else { format!("{} ({})", asked.refused.len(), asked.refused[0]) },
+            ]
+        }),
     ));
     text
 }
