@@ -139,6 +139,15 @@ impl Select {
         self
     }
 
+    /// Adds that the column has this bit.
+    #[must_use]
+    pub fn has_bit(mut self, column: &str, bit: Option<i64>) -> Self {
+        if let Some(bit) = bit {
+            self.query.push(" and ").push(column).push(" & ").push_bind(bit).push(" <> 0");
+        }
+        self
+    }
+
     /// Adds `column > value`.
     #[must_use]
     pub fn after(mut self, column: &str, value: Option<i64>) -> Self {

@@ -94,12 +94,21 @@ async fn a_list_by_time_is_what_its_rows_say() {
         let (from, to) = (one.min(other), one.max(other));
         let (from, to) = [(Some(from), Some(to)), (Some(from), None), (None, Some(to))][round % 3];
         let (order, sign) = if random.random_bool(0.5) { ("asc", 1) } else { ("desc", -1) };
-        let kinds: [(&str, &str, &str, &[(&str, &str)]); 5] = [
+        let (phone, webchat) = (app.company.phone, app.company.webchat);
+        let (here, elsewhere) = (format!("&channelId={phone}"), format!("&channelId={webchat}"));
+        let (is_here, is_elsewhere) = (format!("channel_id = {phone}"), format!("channel_id = {webchat}"));
+        let kinds: [(&str, &str, &str, &[(&str, &str)]); 6] = [
             ("tickets", "created", "created_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
             ("tickets", "opened", "opened_at", &[("", "true"), ("&unassigned=true", "true")]),
             ("tickets", "closed", "closed_at", &[("", "true"), ("&status=open", "status = 'open'")]),
             ("tickets", "updated", "updated_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
             ("messages", "created", "created_at", &[("", "true"), ("&status=failed", "status = 'failed'")]),
+            (
+                "messages",
+                "created",
+                "created_at",
+                &[("&direction=inbound", "direction = 'inbound'"), (&here, &is_here), (&elsewhere, &is_elsewhere)],
+            ),
         ];
         let (table, name, column, filters) = kinds[round % kinds.len()];
         let (filter, condition) = filters[round / kinds.len() % filters.len()];
@@ -152,5 +161,52 @@ async fn what_changes_is_found_by_the_time_it_changed() {
     assert_eq!(listed(&app, &format!("/tickets?closedFrom={since}")).await, [old]);
     let noted = app.api.post(&format!("/tickets/{new}/notes"), json!({"body": "Noted"})).await.data(201)["id"].as_i64();
     assert_eq!(listed(&app, &format!("/messages?createdFrom={since}")).await, [noted.expect("id")]);
+
+    // A visitor's conversation: words, queues and people that these rows have not had.
+    let body = json!({"channelId": app.company.webchat, "visitor": {"name": "Visitor"}});
+    let session = app.api.post("/webchat/sessions", body).await.data(201).clone();
+    let path = format!("/webchat/sessions/{}/messages", session["id"].as_str().expect("id"));
+    let ticket = app.api.post(&path, json!({"body": "Hello"})).await.data(201)["ticketId"].clone();
+    let body = json!({"ticketId": ticket, "type": "text", "body": "Good morning"});
+    app.api.post("/messages", body).await.data(202);
+    let body = json!({"queueId": app.company.support, "userId": app.company.ana});
+    app.api.post(&format!("/tickets/{ticket}/transfer"), body).await.data(200);
+    for (query, count) in [
+        (format!("queueId={}", app.company.support), 1),
+        (format!("userId={}", app.company.ana), 1),
+        (format!("channelId={}", app.company.webchat), 1),
+        ("unassigned=false".to_owned(), 1),
+    ] {
+        assert_eq!(listed(&app, &format!("/tickets?{query}")).await.len(), count, "{query}");
+    }
+    for query in ["type=note", "direction=internal", "status=sent&createdFrom=2100-01-01T00:00:00Z"] {
+        let count = usize::from(!query.contains("2100"));
+        assert_eq!(listed(&app, &format!("/messages?{query}")).await.len(), count, "{query}");
+    }
+    are_covered(&app.database.db).await;
     app.stop().await;
+}
+
+/// What the service has noted of its rows holds what the rows say.
+async fn are_covered(db: &PgPool) {
+    let mut transaction = db.begin().await.expect("a transaction");
+    for statement in [
+        "create temporary table noted on commit drop as select * from zones",
+        "delete from zones",
+        "select hotline_fill_zones()",
+    ] {
+        sqlx::query(statement).execute(&mut *transaction).await.expect(statement);
+    }
+    let (said, missed): (i64, i64) = sqlx::query_as(
+        "select count(*), count(*) filter (where n.zone is null or n.created_from > z.created_from
+            or n.created_until < z.created_until or n.opened_until < z.opened_until or n.closed_until < z.closed_until
+            or n.updated_until < z.updated_until or n.marks & z.marks <> z.marks or n.channels & z.channels <> z.channels
+            or n.queues & z.queues <> z.queues or n.users & z.users <> z.users)
+         from zones z left join noted n using (company_id, noun, zone)",
+    )
+    .fetch_one(&mut *transaction)
+    .await
+    .expect("zones");
+    assert!(said > 6, "{said} zones are no test");
+    assert_eq!(missed, 0, "of {said} zones");
 }

@@ -139,7 +139,8 @@ fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
     for (index, (one, values)) in filters.iter().enumerate() {
         for (other, other_values) in &filters[index + 1..] {
             // The two ends of a span: the second value is the later one.
-            let is_span = one.ends_with("From") && other.ends_with("To") && one[..one.len() - 4] == other[..other.len() - 2];
+            let is_span =
+                one.ends_with("From") && other.ends_with("To") && one[..one.len() - 4] == other[..other.len() - 2];
             let until = if is_span { other_values.last() } else { other_values.first() };
             if let (Some(value), Some(until)) = (values.first(), until) {
                 let pair = filter(one, value) + &filter(other, until);

@@ -31,7 +31,8 @@ pub async fn fill(db: &PgPool, company: &Company, options: &Grown) -> Outcome<()
     let half = Share { contacts: options.contacts / 2, tickets: options.tickets / 2, messages: options.messages / 2 };
     history(db, company.id, half).await?;
     let count = i64::try_from(others.len())?.max(1);
-    let each = Share { contacts: half.contacts / count, tickets: half.tickets / count, messages: half.messages / count };
+    let each =
+        Share { contacts: half.contacts / count, tickets: half.tickets / count, messages: half.messages / count };
     for other in others {
         history(db, other, each).await?;
     }

@@ -165,8 +165,10 @@ pub fn grown(measured: &grown::Measured) -> String {
     let mut slowest = measured.asked.clone();
     slowest.sort_by(|one, other| other.p95_ms.total_cmp(&one.p95_ms));
     text.push_str("\nThe reports, and the slowest lists:\n\n");
-    let is_list = |asked: &&grown::Asked| !asked.path.starts_with("/reports/") && !asked.path.starts_with("/dashboards/");
-    let shown = measured.asked.iter().filter(|asked| !is_list(asked)).chain(slowest.iter().filter(is_list).take(SLOWEST));
+    let is_list =
+        |asked: &&grown::Asked| !asked.path.starts_with("/reports/") && !asked.path.starts_with("/dashboards/");
+    let shown =
+        measured.asked.iter().filter(|asked| !is_list(asked)).chain(slowest.iter().filter(is_list).take(SLOWEST));
     text.push_str(&table(
         &["request", "p50 ms", "p95 ms", "aim ms", "refused"],
         shown.map(|asked| {
@@ -175,7 +177,11 @@ pub fn grown(measured: &grown::Measured) -> String {
                 format!("{:.1}", asked.p50_ms),
                 format!("{:.1}", asked.p95_ms),
                 asked.aim_ms.to_string(),
-                if asked.refused.is_empty() { String::new() } else { format!("{} ({})", asked.refused.len(), asked.refused[0]) },
+                if asked.refused.is_empty() {
+                    String::new()
+                } else {
+                    format!("{} ({})", asked.refused.len(), asked.refused[0])
+                },
             ]
         }),
     ));

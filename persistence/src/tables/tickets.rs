@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::source::Source;
 use super::words;
-use super::zones::{self, Place, Time, Zoned};
+use super::zones::{self, ASSIGNED, Place, Time, UNASSIGNED, Wanted, Zoned};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -91,6 +91,10 @@ async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::
         opened: Some(row.opened_at),
         closed: row.closed_at,
         updated: Some(row.updated_at),
+        words: [Some(row.status.as_str()), Some(if row.user_id.is_some() { ASSIGNED } else { UNASSIGNED }), None],
+        channel: row.channel_id,
+        queue: row.queue_id,
+        user: row.user_id,
     };
     zones::note(db, Zoned::Ticket, rows.iter().map(place)).await
 }
@@ -355,18 +359,6 @@ pub struct TicketFilter {
     pub updated: Span,
 }
 
-impl TicketFilter {
-    /// Whether a span of time is what keeps most tickets out: there is one, and nothing that an index finds fewer by.
-    fn is_by_time(&self) -> bool {
-        let is_given = |(from, to): Span| from.is_some() || to.is_some();
-        let is_found = self.contact_id.is_some()
-            || self.wrapup_type_id.is_some()
-            || self.search.is_some()
-            || self.status == Some(TicketStatus::Open);
-        [self.opened, self.closed, self.created, self.updated].into_iter().any(is_given) && !is_found
-    }
-}
-
 /// Tickets that may lie before a page for it to be asked through [`crate::Readers`]: a page far back takes long, and
 /// would keep those waiting that come for the first ones.
 const STEADY_OFFSET_MAX: i64 = 1_000;
@@ -394,23 +386,32 @@ pub async fn list(
     filter: &TicketFilter,
     page: PageRequest,
 ) -> sqlx::Result<Page<LoadedTicket>> {
-    let list = if filter.is_by_time() {
-        let spans = [
+    let wanted = Wanted {
+        spans: &[
             (Time::Created, filter.created),
             (Time::Opened, filter.opened),
             (Time::Closed, filter.closed),
             (Time::Updated, filter.updated),
-        ];
-        zones::list("with page as (", Zoned::Ticket, company, &spans)
+        ],
+        words: &[filter.unassigned.map(|nobodys| if nobodys { UNASSIGNED } else { ASSIGNED })],
+        channel: filter.channel_id,
+        queue: filter.queue_id,
+        user: filter.user_id,
+    };
+    // What an index finds fewer by.
+    let is_found = filter.contact_id.is_some()
+        || filter.wrapup_type_id.is_some()
+        || filter.search.is_some()
+        || filter.status == Some(TicketStatus::Open);
+    let list = if wanted.is_any() && !is_found {
+        zones::list("with page as (", Zoned::Ticket, company, &wanted)
     } else if filter.search.is_some() {
-        let found =
-            "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
+        let found = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
         Select::new(found, "t.company_id", company)
     } else {
         Select::new("with page as (select t.* from tickets t", "t.company_id", company)
     };
-    list
-        .equals("t.status", filter.status)
+    list.equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
         .equals("t.user_id", filter.user_id)
         .equals("t.contact_id", filter.contact_id)

@@ -1,5 +1,5 @@
-//! Zone maps: between which times the rows of a zone of ids lie. A list in the order of ids passes over the zones that
-//! hold nothing of the span it is asked for.
+//! Zone maps: what the rows of a zone of ids have at least and at most, and which words they hold. A list in the order of
+//! ids passes over the zones that hold nothing of what it is asked for.
 //!
 //! PostgreSQL's own (BRIN) are by page of the table, are in no order a list could stop in, and keep rows from being
 //! updated in place before version 16.
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::CompanyId;
 use crate::select::Select;
 use crate::table::Span;
+use crate::{ChannelId, CompanyId, QueueId, UserId};
 
 /// Rows of one zone have ids that differ in so many of their last bits.
 pub(crate) const BITS: i32 = 10;
@@ -63,9 +63,68 @@ impl Time {
     }
 }
 
-/// Begins a list, in the order of ids, of the rows whose zones may hold some of all these spans; `before` stands before
-/// the `select`. The rows are `t`. That their own times are in the spans is still to be said.
-pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, spans: &[(Time, Span)]) -> Select {
+/// The words that have a bit, in the order of `hotline_mark`.
+const WORDS: [&str; 18] = [
+    "text",
+    "media",
+    "template",
+    "interactive",
+    "note",
+    "inbound",
+    "outbound",
+    "internal",
+    "queued",
+    "sent",
+    "delivered",
+    "read",
+    "failed",
+    "received",
+    "open",
+    "closed",
+    UNASSIGNED,
+    ASSIGNED,
+];
+
+/// A ticket that nobody takes care of, and one that somebody does.
+pub(crate) const UNASSIGNED: &str = "unassigned";
+pub(crate) const ASSIGNED: &str = "assigned";
+
+/// The bit of a word; none: all zones may hold it.
+fn mark(word: &str) -> Option<i64> {
+    WORDS.iter().position(|known| *known == word).map(|at| 1 << at)
+}
+
+/// The bit of an id, which it shares with others: `hotline_bit`.
+fn bit(id: i64) -> i64 {
+    // Ids are positive.
+    1 << (id % 61).unsigned_abs()
+}
+
+/// What a list is asked for, as far as a zone map knows of it.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) spans: &'a [(Time, Span)],
+    /// A word of each kind that must be there.
+    pub(crate) words: &'a [Option<&'a str>],
+    pub(crate) channel: Option<ChannelId>,
+    pub(crate) queue: Option<QueueId>,
+    pub(crate) user: Option<UserId>,
+}
+
+impl Wanted<'_> {
+    /// Whether it is asked for anything a zone may be without.
+    pub(crate) fn is_any(&self) -> bool {
+        self.spans.iter().any(|(_, (from, to))| from.is_some() || to.is_some())
+            || self.words.iter().any(Option::is_some)
+            || self.channel.is_some()
+            || self.queue.is_some()
+            || self.user.is_some()
+    }
+}
+
+/// Begins a list, in the order of ids, of the rows whose zones may hold what is wanted; `before` stands before the
+/// `select`. The rows are `t`. That they are what is wanted is still to be said.
+pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wanted<'_>) -> Select {
     // `offset 0` keeps each zone's rows a search of their own: joined in another way they would have to be sorted.
     let table = noun.table();
     let begin = format!(
@@ -74,15 +133,20 @@ pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, spans: &[(Time
     );
     let list = Select::new(&begin, "z.company_id", company);
     let mut list = list.ordered_within("z.zone").equals("z.noun", Some(noun.as_str()));
-    for (time, (from, to)) in spans {
+    for (time, (from, to)) in wanted.spans {
         list = list.at_least(time.until(), *from);
         // Nothing of a row is earlier than the row.
         list = list.at_most("z.created_from", *to);
     }
-    list
+    for word in wanted.words.iter().flatten() {
+        list = list.has_bit("z.marks", mark(word));
+    }
+    list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
+        .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
+        .has_bit("z.users", wanted.user.map(|id| bit(id.0)))
 }
 
-/// Where a row lies, and what times it has.
+/// Where a row lies, and what a zone map keeps of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) company: CompanyId,
@@ -91,6 +155,10 @@ pub(crate) struct Place {
     pub(crate) opened: Option<DateTime<Utc>>,
     pub(crate) closed: Option<DateTime<Utc>>,
     pub(crate) updated: Option<DateTime<Utc>>,
+    pub(crate) words: [Option<&'static str>; 3],
+    pub(crate) channel: ChannelId,
+    pub(crate) queue: Option<QueueId>,
+    pub(crate) user: Option<UserId>,
 }
 
 /// What is known of a zone.
@@ -101,6 +169,10 @@ struct Zone {
     opened_until: Option<DateTime<Utc>>,
     closed_until: Option<DateTime<Utc>>,
     updated_until: Option<DateTime<Utc>>,
+    marks: i64,
+    channels: i64,
+    queues: i64,
+    users: i64,
 }
 
 impl Zone {
@@ -111,6 +183,10 @@ impl Zone {
             opened_until: place.opened.map(ceil),
             closed_until: place.closed.map(ceil),
             updated_until: place.updated.map(ceil),
+            marks: place.words.iter().flatten().filter_map(|word| mark(word)).fold(0, |marks, mark| marks | mark),
+            channels: bit(place.channel.0),
+            queues: place.queue.map_or(0, |id| bit(id.0)),
+            users: place.user.map_or(0, |id| bit(id.0)),
         }
     }
 
@@ -121,6 +197,10 @@ impl Zone {
         self.opened_until = self.opened_until.max(more.opened_until);
         self.closed_until = self.closed_until.max(more.closed_until);
         self.updated_until = self.updated_until.max(more.updated_until);
+        self.marks |= more.marks;
+        self.channels |= more.channels;
+        self.queues |= more.queues;
+        self.users |= more.users;
     }
 }
 
@@ -131,6 +211,16 @@ fn floor(at: DateTime<Utc>) -> DateTime<Utc> {
 
 fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
     floor(at).checked_add_signed(GRAIN).unwrap_or(at)
+}
+
+/// Closes an update of messages `m` that moves statuses on: it becomes part of a statement that notes them.
+pub(crate) fn with_statuses(update: &str) -> String {
+    format!(
+        "with moved as ({update} returning m.company_id, m.id, m.status)
+         update zones z set marks = z.marks | x.marks
+         from (select company_id, id >> {BITS} as zone, bit_or(hotline_mark(status)) as marks from moved group by 1, 2) x
+         where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone and z.marks & x.marks <> x.marks"
+    )
 }
 
 /// Notes rows that were written in the same transaction.
@@ -147,23 +237,32 @@ pub(crate) async fn note(
     if zones.is_empty() {
         return Ok(());
     }
+    let bits = |bits: fn(&Zone) -> i64| zones.values().map(bits).collect::<Vec<_>>();
     sqlx::query(
         "insert into zones as z (company_id, noun, zone, created_from, created_until, opened_until, closed_until,
-             updated_until)
-         select company_id, $1, zone, created_from, created_until, opened_until, closed_until, updated_until
+             updated_until, marks, channels, queues, users)
+         select company_id, $1, zone, created_from, created_until, opened_until, closed_until, updated_until, marks,
+             channels, queues, users
          from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
-             $7::timestamptz[], $8::timestamptz[]) as x (company_id, zone, created_from, created_until, opened_until,
-             closed_until, updated_until)
+             $7::timestamptz[], $8::timestamptz[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+             as x (company_id, zone, created_from, created_until, opened_until, closed_until, updated_until, marks,
+                 channels, queues, users)
          on conflict (company_id, noun, zone) do update set
              created_from = least(z.created_from, excluded.created_from),
              created_until = greatest(z.created_until, excluded.created_until),
              opened_until = greatest(z.opened_until, excluded.opened_until),
              closed_until = greatest(z.closed_until, excluded.closed_until),
-             updated_until = greatest(z.updated_until, excluded.updated_until)
-         where (z.created_from, z.created_until, z.opened_until, z.closed_until, z.updated_until) is distinct from
+             updated_until = greatest(z.updated_until, excluded.updated_until),
+             marks = z.marks | excluded.marks,
+             channels = z.channels | excluded.channels,
+             queues = z.queues | excluded.queues,
+             users = z.users | excluded.users
+         where (z.created_from, z.created_until, z.opened_until, z.closed_until, z.updated_until, z.marks, z.channels,
+                 z.queues, z.users) is distinct from
              (least(z.created_from, excluded.created_from), greatest(z.created_until, excluded.created_until),
               greatest(z.opened_until, excluded.opened_until), greatest(z.closed_until, excluded.closed_until),
-              greatest(z.updated_until, excluded.updated_until))",
+              greatest(z.updated_until, excluded.updated_until), z.marks | excluded.marks,
+              z.channels | excluded.channels, z.queues | excluded.queues, z.users | excluded.users)",
     )
     .bind(noun.as_str())
     .bind(zones.keys().map(|(company, _)| *company).collect::<Vec<_>>())
@@ -173,6 +272,10 @@ pub(crate) async fn note(
     .bind(zones.values().map(|zone| zone.opened_until).collect::<Vec<_>>())
     .bind(zones.values().map(|zone| zone.closed_until).collect::<Vec<_>>())
     .bind(zones.values().map(|zone| zone.updated_until).collect::<Vec<_>>())
+    .bind(bits(|zone| zone.marks))
+    .bind(bits(|zone| zone.channels))
+    .bind(bits(|zone| zone.queues))
+    .bind(bits(|zone| zone.users))
     .execute(db)
     .await?;
     Ok(())
@@ -195,6 +298,10 @@ mod tests {
             opened: Some(at(created)),
             closed,
             updated: None,
+            words: [Some("open"), closed.map(|_| "closed"), None],
+            channel: ChannelId::new(2),
+            queue: closed.map(|_| QueueId::new(62)),
+            user: None,
         };
         let mut zone = Zone::of(&place("2026-03-01T10:20:00Z", None));
         zone.widen(&Zone::of(&place("2026-03-01T12:00:00Z", Some(at("2026-03-02T00:00:00Z")))));
@@ -205,6 +312,10 @@ mod tests {
             opened_until: Some(at("2026-03-01T13:00:00Z")),
             closed_until: Some(at("2026-03-02T01:00:00Z")),
             updated_until: None,
+            marks: (1 << 14) | (1 << 15),
+            channels: 1 << 2,
+            queues: 1 << 1,
+            users: 0,
         };
         assert_eq!(zone, held);
     }

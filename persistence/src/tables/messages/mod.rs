@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::postgres::PgRow;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 pub(crate) use columns::{copy, insert};
 pub(crate) use inbound::set_media;
@@ -20,7 +20,7 @@ pub(crate) use progress::{FailedMessage, failed, not_failed, progress};
 
 use super::source::Source;
 use super::words;
-use super::zones::{self, Time, Zoned};
+use super::zones::{self, Time, Wanted, Zoned};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -132,11 +132,13 @@ pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -
     mark(
         db,
         marks,
-        "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
+        zones::with_statuses(
+            "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = greatest(x.at, m.created_at, m.sent_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
            and m.direction = 'outbound' and m.status in ('queued', 'sent')",
+        ),
     )
     .await
 }
@@ -146,12 +148,14 @@ pub(crate) async fn see(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> st
     mark(
         db,
         marks,
-        "update messages m set status = 'read', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
+        zones::with_statuses(
+            "update messages m set status = 'read', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = coalesce(m.delivered_at, greatest(x.at, m.created_at, m.sent_at)),
              read_at = greatest(x.at, m.created_at, m.sent_at, m.delivered_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
            and m.direction = 'outbound' and m.status in ('queued', 'sent', 'delivered')",
+        ),
     )
     .await
 }
@@ -164,7 +168,8 @@ pub(crate) async fn read(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> s
         "update messages m set read_at = greatest(x.at, m.created_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
          where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
-           and m.direction = 'inbound' and m.read_at is null",
+           and m.direction = 'inbound' and m.read_at is null"
+            .to_owned(),
     )
     .await
 }
@@ -172,9 +177,9 @@ pub(crate) async fn read(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> s
 async fn mark(
     db: &mut PgConnection,
     marks: &[&DeliveryReceipt],
-    sql: &'static str,
+    statement: String,
 ) -> std::result::Result<(), sqlx::Error> {
-    sqlx::query(sql)
+    sqlx::query(AssertSqlSafe(statement))
         .bind(marks.iter().map(|mark| mark.company_id).collect::<Vec<_>>())
         .bind(marks.iter().map(|mark| mark.ticket_id).collect::<Vec<_>>())
         .bind(marks.iter().map(|mark| mark.up_to).collect::<Vec<_>>())
@@ -382,9 +387,20 @@ pub async fn list(
     filter: &MessageFilter,
     page: PageRequest,
 ) -> Result<Page<MessageRow>> {
-    let is_spanned = filter.created.0.is_some() || filter.created.1.is_some();
-    let list = if is_spanned && filter.ticket_id.is_none() && filter.contact_id.is_none() {
-        zones::list("", Zoned::Message, company, &[(Time::Created, filter.created)])
+    let wanted = Wanted {
+        spans: &[(Time::Created, filter.created)],
+        words: &[
+            filter.direction.map(|word| word.as_str()),
+            filter.kind.map(|word| word.as_str()),
+            filter.status.map(|word| word.as_str()),
+        ],
+        channel: filter.channel_id,
+        ..Wanted::default()
+    };
+    // What waits in the outbox has an index, as have a ticket's and a contact's messages.
+    let is_found = filter.ticket_id.is_some() || filter.contact_id.is_some();
+    let list = if wanted.is_any() && !is_found {
+        zones::list("", Zoned::Message, company, &wanted)
     } else {
         Select::new("select t.* from messages t", "t.company_id", company)
     };

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::{MessageStatus, MessageType};
+use crate::tables::zones;
 use crate::{ChannelId, CompanyId, MessageId, TicketId, UserId};
 
 /// Why a message failed, as it is shown.
@@ -140,7 +141,7 @@ pub(crate) async fn progress(
             folded.iter().map($value).collect::<Vec<_>>()
         };
     }
-    sqlx::query(include_str!("progress.sql"))
+    sqlx::query(AssertSqlSafe(zones::with_statuses(include_str!("progress.sql"))))
         .bind(column!(|folded| folded.company))
         .bind(column!(|folded| folded.id))
         .bind(column!(|folded| folded.reached.as_str()))
