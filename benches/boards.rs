@@ -23,7 +23,7 @@ use hotline::service::Service;
 use hotline_persistence::Period;
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::boards::{self, Board, Stage};
-use hotline_persistence::tables::cards::{self, CardFilter, CardRef, Target};
+use hotline_persistence::tables::cards::{self, CardFilter, CardRef, FirstCards, Target};
 use hotline_persistence::tables::companies;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use hotline_persistence::{BoardId, BoardListId, CardId, CompanyId, PgPool, pool, table};
@@ -46,6 +46,9 @@ const WARM_UP: usize = 8;
 
 /// A page of each stage is shown, and of one.
 const PAGE: i64 = 100;
+
+/// What is shown of a board with few stages.
+const FIRST: FirstCards = FirstCards { of_stage: PAGE, of_board: 1000, contacts: 10_000 };
 
 /// A company with one board.
 struct Owner {
@@ -86,7 +89,7 @@ impl Call {
                 let found: Option<Board> = table::find(db, company, board).await.expect("the board");
                 let stages: Vec<Stage> = table::all_of(db, company, board).await.expect("its stages");
                 let counts = boards::counts(db, company, board).await.expect("counts");
-                let first = cards::first_of_stages(db, company, board, PAGE).await.expect("cards");
+                let first = cards::first_of_stages(db, company, board, stages.len(), FIRST).await.expect("cards");
                 assert!(found.is_some() && stages.len() == counts.len() && stages.len() == first.len());
             }
             Self::PageOfAStage => {

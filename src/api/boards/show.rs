@@ -2,7 +2,7 @@
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, Stage};
-use hotline_persistence::tables::cards;
+use hotline_persistence::tables::cards::{self, FirstCards};
 use hotline_persistence::{BoardId, Database, table};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,6 +11,12 @@ use crate::api::cards::Card;
 use crate::app::App;
 use crate::web::params::{PER_PAGE, PerPageMax};
 use crate::web::{ApiError, ApiResult, Caller, Json, PathId};
+
+/// Cards of a board at most: as many as ten pages of a list.
+const CARDS_MAX: i64 = 1000;
+
+/// Contacts of those cards at most: as many as one page of a list has when every card has all it may have.
+const CONTACTS_MAX: usize = 10_000;
 
 /// A board with its stages and cards.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,7 +38,8 @@ pub struct StageWithCards {
     /// How many cards are in the stage, also beyond those shown.
     #[schema(example = 1)]
     count_cards: i64,
-    /// The first page of its cards, from the top; `GET /crm/boards/{boardId}/cards?crmBoardListId=` has all of them.
+    /// The first page of its cards, from the top; of a board with more than ten stages it is shorter, so that there are no
+    /// more than 1,000 cards in all. `GET /crm/boards/{boardId}/cards?crmBoardListId=` has all of them.
     cards: Vec<Card>,
 }
 
@@ -48,8 +55,9 @@ pub async fn show(
     let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
     let counts = boards::counts(db.heavy(), company, id).await?;
+    let most = FirstCards { of_stage: PER_PAGE.min(most.0), of_board: CARDS_MAX, contacts: CONTACTS_MAX };
     // A page of each stage is more than one statement shows anywhere else.
-    let mut first = cards::first_of_stages(db.heavy(), company, id, PER_PAGE.min(most.0)).await?;
+    let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), most).await?;
     let lists = stages.into_iter().map(|stage| {
         let cards = first.remove(&stage.id).unwrap_or_default();
         let count_cards = counts.get(&stage.id).copied().unwrap_or_default();

@@ -106,6 +106,48 @@ async fn of_a_long_stage_the_first_page_is_shown_and_all_are_counted() {
 }
 
 #[actix_web::test]
+async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_contacts() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    let lists: Vec<Value> = (0..50).map(|number| json!({"label": format!("Stage {number}")})).collect();
+    let large = created(&app.api, BOARDS, json!({"name": "Large", "crmBoardLists": lists})).await;
+    let run = async |statement: &'static str| {
+        sqlx::query(statement).bind(app.company.id).bind(large).execute(db).await.expect(statement)
+    };
+    run("insert into cards (company_id, board_id, list_id, position, name, creation_source)
+         select $1, $2, s.id, n, 'Card ' || n, 'api' from board_lists s, generate_series(1, 30) n where s.board_id = $2")
+    .await;
+    let few = held(&shown(&app.api, large).await);
+    assert_eq!(few.len(), 50);
+    assert!(few.iter().all(|(_, count, cards)| (*count, cards.len()) == (30, 20)), "{few:?}");
+    let first = stages(&app, large).await[0].id;
+    let page = app.api.get(&format!("{BOARDS}/{large}/cards?crmBoardListId={first}&perPage=20")).await;
+    assert_eq!(few[0].2, ids(page.data(200).as_array().expect("a page")));
+
+    // Each with a hundred contacts: of the second stage only the first card has any.
+    run("insert into contacts (company_id, name) select $1, 'Contact ' || n || ' of ' || $2 from generate_series(1, 100) n").await;
+    run("insert into card_contacts (company_id, card_id, contact_id)
+         select $1, k.id, c.id from cards k join board_lists s on s.company_id = $1 and s.id = k.list_id, contacts c
+         where k.company_id = $1 and c.company_id = $1 and k.board_id = $2
+             and (s.label <> 'Stage 1' or k.position = 1)")
+    .await;
+    let board = shown(&app.api, large).await;
+    let many = held(&board);
+    for (label, count, cards) in &many {
+        assert_eq!((*count, cards.len()), (30, if label == "Stage 1" { 20 } else { 2 }), "{label}");
+    }
+    assert!(many.iter().zip(&few).all(|(many, few)| few.2.starts_with(&many.2)), "from the top");
+    let contacts = |stage: &Value| stage["cards"].as_array().expect("cards").iter().map(contacts_of).sum::<usize>();
+    let carried: usize = board["lists"].as_array().expect("stages").iter().map(contacts).sum();
+    assert_eq!(carried, 49 * 200 + 100);
+    app.stop().await;
+}
+
+fn contacts_of(card: &Value) -> usize {
+    card["contacts"].as_array().expect("contacts").len()
+}
+
+#[actix_web::test]
 async fn a_board_without_stages_is_shown_and_another_companys_is_not() {
     let app = TestApp::start().await;
     let bare = board(&app.api, "Bare").await;

@@ -10,9 +10,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::postgres::PgRow;
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, FromRow};
+use sqlx::{AssertSqlSafe, FromRow, PgExecutor};
 use utoipa::ToSchema;
 
 pub use indicators::{Board, Indicators, Sum, goals, indicators};
@@ -197,9 +196,7 @@ pub async fn list(
         .heavy_if(is_narrowed_further);
     let db = list.weigh(db, page);
     let Page { rows, has_more } = with_timeout(list.page_then(db, key, page, &shown)).await?;
-    let contacts = contacts_of(db, company, &rows).await?;
-    let rows = rows.into_iter().map(|card| with_contacts(card, &contacts)).collect();
-    Ok(Page { rows, has_more })
+    Ok(Page { rows: loaded(db, company, rows).await?, has_more })
 }
 
 /// One card, or none.
@@ -207,11 +204,8 @@ pub async fn list(
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = $2"));
-    let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?;
-    let cards = read(&found);
-    let contacts = contacts_of(db, company, &cards).await?;
-    Ok(cards.into_iter().next().map(|card| with_contacts(card, &contacts)))
+    let card = one(db, company, id).await?;
+    Ok(loaded(db, company, card).await?.pop())
 }
 
 /// The same within a transaction.
@@ -219,15 +213,29 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Resu
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_in(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
-    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = $2"));
-    let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(&mut *db)).await?;
-    let cards = read(&found);
-    let contacts = contacts_of(db, company, &cards).await?;
-    Ok(cards.into_iter().next().map(|card| with_contacts(card, &contacts)))
+    let card = one(&mut *db, company, id).await?;
+    Ok(loaded(db, company, card).await?.pop())
 }
 
-/// The first cards of every stage of a board, at most `rows` of each, in the order of their positions: two statements,
-/// however many stages there are.
+async fn one(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Vec<Card>> {
+    let sql = AssertSqlSafe(format!("{SHOWN} where k.company_id = $1 and k.id = $2"));
+    Ok(document::read_all(&with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_all(db)).await?))
+}
+
+/// What the first cards of all stages of a board are taken of, so that the largest board is no larger in memory than a few
+/// pages of cards.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstCards {
+    /// Cards of one stage at most.
+    pub of_stage: i64,
+    /// Cards of all stages at most, each of which has the same part of them.
+    pub of_board: i64,
+    /// Contacts of all these cards at most, shared out likewise; the first card of a stage is shown whatever it has.
+    pub contacts: usize,
+}
+
+/// The first cards of every stage of a board in the order of their positions: two statements, however many stages there
+/// are. `stages` is how many.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -235,8 +243,11 @@ pub async fn first_of_stages(
     db: impl Database<'_>,
     company: CompanyId,
     board: BoardId,
-    rows: i64,
+    stages: usize,
+    most: FirstCards,
 ) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
+    let part = stages.max(1);
+    let rows = most.of_stage.min(most.of_board / i64::try_from(part).unwrap_or(i64::MAX)).max(1);
     let sql = AssertSqlSafe(format!(
         "with page as (
              select first.id, first.position from board_lists s cross join lateral (
@@ -246,12 +257,20 @@ pub async fn first_of_stages(
          {SHOWN} join page on page.id = k.id where k.company_id = $1 order by page.position"
     ));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(board).bind(rows).fetch_all(db)).await?;
-    let cards = read(&found);
-    let contacts = contacts_of(db, company, &cards).await?;
+    let mut held: HashMap<BoardListId, usize> = HashMap::new();
+    let mut cards = document::read_all::<Card>(&found);
+    cards.retain(|card| {
+        let Some(list) = &card.list else { return false };
+        // What is left out of a stage is its end: it has more than its part from there on.
+        let held = held.entry(list.id).or_default();
+        let is_first = *held == 0;
+        *held += card.contact_ids.len().max(1);
+        is_first || *held <= most.contacts / part
+    });
     let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
-    for card in cards {
-        if let Some(list) = card.list.as_ref().map(|list| list.id) {
-            stages.entry(list).or_default().push(with_contacts(card, &contacts));
+    for loaded in loaded(db, company, cards).await? {
+        if let Some(list) = &loaded.card.list {
+            stages.entry(list.id).or_default().push(loaded);
         }
     }
     Ok(stages)
@@ -265,28 +284,16 @@ pub async fn remove(db: impl Database<'_>, company: CompanyId, id: CardId) -> Re
     crate::table::remove::<CardRef>(db, company, id).await
 }
 
-fn read(rows: &[PgRow]) -> Vec<Card> {
-    document::read_all(rows)
-}
-
-/// The contacts that cards name.
-async fn contacts_of(
-    db: impl sqlx::PgExecutor<'_>,
-    company: CompanyId,
-    cards: &[Card],
-) -> Result<HashMap<ContactId, ContactRow>> {
+/// Cards with the contacts they name. One that was deleted since the card was read is left out.
+async fn loaded(db: impl PgExecutor<'_>, company: CompanyId, cards: Vec<Card>) -> Result<Vec<LoadedCard>> {
     let mut ids: Vec<ContactId> = cards.iter().flat_map(|card| &card.contact_ids).copied().collect();
-    if ids.is_empty() {
-        return Ok(HashMap::new());
-    }
     ids.sort_unstable();
     ids.dedup();
-    let rows = contacts::find_all(db, company, &ids).await?;
-    Ok(rows.into_iter().map(|row| (row.id, row)).collect())
-}
-
-/// One that was deleted since the card was read is left out.
-fn with_contacts(card: Card, known: &HashMap<ContactId, ContactRow>) -> LoadedCard {
-    let contacts = card.contact_ids.iter().filter_map(|id| known.get(id).cloned()).collect();
-    LoadedCard { card, contacts }
+    let rows = if ids.is_empty() { Vec::new() } else { contacts::find_all(db, company, &ids).await? };
+    let known: HashMap<ContactId, ContactRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+    let with_contacts = |card: Card| {
+        let contacts = card.contact_ids.iter().filter_map(|id| known.get(id).cloned()).collect();
+        LoadedCard { card, contacts }
+    };
+    Ok(cards.into_iter().map(with_contacts).collect())
 }

@@ -143,9 +143,9 @@ pub async fn boards(db: impl Database<'_>, company: CompanyId, month: DateTime<U
         sqlx::query_as(
             "select b.id, b.name, b.monthly_goal, o.cards as open_cards, o.value as open_value, w.value as won_value
              from boards b
-             cross join lateral (select count(*) as cards, coalesce(sum(products_total), 0) as value from cards
+             cross join lateral (select count(*) as cards, coalesce(sum(products_total_e4), 0) * 0.0001 as value from cards
                  where company_id = $1 and board_id = b.id and not won and not lost) o
-             cross join lateral (select coalesce(sum(products_total), 0) as value from cards
+             cross join lateral (select coalesce(sum(products_total_e4), 0) * 0.0001 as value from cards
                  where company_id = $1 and board_id = b.id and won_at >= $2) w
              where b.company_id = $1 and not b.archived order by b.id",
         )
