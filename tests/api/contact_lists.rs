@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::check_list::check_list;
 use crate::plain::{check_created_once, check_refused};
-use crate::steps::{NOBODY, assert_timestamp, id, listed};
-use crate::support::{Reply, TestApp};
+use crate::steps::{NOBODY, assert_timestamp, id, listed, restarted};
+use crate::support::{Reply, TestApp, eventually};
 
 async fn list(app: &TestApp, name: &str) -> i64 {
     id(app.api.post("/contact-lists", json!({"name": name})).await.data(201))
@@ -176,5 +176,86 @@ async fn a_hundred_thousand_with_a_tag_are_put_into_a_list_by_one_call() {
     assert_eq!(shown(&app, everybody).await["contactsCount"], CONTACTS);
     let page = app.api.get(&format!("/contact-lists/{everybody}/contacts?perPage=2&order=desc")).await;
     assert_eq!((page.data(200).as_array().map(Vec::len), &page.body["meta"]["hasMore"]), (Some(2), &json!(true)));
+    app.stop().await;
+}
+
+/// Contacts of the large list.
+const MANY: i64 = 200_000;
+
+/// As many as a statement takes out.
+const TAKEN_OUT_MAX: i64 = 5_000;
+
+/// Fills a list without the contacts themselves, which would take a minute.
+async fn fill(app: &TestApp, list: i64) {
+    let mut connection = app.database.db.acquire().await.expect("a connection");
+    for statement in [
+        "set session_replication_role = replica".to_owned(),
+        format!(
+            "insert into contact_list_contacts select {}, {list}, k from generate_series(1, {MANY}) k",
+            app.company.id
+        ),
+        "reset session_replication_role".to_owned(),
+    ] {
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut *connection).await.expect("filled");
+    }
+}
+
+async fn left(app: &TestApp, list: i64) -> i64 {
+    let count = sqlx::query_scalar("select count(*) from contact_list_contacts where contact_list_id = $1");
+    count.bind(list).fetch_one(&app.database.db).await.expect("count")
+}
+
+#[actix_web::test]
+async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_and_a_closed_door() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    sqlx::raw_sql(
+        "create table steps (contacts bigint);
+         create function note_step() returns trigger language plpgsql as $$
+         begin insert into steps select count(*) from gone; return null; end $$;
+         create trigger note_step after delete on contact_list_contacts
+             referencing old table as gone for each statement execute function note_step()",
+    )
+    .execute(db)
+    .await
+    .expect("steps are noted");
+    let (first, second, kept) = (list(&app, "First").await, list(&app, "Second").await, list(&app, "Kept").await);
+    let contact = app.contact("5511900000001").await;
+    put(&app, kept, json!({"contactIds": [contact]})).await;
+    fill(&app, first).await;
+    fill(&app, second).await;
+
+    // While the company is closed, its lists wait.
+    let log = &app.service.app.engine.store().log;
+    let closed = log.ownership().close(app.company.id).await.expect("no request is under way");
+    sqlx::query("delete from contact_lists where id = $1").bind(first).execute(db).await.expect("deleted elsewhere");
+    let (other, their_api) = app.another_company().await;
+    let theirs = id(their_api.post("/contact-lists", json!({"name": "Theirs"})).await.data(201));
+    their_api.delete(&format!("/contact-lists/{theirs}")).await;
+    let waiting = async |company: i64| -> i64 {
+        let count = sqlx::query_scalar("select count(*) from removed_contact_lists where company_id = $1");
+        count.bind(company).fetch_one(db).await.expect("count")
+    };
+    eventually("another company's list is done with", || async { waiting(other.id.0).await == 0 }).await;
+    assert_eq!((left(&app, first).await, waiting(app.company.id.0).await), (MANY, 1), "a closed door was passed");
+    drop(closed);
+
+    assert_eq!(app.api.delete(&format!("/contact-lists/{second}")).await.status.as_u16(), 204);
+    assert_eq!(listed(&app.api, "/contact-lists").await, [kept]);
+    // What is left when the service stops is done by the next one.
+    let app = restarted(app).await;
+    eventually("both are empty", || async { left(&app, first).await + left(&app, second).await == 0 }).await;
+    let steps: (i64, i64) = sqlx::query_as("select max(contacts), sum(contacts)::bigint from steps")
+        .fetch_one(&app.database.db)
+        .await
+        .expect("steps");
+    assert_eq!(steps, (TAKEN_OUT_MAX, 2 * MANY));
+    eventually("nothing is left to do", || async {
+        let count = sqlx::query_scalar("select count(*) from removed_contact_lists").fetch_one(&app.database.db);
+        let count: i64 = count.await.expect("count");
+        count == 0
+    })
+    .await;
+    assert_eq!(members(&app, kept).await, [contact.0]);
     app.stop().await;
 }
