@@ -1,5 +1,6 @@
 //! The spans of requests, as a collector receives them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use actix_web::dev::ServerHandle;
@@ -168,4 +169,40 @@ async fn a_collector_that_is_away_delays_nobody_and_one_that_is_none_is_refused(
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains("--otlp-endpoint"), "{none}: {said}");
     }
+}
+
+#[actix_web::test]
+async fn an_answer_without_an_end_is_not_read() {
+    /// Bytes of the answer that are sent at once.
+    const CHUNK: usize = 64 * 1024;
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = Data::from(read.clone());
+    let endless = async |read: Data<AtomicUsize>, _: Bytes| {
+        let chunks = futures_util::stream::repeat_with(move || {
+            read.fetch_add(CHUNK, Ordering::Relaxed);
+            Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; CHUNK]))
+        });
+        HttpResponse::Ok().content_type("application/x-protobuf").streaming(chunks)
+    };
+    let app = move || App::new().app_data(counted.clone()).route("/v1/traces", web::post().to(endless));
+    let server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+    let server = server.bind(("127.0.0.1", 0)).expect("a free port");
+    let url = format!("http://{}", server.addrs()[0]);
+    let server = server.run();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+
+    let folder = data_folder();
+    let mut process = Process::try_serve(folder.path(), &["--otlp-endpoint", &url]).expect("it starts");
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let api = Api::new(process.address, &company.key);
+    eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    process.terminate();
+    assert!(process.wait().success());
+    let log = process.log();
+    assert!(!log.contains("were not exported"), "{log}");
+    // What the connection takes on its way, and no more: it is closed.
+    let read = read.load(Ordering::Relaxed);
+    assert!((1..16 << 20).contains(&read), "{read} bytes were taken");
+    handle.stop(false).await;
 }
