@@ -21,8 +21,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    boards, cards, channels, contact_lists, contacts, custom_fields, health, media, messages, profiles, queues,
-    reports, schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
+    boards, campaigns, cards, channels, contact_lists, contacts, custom_fields, health, media, messages, profiles,
+    queues, reports, schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -140,8 +140,16 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/reports/sales").get("reportSales", reports::report_sales, "Sales figures over a period")
         .at("/dashboards/service").get("getServiceDashboard", reports::show_service_dashboard, "The service desk right now")
         .at("/dashboards/sales").get("getSalesDashboard", reports::show_sales_dashboard, "The sales funnel right now")
+        .at("/campaigns").get("listCampaigns", campaigns::list, "List campaigns").post("createCampaign", campaigns::create, "Create a campaign")
+        .at("/campaigns/{campaignId}")
+            .get("getCampaign", campaigns::show, "Read a campaign").put("updateCampaign", campaigns::update, "Update a campaign").delete("deleteCampaign", campaigns::remove, "Delete a campaign")
+        .at("/campaigns/{campaignId}/start").post("startCampaign", campaigns::start, "Start a campaign now")
+        .at("/campaigns/{campaignId}/pause").post("pauseCampaign", campaigns::pause, "Pause a campaign")
+        .at("/campaigns/{campaignId}/resume").post("resumeCampaign", campaigns::resume, "Resume a campaign")
+        .at("/campaigns/{campaignId}/cancel").post("cancelCampaign", campaigns::cancel, "Cancel a campaign")
+        .at("/campaigns/{campaignId}/recipients").get("listCampaignRecipients", campaigns::list_recipients, "List the recipients of a campaign")
         .at("/contact-lists").get("listContactLists", plain::list::<ContactList>, "List contact lists").post("createContactList", plain::create::<ContactList>, "Create a contact list")
-        .at("/contact-lists/{contactListId}").delete("deleteContactList", plain::remove::<ContactList>, "Delete a contact list")
+        .at("/contact-lists/{contactListId}").delete("deleteContactList", contact_lists::remove, "Delete a contact list")
         .at("/contact-lists/{contactListId}/contacts")
             .get("listContactListContacts", contact_lists::list_contacts, "List the contacts of a list").post("addContactListContacts", contact_lists::add_contacts, "Add contacts to a list")
         .at("/contact-lists/{contactListId}/contacts/{contactId}").delete("removeContactListContact", contact_lists::remove_contact, "Remove a contact from a list")

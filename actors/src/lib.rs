@@ -3,6 +3,7 @@
 //! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
 //! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
 //! - [`schedules::ScheduleDispatcher`], one per company that has scheduled messages: whether one leaves or is changed.
+//! - [`campaigns::CampaignRunner`], one per campaign that is sent, or will be: which recipient is next, and when.
 //! - [`webchat::VisitorSession`], one per active visitor: the order of what the visitor says, and the session's end.
 //!
 //! [`Engine`] is the way in: its parts start actors on demand from the tables, and retire idle ones. Tickets are opened
@@ -11,6 +12,7 @@
 
 pub mod answers;
 mod base;
+pub mod campaigns;
 pub mod channels;
 pub mod clock;
 pub mod contacts;

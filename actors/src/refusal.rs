@@ -2,6 +2,7 @@
 
 use hotline_persistence::select::DEPTH_MAX;
 use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{ContactId, Error, TicketId};
 use serde_json::Value;
 
@@ -138,6 +139,32 @@ impl Refusal {
     /// the refusal came about.
     pub fn changed_nothing(&self) -> bool {
         !matches!(self, Self::Unavailable(_) | Self::Gone | Self::Defect(_))
+    }
+
+    /// Whether what was refused is to be tried again: it says nothing of what was asked.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Gone | Self::ContactLeaving(_))
+    }
+
+    /// Why a message that nobody waits for could not be sent, in the words of `POST /messages`; `not_found` says what is
+    /// gone that it names.
+    pub(crate) fn as_failure(&self, not_found: &str) -> MessageError {
+        let (code, message) = match self {
+            Self::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact is gone".to_owned()),
+            Self::NotFound => ("ERR_API_NOT_FOUND", not_found.to_owned()),
+            Self::ContactUnreachable(_) => ("ERR_API_CONTACT_UNREACHABLE", self.to_string()),
+            Self::WindowClosed => ("ERR_API_WINDOW_CLOSED", self.to_string()),
+            Self::Invalid(fields) => {
+                let named = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
+                ("ERR_API_VALIDATION", named.collect::<Vec<_>>().join("; "))
+            }
+            Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => ("ERR_API_CONFLICT", self.to_string()),
+            Self::InteractiveInvalid(_) => ("ERR_API_INTERACTIVE_INVALID", self.to_string()),
+            Self::Defect(_) | Self::Unavailable(_) | Self::Gone | Self::ContactLeaving(_) => {
+                ("ERR_API_INTERNAL", "internal error".to_owned())
+            }
+        };
+        MessageError { code: code.to_owned(), message }
     }
 
     /// One field that is not accepted.

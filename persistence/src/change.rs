@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Seq;
+use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
@@ -44,6 +45,8 @@ pub enum Change {
     OptOut(OptOut),
     /// The scheduled message is now this.
     Schedule(Box<ScheduleRow>),
+    /// This has become of a campaign's recipient.
+    Recipient(Box<RecipientRow>),
     /// A request with an idempotency key was answered so.
     Answer(Box<AnswerRow>),
 }
@@ -63,6 +66,7 @@ impl Change {
             Self::Referral(row) => row.company_id,
             Self::OptOut(row) => row.company_id,
             Self::Schedule(row) => row.company_id,
+            Self::Recipient(row) => row.company_id,
             Self::Answer(row) => row.company_id,
         }
     }

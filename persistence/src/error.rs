@@ -237,8 +237,28 @@ pub const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
 /// # Errors
 /// [`Error::Unavailable`] when the time is up, else what the statement says.
 pub async fn with_timeout<T>(statement: impl Future<Output = std::result::Result<T, sqlx::Error>>) -> Result<T> {
-    match tokio::time::timeout(STATEMENT_TIME_MAX, statement).await {
+    within(STATEMENT_TIME_MAX, statement).await
+}
+
+/// The same for a statement that may take longer, which the server was told by [`allow_time`].
+///
+/// # Errors
+/// As of [`with_timeout`].
+pub(crate) async fn within<T>(
+    time_max: Duration,
+    statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
+) -> Result<T> {
+    match tokio::time::timeout(time_max, statement).await {
         Ok(outcome) => Ok(outcome?),
-        Err(_) => Err(Error::Unavailable(format!("no answer within {} s", STATEMENT_TIME_MAX.as_secs()))),
+        Err(_) => Err(Error::Unavailable(format!("no answer within {} s", time_max.as_secs()))),
     }
+}
+
+/// Has the server give the statements of this transaction so much time.
+///
+/// # Errors
+/// When the database cannot answer.
+pub(crate) async fn allow_time(db: &mut sqlx::PgConnection, time_max: Duration) -> Result<()> {
+    let time = format!("set local statement_timeout = {}", time_max.as_millis());
+    with_timeout(sqlx::query(sqlx::AssertSqlSafe(time)).execute(db)).await.map(drop)
 }

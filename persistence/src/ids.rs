@@ -60,6 +60,8 @@ pub type CardId = Id<noun::Card>;
 pub type ProductId = Id<noun::Product>;
 /// A scheduled message.
 pub type ScheduleId = Id<noun::Schedule>;
+/// A message to every contact of a list.
+pub type CampaignId = Id<noun::Campaign>;
 
 impl<N> Id<N> {
     /// The id with this number.

@@ -52,8 +52,8 @@ pub use error::{Error, Result};
 #[cfg(feature = "failpoints")]
 pub use fail;
 pub use ids::{
-    AdminId, BoardId, BoardListId, CardId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId, ProductId,
-    ProfileId, QueueId, ScheduleId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
+    AdminId, BoardId, BoardListId, CampaignId, CardId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId,
+    ProductId, ProfileId, QueueId, ScheduleId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
 };
 pub use ownership::{Closed, Ownership, Presence};
 pub use period::Period;

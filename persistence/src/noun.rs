@@ -19,3 +19,4 @@ pub enum BoardList {}
 pub enum Card {}
 pub enum Product {}
 pub enum Schedule {}
+pub enum Campaign {}

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
+use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table;
 use hotline_persistence::tables::contact_lists::{self, Added, CONTACTS, ContactList, ContactListId};
 use hotline_persistence::tables::contacts::{self, ContactRef};
@@ -56,6 +57,18 @@ impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
         Self { created: query.span("created"), updated: query.span("updated") }
     }
+}
+
+/// `DELETE /contact-lists/{contactListId}`: its contacts stay. Refused while a campaign that is not over names it.
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactListId>) -> ApiResult<NoContent> {
+    let mut removal = app.db(caller.company).begin().await?;
+    let using = contact_lists::remove(removal.connection()?, caller.company, id.0).await?;
+    if using > 0 {
+        let state = "campaigns that are not over are for the list";
+        return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("campaign", using)])).into());
+    }
+    removal.commit().await?;
+    Ok(NoContent)
 }
 
 /// `GET /contact-lists/{contactListId}/contacts`.

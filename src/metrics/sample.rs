@@ -78,6 +78,7 @@ impl Collector for Sample {
         self.sockets(&mut page)?;
         self.sending(&mut page)?;
         self.schedules(&mut page)?;
+        self.campaigns(&mut page)?;
         self.hooks(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
@@ -121,6 +122,7 @@ impl Sample {
             ("sessions", actors.sessions),
             ("channels", actors.channels),
             ("schedules", actors.schedules),
+            ("campaigns", actors.campaigns),
         ];
         let mut lines = page.gauges("actors_hot", "Actors in memory")?;
         for (kind, actors) in &kinds {
@@ -170,6 +172,23 @@ impl Sample {
             page.counters("schedules_ended_total", "Scheduled messages whose time came, by how it ended")?;
         for (end, messages) in [("sent", schedules.sent), ("failed", schedules.failed)] {
             lines.value([("end", end)], messages)?;
+        }
+        Ok(())
+    }
+
+    fn campaigns(&self, page: &mut Page<'_>) -> fmt::Result {
+        let campaigns = self.engine.campaigns.figures();
+        page.gauge("campaigns_running", "Campaigns that are sent", count(campaigns.running))?;
+        let mut lines = page.gauges("campaign_recipients", "Recipients of campaigns in memory")?;
+        for (state, recipients) in [("held", campaigns.held), ("under_way", campaigns.under_way)] {
+            lines.value([("state", state)], count(recipients))?;
+        }
+        let mut lines =
+            page.counters("campaign_recipients_ended_total", "Recipients whose turn came, by what became of them")?;
+        let ends =
+            [("handed_over", campaigns.handed_over), ("skipped", campaigns.skipped), ("failed", campaigns.failed)];
+        for (end, recipients) in ends {
+            lines.value([("end", end)], recipients)?;
         }
         Ok(())
     }

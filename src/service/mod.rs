@@ -114,6 +114,7 @@ impl Service {
         let sending = Graph::new(&settings.provider)?;
         engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
         engine.schedules.start().await?;
+        engine.campaigns.start().await?;
         let handles = handles(settings, engine.clone(), media, keys.clone())?;
         background::start(&handles);
         let (address, server) = listen(settings, doors.http, &handles)?;

@@ -86,6 +86,26 @@ impl Asked {
         Some(Self { name: name?.0, language, form: built.or(simple).unwrap_or(none) })
     }
 
+    /// As it was asked for: what [`Asked::read`] reads again.
+    pub fn written(&self) -> Value {
+        let mut written = json!({"name": self.name});
+        if let Some(language) = &self.language {
+            written["language"] = json!(language);
+        }
+        match &self.form {
+            Form::Simple { header, body, buttons } => {
+                let texts = [("header", header), ("body", body), ("buttons", buttons)];
+                let given = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+                let given: Map<String, Value> = given.map(|(name, texts)| (name.to_owned(), json!(texts))).collect();
+                if !given.is_empty() {
+                    written["parameters"] = Value::Object(given);
+                }
+            }
+            Form::Built(components) => written["components"] = json!(components),
+        }
+        written
+    }
+
     /// The template as the provider takes it.
     ///
     /// # Errors

@@ -530,6 +530,8 @@ words! {
     hotline_persistence::tables::channels::ChannelStatus
     hotline_persistence::tables::queues::Distribution
     hotline_persistence::tables::schedules::ScheduleStatus
+    hotline_persistence::tables::campaigns::CampaignStatus
+    hotline_persistence::tables::campaigns::RecipientStatus
     hotline_persistence::tables::custom_fields::Application
     hotline_persistence::tables::custom_fields::CustomFieldType
     hotline_persistence::tables::reports::TicketGrouping

@@ -6,6 +6,7 @@ mod support;
 
 mod bad_input;
 mod by_time;
+mod campaigns;
 mod channels;
 mod check_list;
 mod concurrency;

@@ -108,7 +108,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
     let app = TestApp::start_with(TestOptions { engine, metrics: true, ..TestOptions::default() }).await;
     let hot = |kind: &str| format!("hotline_actors_hot{{kind=\"{kind}\"}}");
     let cold = figures(&app).await;
-    for kind in ["tickets", "sessions", "channels", "schedules"] {
+    for kind in ["tickets", "sessions", "channels", "schedules", "campaigns"] {
         assert_eq!(cold.value(&hot(kind)), 0.0, "{kind}");
         assert_eq!(cold.value(&format!("hotline_actor_commands_waiting{{kind=\"{kind}\"}}")), 0.0, "{kind}");
     }
@@ -136,7 +136,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
     assert!(written >= 3.0, "{written}");
     assert_eq!(after.value("hotline_flush_changes_sum"), written);
     assert_eq!(after.value("hotline_flush_changes_count"), after.value("hotline_flush_duration_seconds_count"));
-    for kind in ["tickets", "sessions", "channels", "schedules"] {
+    for kind in ["tickets", "sessions", "channels", "schedules", "campaigns"] {
         assert_eq!(after.value(&format!("hotline_actor_commands_waiting{{kind=\"{kind}\"}}")), 0.0, "{kind}");
     }
     app.stop().await;

@@ -308,6 +308,18 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
              from (select id, row_number() over (order by id) as k from contacts where company_id = {id}) c"
         ),
         format!(
+            "insert into campaigns (company_id, name, status, contact_list_id, channel_id, scheduled_at, message)
+             select {id}, 'Some ' || k, case when k % 2 = 0 then 'completed' else 'canceled' end,
+                 (select min(id) from contact_lists where company_id = {id}) + k - 1, {phone}, now(), 'Some text'
+             from generate_series(1, {few}) k"
+        ),
+        format!(
+            "insert into campaign_recipients (company_id, campaign_id, contact_id, status, message_id)
+             select {id}, (select max(id) from campaigns where company_id = {id}), c.id,
+                 (array['sent', 'delivered', 'read', 'failed', 'skipped'])[1 + c.k % 5], ({base} + c.k) * 2 + 1
+             from (select id, row_number() over (order by id) as k from contacts where company_id = {id}) c"
+        ),
+        format!(
             "insert into cards (company_id, board_id, list_id, position, name, creation_source, assigned_user_id, status_id,
                  business_id, origin_id, ticket_id, due, won_at, lost_at)
              select {id}, b.id, (select l.id from board_lists l where l.company_id = {id} and l.board_id = b.id
@@ -410,6 +422,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             ("profileId", one("select max(id) from profiles where company_id = $1").await),
             ("wrapupCategoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
             ("productCategoryId", one("select max(id) from product_categories where company_id = $1").await),
+            ("campaignId", one("select max(id) from campaigns where company_id = $1").await),
             ("boardId", one("select max(id) from boards where company_id = $1").await),
             ("listId", one("select max(id) from board_lists where company_id = $1").await),
             ("statusId", one("select max(id) from card_statuses where company_id = $1").await),
@@ -499,6 +512,13 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
                 json!({"contactId": asker.contact, "channelId": asker.company.phone, "body": "New", "sendAt": "2099-01-01T00:00:00Z"}),
                 json!({"body": "Changed"}),
             ),
+            (
+                "/campaigns",
+                "campaignId",
+                json!({"name": "New", "contactListId": asker.list, "channelId": asker.company.phone, "message": "New",
+                    "scheduledAt": "2099-01-01T00:00:00Z"}),
+                json!({"message": "Changed"}),
+            ),
             ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
             ("/product-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
             (
@@ -583,6 +603,13 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         let one = format!("/contact-lists/{}", made.data(201)["id"]);
         let members = json!({"contactIds": [contact]});
         world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&members), asker.reads_max).await;
+        let campaign = json!({"name": "New", "contactListId": made.data(201)["id"], "channelId": asker.company.phone,
+            "message": "New", "scheduledAt": "2099-01-01T00:00:00Z"});
+        let campaign = asker.api.post("/campaigns", campaign).await.data(201)["id"].clone();
+        for verb in ["start", "pause", "resume", "cancel"] {
+            let verb = format!("/campaigns/{campaign}/{verb}");
+            world.judge(asker, Method::POST, &verb, None, asker.reads_max).await.data(200);
+        }
         world.judge(asker, Method::DELETE, &format!("{one}/contacts/{contact}"), None, asker.reads_max).await;
         // As many as have the tag: each is looked for in the list, and seen to be there.
         let most = asker.reads_max + 30 * asker.rows.unsigned_abs();

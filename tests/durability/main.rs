@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod campaigns;
 mod clean_stop;
 mod command_line;
 mod doors;

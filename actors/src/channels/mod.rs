@@ -1,12 +1,14 @@
 //! Channels: the way to their providers, and what their providers have told.
 
 mod early;
+mod in_transit;
 mod inbox;
 mod inboxes;
 mod outbox;
 mod provider;
 
 pub(crate) use early::{EARLY_MAX, Early};
+pub(crate) use in_transit::{InTransit, Landed};
 pub(crate) use inbox::{Inbox, MessageLock, SEEN_MAX};
 pub(crate) use inboxes::{Inboxes, named};
 pub use outbox::{Attempted, ChannelSender, SendingFigures, SendingOptions};

@@ -34,12 +34,24 @@ impl Engine {
     }
 
     async fn drop_all(&self, company: CompanyId, closed: &Closed) -> Result<(), Refusal> {
-        let Self { tickets, contacts, inbound, sending, schedules, assignment, sessions, base, sweeper: _, swept: _ } =
-            self;
+        let Self {
+            tickets,
+            contacts,
+            inbound,
+            sending,
+            schedules,
+            campaigns,
+            assignment,
+            sessions,
+            base,
+            sweeper: _,
+            swept: _,
+        } = self;
         // These may still have something to record: how a call of a provider ended, that a visitor was there.
         sending.rest(company).await?;
         sessions.forget_company(company).await?;
         schedules.forget_company(company).await?;
+        campaigns.forget_company(company).await?;
         closed.shut();
         // What was decided before is in the log by then, and nothing is decided any more.
         base.arbiters.pass().await;
@@ -64,6 +76,7 @@ impl Drop for Resting<'_> {
     fn drop(&mut self) {
         self.engine.sending.go_on(self.company);
         self.engine.schedules.go_on(self.company);
+        self.engine.campaigns.go_on(self.company);
     }
 }
 

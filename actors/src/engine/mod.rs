@@ -1,6 +1,7 @@
 //! The engine: the live half in its parts, each with what it needs.
 
 mod assignment;
+mod campaigns;
 mod contacts;
 mod forget;
 mod inbound;
@@ -16,6 +17,7 @@ use hotline_persistence::{CompanyId, ContactId, Presence, Store};
 use tokio::runtime::Handle;
 
 pub use assignment::Assignment;
+pub use campaigns::{Begins, CampaignStats, Campaigns, HeldCampaign};
 pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{Inbound, InboundMessage, Number, Sender};
 pub use schedules::{ScheduleStats, Schedules};
@@ -26,7 +28,7 @@ pub use tickets::Tickets;
 use crate::Refusal;
 use crate::answers::CompletionQueue;
 use crate::base::{Base, EngineOptions};
-use crate::channels::{Inboxes, Outboxes};
+use crate::channels::{InTransit, Inboxes, Outboxes};
 use crate::contacts::KnownContacts;
 use crate::directory::Directory;
 use crate::distribution::Desks;
@@ -47,6 +49,8 @@ pub struct Stats {
     pub channels: Population,
     /// Companies' scheduled messages.
     pub schedules: Population,
+    /// Campaigns that are sent, or will be.
+    pub campaigns: Population,
 }
 
 /// The live half. Cheap to clone.
@@ -62,6 +66,8 @@ pub struct Engine {
     pub sending: Arc<Sending>,
     /// What goes out later.
     pub schedules: Arc<Schedules>,
+    /// What goes out to many.
+    pub campaigns: Arc<Campaigns>,
     /// Who gets tickets.
     pub assignment: Arc<Assignment>,
     /// Every visitor session.
@@ -76,11 +82,16 @@ impl Engine {
     pub fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Self {
         let watchers = Arc::<Watchers>::default();
         let told = watchers.clone();
-        store.log.set_witness(Box::new(move |changes| told.tell(changes)));
+        let in_transit = Arc::<InTransit>::default();
+        let watched = in_transit.clone();
+        store.log.set_witness(Box::new(move |changes| {
+            told.tell(changes);
+            watched.tell(changes);
+        }));
         let base = Base::new(store, directory, options);
         let (known, desks, inboxes) =
             (Arc::<KnownContacts>::default(), Arc::<Desks>::default(), Arc::<Inboxes>::default());
-        let outboxes = Arc::new(Outboxes::new(base.clone(), inboxes.clone()));
+        let outboxes = Arc::new(Outboxes::new(base.clone(), inboxes.clone(), in_transit.clone()));
         let ticket_scope = Arc::new(TicketScope {
             base: base.clone(),
             contacts: known.clone(),
@@ -95,11 +106,12 @@ impl Engine {
         let inbound = Inbound::new(base.clone(), contacts.clone(), tickets.clone(), inboxes);
         let sending = Arc::new(Sending::new(base.clone(), contacts.clone(), tickets.clone(), outboxes));
         let schedules = Arc::new(Schedules::new(base.clone(), contacts.clone(), sending.clone()));
+        let campaigns = Arc::new(Campaigns::new(base.clone(), contacts.clone(), sending.clone(), in_transit));
         let session_scope = Arc::new(SessionScope::new(base.clone(), inbound.clone(), tickets.clone(), watchers));
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
         let sweeper = Arc::new(Sweeper::new(base.clone(), known, ticket_scope, session_scope, sessions.clone()));
         let swept = Arc::default();
-        Self { tickets, contacts, inbound, sending, schedules, assignment, sessions, base, sweeper, swept }
+        Self { tickets, contacts, inbound, sending, schedules, campaigns, assignment, sessions, base, sweeper, swept }
     }
 
     /// Starts the regular work: idle actors make room, forgotten sessions end. Once.
@@ -199,6 +211,7 @@ impl Engine {
             sessions: self.sessions.population(),
             channels: self.sending.population(),
             schedules: self.schedules.population(),
+            campaigns: self.campaigns.population(),
         }
     }
 }

@@ -174,7 +174,7 @@ impl Tickets {
         open.contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
         open.reachable |= self.contacts.known().is_reachable(company, open.channel, contact);
         let organization = self.base.organization(company)?;
-        let desk = self.assignment.desk(&organization, &open).await;
+        let desk = if then.command.keeps_closed() { None } else { self.assignment.desk(&organization, &open).await };
         let greeting = self.contacts.greeting(&organization, &open).await;
         Ok(Opening { open, desk, greeting, version, then })
     }

@@ -26,6 +26,11 @@ pub trait Command: Clone + Send + Sync + 'static {
         false
     }
 
+    /// Whether a ticket that is opened for it is closed again in the same decision: nobody is to take care of it.
+    fn keeps_closed(&self) -> bool {
+        false
+    }
+
     /// What it has to know of its contact that the ticket may not know. It is looked up before the ticket is asked.
     fn needs(&self, _channel: ChannelType) -> Needs {
         Needs::default()

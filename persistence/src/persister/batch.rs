@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::facts::Facts;
+use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
@@ -10,7 +11,7 @@ use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
-use crate::{Change, CompanyId, ContactId, ScheduleId, SessionId, TicketId};
+use crate::{CampaignId, Change, CompanyId, ContactId, ScheduleId, SessionId, TicketId};
 
 /// The rows of one transaction, by table, in the order they must be written.
 #[derive(Default)]
@@ -31,6 +32,7 @@ pub(crate) struct Batch<'a> {
     pub(super) referrals: Vec<&'a ReferralRow>,
     pub(super) opt_outs: Vec<&'a OptOut>,
     pub(super) schedules: Vec<&'a ScheduleRow>,
+    pub(super) recipients: Vec<&'a RecipientRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
     /// What they mean for the figures of reports.
     pub(super) facts: Facts,
@@ -49,6 +51,7 @@ impl<'a> Batch<'a> {
         let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
         let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
+        let mut recipients: HashMap<(CampaignId, ContactId), &RecipientRow> = HashMap::new();
         let mut answers: HashMap<(CompanyId, &str), &AnswerRow> = HashMap::new();
         for change in entries.inspect(|entry| facts.add(entry)).flatten() {
             batch.changes += 1;
@@ -65,6 +68,10 @@ impl<'a> Batch<'a> {
                 Change::Read(mark) => keep_furthest(&mut read, mark),
                 Change::Answer(row) => drop(answers.insert((row.company_id, &row.key), row)),
                 Change::Schedule(row) => drop(schedules.insert(row.id, row)),
+                // What has become of one first is what counts, here as in its table.
+                Change::Recipient(row) => {
+                    recipients.entry((row.campaign_id, row.contact_id)).or_insert(row);
+                }
                 Change::Session(row) => drop(sessions.insert(&row.id, row)),
                 Change::ContactChannel(change) => {
                     contact_channels.insert((change.company_id, change.contact_id), change);
@@ -84,6 +91,8 @@ impl<'a> Batch<'a> {
         batch.read = read.into_values().collect();
         batch.sessions = sessions.into_values().collect();
         batch.schedules = schedules.into_values().collect();
+        batch.recipients = recipients.into_values().collect();
+        batch.recipients.sort_unstable_by_key(|row| (row.company_id, row.campaign_id, row.contact_id));
         batch.answers = answers.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
         batch.facts = facts;

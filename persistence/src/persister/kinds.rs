@@ -5,6 +5,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use crate::CompanyId;
+use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow};
@@ -12,7 +13,7 @@ use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::{self, TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
-use crate::tables::{contacts, idempotency_keys, messages, schedules, ticket_events, webchat_sessions};
+use crate::tables::{campaigns, contacts, idempotency_keys, messages, schedules, ticket_events, webchat_sessions};
 
 /// What is shown in place of an error, or of a file, that the database refused.
 const REFUSED_CODE: &str = "ERR_NOT_STORED";
@@ -239,6 +240,24 @@ impl Kind for ScheduleRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
         schedules::upsert(db, rows).await
+    }
+}
+
+impl Kind for RecipientRow {
+    type Row = Self;
+    const NAME: &'static str = "recipient";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.contact_id.0)
+    }
+    /// One that was written to must not be written to again by the next start, whatever of it is refused.
+    fn reduced(row: &Self) -> Option<Self> {
+        Some(Self { error: None, ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        campaigns::settle(db, rows).await
     }
 }
 

@@ -20,8 +20,8 @@ use crate::error::{is_of_values, is_outage, without_values};
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, Refused};
-use crate::tables::messages;
 use crate::tables::reports::Counts;
+use crate::tables::{campaigns, messages};
 use crate::{Error, Result};
 
 /// Bytes of rows that are written with one statement where they are written in parts. PostgreSQL takes less than a
@@ -91,6 +91,8 @@ impl Writer {
         rows.write(&batch.referrals).await?;
         rows.write(&batch.opt_outs).await?;
         rows.write(&batch.schedules).await?;
+        rows.write(&batch.recipients).await?;
+        rows.follow(batch).await?;
         rows.write(&batch.answers).await?;
         let counts = batch.facts.count(&rows.refused, &failed);
         rows.write_counts(counts).await?;
@@ -176,6 +178,32 @@ impl Rows<'_> {
                 Err(error) => {
                     return Err(Error::Unavailable(format!("no figure is counted: {}", without_values(&error))));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the recipients of campaigns as far as their messages have come. What is refused of that is left out: the
+    /// messages say it as well.
+    async fn follow(&mut self, batch: &Batch<'_>) -> Result<()> {
+        let told: Vec<_> = batch.progress.iter().map(|row| (row.company_id, row.message_id)).collect();
+        let marks = batch.delivered.iter().chain(&batch.seen);
+        let seen: Vec<_> = marks.filter_map(|mark| Some((mark.company_id, mark.conversation?.1))).collect();
+        if !self.careful {
+            return Ok(campaigns::follow(self.db, &told, &seen).await?);
+        }
+        let mut savepoint = self.db.begin().await?;
+        match campaigns::follow(&mut savepoint, &told, &seen).await {
+            Ok(()) => savepoint.commit().await?,
+            Err(error) if is_of_values(&error) => {
+                savepoint.rollback().await?;
+                tracing::error!(
+                    reason = without_values(&error),
+                    "recipients of campaigns do not follow their messages"
+                );
+            }
+            Err(error) => {
+                return Err(Error::Unavailable(format!("no recipient is moved: {}", without_values(&error))));
             }
         }
         Ok(())

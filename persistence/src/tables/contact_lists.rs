@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection};
 use utoipa::ToSchema;
 
 use super::tags::TagId;
-use crate::error::with_timeout;
+use crate::error::{allow_time, with_timeout, within};
 use crate::noun;
-use crate::table::{Links, Stamps, Table, map_constraint};
+use crate::table::{self, Links, Stamps, Table, map_constraint};
 use crate::{CompanyId, ContactId, Database, Error, Id, Result};
 
 /// Longest that contacts may take to be put into a list: a hundred thousand take some seconds, as each of them is held so
@@ -75,9 +75,8 @@ pub async fn add(
     let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
     let held = with_timeout(held.bind(company).bind(list).fetch_optional(&mut *db)).await?;
     held.ok_or(Error::NotFound(ContactList::NOUN))?;
-    let time = format!("set local statement_timeout = {}", ADD_TIME_MAX.as_millis());
-    with_timeout(sqlx::query(AssertSqlSafe(time)).execute(&mut *db)).await?;
-    let added = tokio::time::timeout(
+    allow_time(db, ADD_TIME_MAX).await?;
+    let added = within(
         ADD_TIME_MAX,
         sqlx::query_as(
             "with wanted as (
@@ -95,10 +94,26 @@ pub async fn add(
         .bind(tag)
         .fetch_one(db),
     );
-    match added.await {
-        Ok(added) => added.map_err(Error::from).map_err(map_constraint(&[])),
-        Err(_) => Err(Error::Unavailable(format!("no answer within {} s", ADD_TIME_MAX.as_secs()))),
+    added.await.map_err(map_constraint(&[]))
+}
+
+/// Deletes a contact list, unless campaigns that are not over name it: so many are answered.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such list.
+pub async fn remove(db: &mut PgConnection, company: CompanyId, id: ContactListId) -> Result<i64> {
+    // Whoever creates a campaign for it comes before, or finds it gone.
+    let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
+    let held = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *db)).await?;
+    held.ok_or(Error::NotFound(ContactList::NOUN))?;
+    let using = "select count(*) from (select from campaigns where company_id = $1 and contact_list_id = $2
+         and status in ('scheduled', 'processing', 'paused') limit $3) counted";
+    let using = sqlx::query_scalar(using).bind(company).bind(id).bind(table::COUNTED_MAX);
+    let using = with_timeout(using.fetch_one(&mut *db)).await?;
+    if using == 0 {
+        table::remove::<ContactList>(db, company, id).await?;
     }
+    Ok(using)
 }
 
 /// Deleted lists whose contacts are still to be taken out: at most `limit`, of any company.

@@ -3,6 +3,7 @@
 pub mod admins;
 pub mod boards;
 pub mod businesses;
+pub mod campaigns;
 pub mod card_origins;
 pub mod card_statuses;
 pub mod cards;

@@ -16,7 +16,7 @@ use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::media::{Published, Upload};
-use crate::templates::Asked;
+use crate::templates::{Asked, Built};
 use crate::web::{Accepted, ApiError, ApiResult, BodyWithFiles, Caller, Idempotency};
 
 /// A message that was accepted and will be sent.
@@ -149,11 +149,19 @@ async fn template(
             return Err(Refusal::ContactUnreachable(Unreachable::NoNumber).into());
         }
     }
+    let built = built(app, channel, asked).await?;
+    Ok(Content::Template { template: built.template, text: built.text })
+}
+
+/// What is asked of a template, as the channel's provider takes it.
+///
+/// # Errors
+/// `422` with every field that does not fit the templates the channel has.
+pub async fn built(app: &App, channel: &ChannelRow, asked: &Asked) -> ApiResult<Built> {
     let built = match asked.build(&app.templates.of(channel).await?) {
         // It may have been approved, or changed, since the templates were fetched.
         Err(_) => asked.build(&app.templates.anew(channel).await?),
         built => built,
     };
-    let built = built.map_err(|errors| ApiError::validation(&errors))?;
-    Ok(Content::Template { template: built.template, text: built.text })
+    built.map_err(|errors| ApiError::validation(&errors))
 }

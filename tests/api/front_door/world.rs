@@ -102,6 +102,9 @@ impl<'a> World<'a> {
             ("profileId", profile),
         ];
         world.ids.extend(known.map(|(noun, id)| (noun.to_owned(), id)));
+        // What records of other nouns refer to comes first.
+        let list = world.created("contactListId", &[]).await.expect("a list");
+        world.ids.insert("contactListId".to_owned(), list);
         for operation in operations() {
             for name in operation.path_names() {
                 let noun = noun(&operation.path, name);
@@ -147,6 +150,21 @@ impl<'a> World<'a> {
         let said = self.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
         let said = said.data(201);
         Conversation { session, contact, ticket: said["ticketId"].as_i64().expect("ticket"), message: id(said) }
+    }
+
+    /// A campaign that is sent, or paused: to two contacts, of whom the second has to wait for a minute.
+    async fn running_campaign(&self, is_paused: bool) -> i64 {
+        let list = id(self.api.post("/contact-lists", json!({"name": self.mark})).await.data(201));
+        let contacts = json!({"contactIds": [self.contact().await, self.contact().await]});
+        self.api.post(&format!("/contact-lists/{list}/contacts"), contacts).await.data(200);
+        let body = json!({"name": self.mark, "contactListId": list, "channelId": self.company.phone, "message": self.mark,
+            "scheduledAt": "2099-01-31T12:00:00.000Z", "ratePerMinute": 1});
+        let campaign = id(self.api.post("/campaigns", body).await.data(201));
+        let verbs: &[&str] = if is_paused { &["start", "pause"] } else { &["start"] };
+        for verb in verbs {
+            self.api.post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200);
+        }
+        campaign
     }
 
     /// A question with the option `yes` in a conversation.
@@ -204,6 +222,9 @@ impl<'a> World<'a> {
             body["name"] = json!(format!("{} {}", self.mark, next()));
             body["unitPrice"] = json!(19.9);
         }
+        if (operation.method, operation.path.as_str()) == ("POST", "/campaigns") {
+            body["message"] = json!(self.mark);
+        }
     }
 
     /// Ids for the operation's path, in the state in which it can do its work.
@@ -227,6 +248,9 @@ impl<'a> World<'a> {
                         self.api.post(&format!("/crm/cards/{card}/lose"), json!({"statusReason": self.mark})).await;
                     lost.data(200);
                     card
+                }
+                "campaignId" if operation.path.ends_with("/pause") || operation.path.ends_with("/resume") => {
+                    self.running_campaign(operation.path.ends_with("/resume")).await.to_string()
                 }
                 _ if operation.method == "GET" => self.id(&noun).to_owned(),
                 _ => self.created(&noun, &targets).await.unwrap_or_else(|| self.id(&noun).to_owned()),

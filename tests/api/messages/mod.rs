@@ -6,7 +6,7 @@ mod jobs;
 mod lists;
 mod recipients;
 mod refused;
-mod templates;
+pub mod templates;
 mod texts;
 mod variables;
 mod window;

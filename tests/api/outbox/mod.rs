@@ -7,7 +7,7 @@ mod hang;
 mod order;
 mod pace;
 mod social;
-mod statuses;
+pub mod statuses;
 mod unreadable;
 
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::support::service::TestOptions;
 use crate::support::{Provider, TestApp, eventually, keys};
 
 /// A service whose channels have a provider.
-struct Office {
-    app: TestApp,
-    provider: Provider,
+pub struct Office {
+    pub app: TestApp,
+    pub provider: Provider,
 }
 
 /// As fast as it goes, and what fails is tried again at once.
-fn fast() -> SendingOptions {
+pub fn fast() -> SendingOptions {
     SendingOptions {
         per_second: 0,
         recipient_interval: Duration::ZERO,
@@ -41,11 +41,11 @@ fn fast() -> SendingOptions {
 }
 
 impl Office {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
         Self::open_with(fast(), ProviderOptions::default()).await
     }
 
-    async fn open_with(sending: SendingOptions, provider: ProviderOptions) -> Self {
+    pub async fn open_with(sending: SendingOptions, provider: ProviderOptions) -> Self {
         Self::open_as(TestOptions::default(), sending, provider).await
     }
 
@@ -54,18 +54,18 @@ impl Office {
         Self::open_as(TestOptions { metrics: true, ..TestOptions::default() }, sending, provider).await
     }
 
-    async fn open_as(options: TestOptions, sending: SendingOptions, provider: ProviderOptions) -> Self {
+    pub async fn open_as(options: TestOptions, sending: SendingOptions, provider: ProviderOptions) -> Self {
         let engine = EngineOptions { sending, ..options.engine.clone() };
         let app = TestApp::start_with(TestOptions { engine, provider, ..options }).await;
         Self { app, provider: Provider::start().await }
     }
 
     /// A phone channel, known to the service.
-    async fn phone(&self, account: &str) -> ChannelId {
+    pub async fn phone(&self, account: &str) -> ChannelId {
         self.channel(ChannelType::Whatsapp, account, |_| {}).await.id
     }
 
-    async fn channel(
+    pub async fn channel(
         &self,
         kind: ChannelType,
         account: &str,
@@ -126,13 +126,13 @@ impl Office {
         assert_eq!(others, 0);
     }
 
-    async fn close(self) {
+    pub async fn close(self) {
         drop(self.provider);
         self.app.stop().await;
     }
 }
 
 /// A number like no other.
-fn number(index: usize) -> String {
+pub fn number(index: usize) -> String {
     format!("55119{index:08}")
 }

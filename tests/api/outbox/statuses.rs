@@ -8,7 +8,8 @@ use crate::support::provider::hooks::{Phone, signature};
 use crate::support::seed::APP_SECRET;
 use crate::support::{Reply, eventually};
 
-async fn told(office: &Office, public_key: &str, body: &Value) {
+/// The provider tells this, and is answered that it is taken.
+pub async fn told(office: &Office, public_key: &str, body: &Value) {
     let bytes = body.to_string();
     let request = office
         .app

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::campaigns::{RecipientRow, RecipientStatus};
 use hotline_persistence::tables::contacts::{ContactChannel, OptOut, Referral, ReferralRow};
 use hotline_persistence::tables::idempotency_keys::AnswerRow;
 use hotline_persistence::tables::messages::{
@@ -16,7 +17,9 @@ use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::{Change, ContactId, EventId, MessageId, PgPool, ScheduleId, SessionId, TicketId, TokenId};
+use hotline_persistence::{
+    CampaignId, Change, ContactId, EventId, MessageId, PgPool, ScheduleId, SessionId, TicketId, TokenId,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Company, TestApp};
@@ -199,6 +202,15 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         created_at: at,
         updated_at: at,
     };
+    let recipient = RecipientRow {
+        company_id,
+        campaign_id: CampaignId::new(id),
+        contact_id: ContactId::new(id),
+        status: RecipientStatus::Skipped,
+        message_id: Some(message_id),
+        error: Some(json!({"code": "c", "message": "m"})),
+        updated_at: at,
+    };
     let failed = DeliveryStatus::Failed(MessageError { code: "c".to_owned(), message: "m".to_owned() });
     vec![
         vec![Change::Ticket(ticket)],
@@ -216,6 +228,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         vec![Change::Answer(Box::new(answer))],
         vec![Change::Schedule(Box::new(schedule))],
         vec![Change::OptOut(OptOut { company_id, contact_id: ContactId::new(id), at })],
+        vec![Change::Recipient(Box::new(recipient))],
     ]
 }
 
@@ -337,6 +350,7 @@ pub async fn check_columns(db: &PgPool, owner: &Owner) {
         ("webchat_sessions", 9),
         ("idempotency_keys", 12),
         ("schedules", 13),
+        ("campaign_recipients", 15),
     ] {
         let columns: Vec<String> =
             sqlx::query_scalar("select column_name::text from information_schema.columns where table_name = $1")

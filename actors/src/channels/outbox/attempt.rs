@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::messages::{DeliveryStatus, DeliveryStatusRow, MessageError};
+use hotline_persistence::tables::source::Source;
 
 use super::dispatch::Dispatch;
 use super::outgoing::Outgoing;
@@ -72,6 +73,11 @@ pub(super) async fn send(dispatch: &Dispatch, account: Arc<Account>, what: Outgo
         }
         Err(reason) => return Outcome::Later(SendFailure::Retry { reason, after: None }),
     };
+    if what.message.source == Source::Campaign
+        && dispatch.in_transit.is_withdrawn(what.message.company_id, what.message.id)
+    {
+        return Decision::now(DeliveryStatus::Failed(MessageError::campaign_canceled()), None);
+    }
     let delivery = Delivery { account, to, message: what.message.clone() };
     // Here is where everything comes in that a provider answers to a send.
     match dispatch.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {

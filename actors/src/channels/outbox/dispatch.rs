@@ -12,7 +12,7 @@ use super::figures::Attempts;
 use super::receipts::Receipts;
 use crate::Refusal;
 use crate::base::Base;
-use crate::channels::{Inboxes, Provider};
+use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::UpdateDeliveryStatus;
 use crate::ttl_cache::TtlCache;
 
@@ -36,6 +36,8 @@ pub(super) struct Dispatch {
     pub(super) tickets: Arc<dyn DecidesStatuses>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) addresses: TtlCache<((CompanyId, ChannelId), ContactId), String>,
+    /// The messages of campaigns, which may be withdrawn.
+    pub(super) in_transit: Arc<InTransit>,
     pub(super) receipts: Arc<Receipts>,
     pub(super) attempts: Attempts,
     /// One thread for all senders and their calls. A call takes some 20 µs of it, and the default pace of a channel is
@@ -49,17 +51,19 @@ pub(super) struct Dispatch {
 impl Dispatch {
     pub(super) fn start(
         base: Arc<Base>,
-        inboxes: Arc<Inboxes>,
+        inboxes: &Arc<Inboxes>,
+        in_transit: Arc<InTransit>,
         provider: Arc<dyn Provider>,
         tickets: Arc<dyn DecidesStatuses>,
     ) -> Result<Self, Refusal> {
         let arbiter = Arbiter::try_new().map_err(|error| Refusal::Defect(format!("the senders' thread: {error}")))?;
-        let receipts = Arc::new(Receipts::new(base.clone(), inboxes));
+        let receipts = Arc::new(Receipts::new(base.clone(), inboxes.clone()));
         Ok(Self {
             base,
             tickets,
             provider,
             addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
+            in_transit,
             receipts,
             attempts: Attempts::default(),
             arbiter: arbiter.handle(),
@@ -75,6 +79,7 @@ impl Dispatch {
             tickets: _,
             provider,
             addresses,
+            in_transit: _,
             receipts: _,
             attempts: _,
             arbiter: _,

@@ -47,7 +47,7 @@ pub use self::options::SendingOptions;
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
 use self::sender::{Arrived, End, GoOn, Rest, Stop};
-use super::{Inboxes, Provider};
+use super::{InTransit, Inboxes, Provider};
 use crate::Refusal;
 use crate::base::Base;
 use crate::registry::Population;
@@ -66,6 +66,7 @@ type Channel = (CompanyId, ChannelId);
 pub(crate) struct Outboxes {
     base: Arc<Base>,
     inboxes: Arc<Inboxes>,
+    in_transit: Arc<InTransit>,
     channels: DashMap<Channel, Sender>,
     dispatch: OnceLock<Arc<Dispatch>>,
 }
@@ -79,8 +80,8 @@ struct Sender {
 
 impl Outboxes {
     /// Before sending begins.
-    pub(crate) fn new(base: Arc<Base>, inboxes: Arc<Inboxes>) -> Self {
-        Self { base, inboxes, channels: DashMap::new(), dispatch: OnceLock::new() }
+    pub(crate) fn new(base: Arc<Base>, inboxes: Arc<Inboxes>, in_transit: Arc<InTransit>) -> Self {
+        Self { base, inboxes, in_transit, channels: DashMap::new(), dispatch: OnceLock::new() }
     }
 
     /// What of these changes is to be sent, if anything is sent here.
@@ -113,7 +114,8 @@ impl Outboxes {
         provider: Arc<dyn Provider>,
         tickets: Arc<dyn DecidesStatuses>,
     ) -> Result<(), Refusal> {
-        let dispatch = Arc::new(Dispatch::start(self.base.clone(), self.inboxes.clone(), provider, tickets)?);
+        let dispatch =
+            Arc::new(Dispatch::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
         let left = messages::outboxes(&self.base.store.housekeeping).await?;
         if self.dispatch.set(dispatch.clone()).is_err() {
             return Err(Refusal::Defect("messages are sent already".to_owned()));
@@ -145,7 +147,7 @@ impl Outboxes {
 
     /// Drops the outboxes of a company that rests. The tables have what waits in them.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, inboxes: _, channels, dispatch } = self;
+        let Self { base: _, inboxes: _, in_transit: _, channels, dispatch } = self;
         channels.retain(|(of, _), sender| {
             let stays = *of != company;
             if !stays {

@@ -56,7 +56,12 @@ impl ChannelSender {
                 for waiting in read.into_iter().flatten() {
                     match waiting {
                         Waiting::Message(stored) => readable.push(Outgoing::from(*stored)),
-                        Waiting::Unreadable(unreadable) => self.refuse(unreadable),
+                        Waiting::Unreadable(message) => {
+                            let (company, id) = (message.company_id, message.id);
+                            tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "a message that waits to be sent cannot be read; it fails");
+                            self.refuse(message, MessageError::unreadable());
+                        }
+                        Waiting::Withdrawn(message) => self.refuse(message, MessageError::campaign_canceled()),
                     }
                 }
                 self.outbox.end_reading(count, &readable, asked);
@@ -89,15 +94,14 @@ impl ChannelSender {
     }
 
     /// A message that can never be sent fails, and holds up no other.
-    fn refuse(&mut self, Unreadable { company_id, ticket_id, id }: Unreadable) {
-        tracing::error!(channel.id = %self.channel.1, company.id = %company_id, message.id = %id, "a message that waits to be sent cannot be read; it fails");
+    fn refuse(&mut self, Unreadable { company_id, ticket_id, id }: Unreadable, error: MessageError) {
         // Not to be read again before the tables know of it.
         self.work.untold.insert(id);
         let row = DeliveryStatusRow {
             company_id,
             ticket_id,
             message_id: id,
-            milestone: DeliveryStatus::Failed(MessageError::unreadable()),
+            milestone: DeliveryStatus::Failed(error),
             at: now(),
             provider_message_id: None,
         };

@@ -60,6 +60,19 @@ impl Contacts {
         Ok(found.map(|contact| self.remember(company, contact)))
     }
 
+    /// Has contacts at hand that will soon be written to.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub(crate) async fn have_at_hand(&self, company: CompanyId, ids: &[ContactId]) -> Result<(), Refusal> {
+        let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.known.get(company, *id).is_none()).collect();
+        let _turn = self.known.looking(company).await;
+        for contact in contacts::find_refs(self.base.db(company), company, &unknown, false).await? {
+            self.remember(company, contact);
+        }
+        Ok(())
+    }
+
     /// The contact with a number: found, or created.
     ///
     /// # Errors

@@ -59,33 +59,8 @@ async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Se
     Ok((target, Send { after, ..Send::text(row.body.clone(), author) }))
 }
 
-/// Whether what was refused is to be tried again: it says nothing of the message.
-pub(super) fn is_passing(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Unavailable(_) | Refusal::Gone | Refusal::ContactLeaving(_))
-}
-
-/// Why it failed, in the words of `POST /messages`.
+/// Why it failed.
 pub(super) fn failure(refusal: &Refusal, row: &ScheduleRow, organization: Option<&Organization>) -> MessageError {
-    let knows = |holds: fn(&Organization, &ScheduleRow) -> bool| organization.is_some_and(|known| holds(known, row));
-    let (code, message) = match refusal {
-        Refusal::ContactNotFound => ("ERR_API_CONTACT_NOT_FOUND", "the contact is gone".to_owned()),
-        Refusal::NotFound if !knows(|known, row| known.channels.contains_key(&row.channel_id)) => {
-            ("ERR_API_NOT_FOUND", "the channel is gone".to_owned())
-        }
-        Refusal::NotFound => ("ERR_API_NOT_FOUND", "the queue is gone".to_owned()),
-        Refusal::ContactUnreachable(_) => ("ERR_API_CONTACT_UNREACHABLE", refusal.to_string()),
-        Refusal::WindowClosed => ("ERR_API_WINDOW_CLOSED", refusal.to_string()),
-        Refusal::Invalid(fields) => {
-            let named = fields.iter().map(|error| format!("{} {}", error.field, error.reason));
-            ("ERR_API_VALIDATION", named.collect::<Vec<_>>().join("; "))
-        }
-        Refusal::Conflict(_) | Refusal::TicketClosed(_) | Refusal::AlreadyOpen(_) => {
-            ("ERR_API_CONFLICT", refusal.to_string())
-        }
-        Refusal::InteractiveInvalid(_) => ("ERR_API_INTERACTIVE_INVALID", refusal.to_string()),
-        Refusal::Defect(_) | Refusal::Unavailable(_) | Refusal::Gone | Refusal::ContactLeaving(_) => {
-            ("ERR_API_INTERNAL", "internal error".to_owned())
-        }
-    };
-    MessageError { code: code.to_owned(), message }
+    let has_channel = organization.is_some_and(|known| known.channels.contains_key(&row.channel_id));
+    refusal.as_failure(if has_channel { "the queue is gone" } else { "the channel is gone" })
 }

@@ -95,7 +95,7 @@ impl ScheduleDispatcher {
 
     /// It could not be sent: it has failed, or for an outage is tried again.
     fn has_not_left(&mut self, row: &ScheduleRow, refusal: &Refusal) {
-        if !leaving::is_passing(refusal) {
+        if !refusal.is_passing() {
             let organization = self.scope.base.organization(self.company).ok();
             let error = leaving::failure(refusal, row, organization.as_deref());
             if self.append(Arc::new(row.failed(&error, now())), Vec::new).is_ok() {

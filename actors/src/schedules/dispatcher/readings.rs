@@ -118,7 +118,7 @@ impl ScheduleDispatcher {
                 self.agenda.loaded(after, rows, until, has_beyond);
             }
             Err(refusal) => {
-                if leaving::is_passing(&refusal) {
+                if refusal.is_passing() {
                     tracing::debug!(%refusal, company.id = %self.company, "scheduled messages are loaded later");
                 } else {
                     tracing::error!(%refusal, company.id = %self.company, "scheduled messages cannot be loaded");
@@ -150,7 +150,7 @@ impl ScheduleDispatcher {
                 let scope = &scope;
                 async move {
                     match leaving::look_ahead(scope, &row).await {
-                        Err(refusal) if leaving::is_passing(&refusal) => Err(refusal),
+                        Err(refusal) if refusal.is_passing() => Err(refusal),
                         // What else there is to say of it is said when it leaves.
                         _ => Ok(()),
                     }

@@ -34,6 +34,18 @@ impl Command for Close {
                 }
             }
         }
+        self.carry_out(ticket, cx)?;
+        Ok(ticket.clone())
+    }
+}
+
+impl Close {
+    /// Closes a ticket that nobody has talked in, whatever its queue wants to know of conversations.
+    pub(super) fn unheard(author: Author, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        Self { wrapup_type: None, wrapup_note: None, author }.carry_out(ticket, cx)
+    }
+
+    fn carry_out(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let to = json!({
             "status": "closed",
             "wrapupType": named_wrapup_type(cx.organization, self.wrapup_type),
@@ -45,7 +57,6 @@ impl Command for Close {
         ticket.row.wrapup_type_id = self.wrapup_type;
         ticket.row.wrapup_note = self.wrapup_note;
         cx.touch(ticket);
-        cx.event(ticket, EventType::Closed, &self.author, Some(json!({"status": "open"})), Some(to))?;
-        Ok(ticket.clone())
+        cx.event(ticket, EventType::Closed, &self.author, Some(json!({"status": "open"})), Some(to))
     }
 }

@@ -3,7 +3,7 @@
 use sqlx::PgExecutor;
 
 use crate::error::with_timeout;
-use crate::tables::schedules;
+use crate::tables::{campaigns, schedules};
 use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
 
 /// What keeps a contact from being deleted.
@@ -81,6 +81,7 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
         with_timeout(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
     }
     schedules::remove_of_contact(&mut *transaction, company, id).await?;
+    campaigns::remove_of_contact(&mut *transaction, company, id).await?;
     let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));

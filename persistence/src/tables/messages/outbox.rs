@@ -18,7 +18,7 @@ pub struct Addressed {
     pub number: Option<String>,
 }
 
-/// A message that waits to be sent and cannot be: what is stored of it is nothing this release reads.
+/// A message that waits to be sent and cannot be.
 #[derive(Clone, Copy, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Unreadable {
@@ -32,12 +32,17 @@ pub struct Unreadable {
 pub enum Waiting {
     /// A message to be sent.
     Message(Box<Addressed>),
-    /// One that never can be.
+    /// One that never can be: what is stored of it is nothing this release reads.
     Unreadable(Unreadable),
+    /// One of a campaign that was canceled before it was sent.
+    Withdrawn(Unreadable),
 }
 
 impl Waiting {
     fn of(row: &PgRow) -> sqlx::Result<Self> {
+        if row.try_get("is_withdrawn")? {
+            return Unreadable::from_row(row).map(Self::Withdrawn);
+        }
         let unreadable = || Unreadable::from_row(row).map(Self::Unreadable);
         let Ok(addressed) = document::read::<Addressed>(row) else { return unreadable() };
         let message = &addressed.message;
@@ -85,7 +90,10 @@ pub async fn outbox(
 ) -> Result<Vec<Waiting>> {
     let rows = with_timeout(
         sqlx::query(
-            "select m.*, c.number from messages m
+            "select m.*, c.number, m.source = 'campaign' and exists (select from campaign_recipients r
+                     join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
+                     where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled') as is_withdrawn
+             from messages m
              join contacts c on c.company_id = m.company_id and c.id = m.contact_id
              where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
                -- Hashed, which an array that is no constant is not.

@@ -21,6 +21,19 @@ pub struct MessageError {
 }
 
 impl MessageError {
+    /// What a message is called that did not leave because its campaign was canceled.
+    pub const CAMPAIGN_CANCELED: &'static str = "ERR_CAMPAIGN_CANCELED";
+
+    /// Its campaign was canceled before it left.
+    pub fn campaign_canceled() -> Self {
+        Self { code: Self::CAMPAIGN_CANCELED.to_owned(), message: "the campaign was canceled before".to_owned() }
+    }
+
+    /// The contact wants no campaigns.
+    pub fn opted_out() -> Self {
+        Self { code: "ERR_MARKETING_OPT_OUT".to_owned(), message: "the contact has opted out of campaigns".to_owned() }
+    }
+
     /// What is stored of it is nothing this release reads.
     pub fn unreadable() -> Self {
         Self { code: "ERR_UNREADABLE".to_owned(), message: "what is stored of the message cannot be read".to_owned() }

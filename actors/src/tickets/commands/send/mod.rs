@@ -11,8 +11,8 @@ use hotline_persistence::tables::source::Source;
 use content::Part;
 pub use content::{Check, Content};
 
-use super::Reopen;
 use super::receive::say;
+use super::{Close, Reopen};
 use crate::Refusal;
 use crate::tickets::{AfterSend, Author, Command, Context, Follows, Heard, Knowledge, Needs, Ticket};
 use crate::variables::{ContactValues, Values, names};
@@ -28,6 +28,8 @@ pub struct Send {
     pub known: Knowledge,
     /// What follows the send.
     pub after: AfterSend,
+    /// Whether a ticket that is opened for it is closed again at once.
+    pub keep_closed: bool,
     /// Who writes.
     pub author: Author,
 }
@@ -35,7 +37,8 @@ pub struct Send {
 impl Send {
     /// Writes this, in the open ticket, and nothing follows.
     pub fn new(content: Content, author: Author) -> Self {
-        Self { content, reopen: false, known: Knowledge::default(), after: AfterSend::default(), author }
+        let (known, after) = (Knowledge::default(), AfterSend::default());
+        Self { content, reopen: false, known, after, keep_closed: false, author }
     }
 
     /// Writes a text.
@@ -50,6 +53,10 @@ impl Command for Send {
 
     fn opens(&self) -> bool {
         self.reopen
+    }
+
+    fn keeps_closed(&self) -> bool {
+        self.keep_closed
     }
 
     fn needs(&self, channel: ChannelType) -> Needs {
@@ -67,7 +74,9 @@ impl Command for Send {
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
         self.check(ticket, channel, cx)?;
-        let Self { content, known, after, author, .. } = self;
+        let Self { content, known, after, keep_closed, author, .. } = self;
+        // What was opened at another moment has been talked in, or waits for somebody.
+        let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
@@ -82,7 +91,10 @@ impl Command for Send {
             after.carry_out(ticket, cx, &author)?;
         } else if after != AfterSend::default() {
             after.check(ticket, cx, &author)?;
-            keep_for_later(&mut messages, ticket, after, author);
+            keep_for_later(&mut messages, ticket, after, author.clone());
+        }
+        if keeps_closed {
+            Close::unheard(author, ticket, cx)?;
         }
         for message in &messages {
             cx.record(Change::Message(Box::new(message.clone())));

@@ -1,0 +1,141 @@
+//! The recipients that are written to next, as far as they are at hand, in order.
+
+use std::collections::VecDeque;
+
+use hotline_persistence::ContactId;
+use hotline_persistence::tables::campaigns::WaitingRecipient;
+
+/// Recipients at hand at most: some tens of bytes each.
+const PAGE_MAX: i64 = 500;
+
+/// Pages a minute: what is known of a recipient who is at hand is some ten seconds old at most.
+const PAGES_PER_MINUTE: i64 = 6;
+
+/// A campaign's recipients that are at hand.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    ahead: VecDeque<WaitingRecipient>,
+    /// Up to this one all that wait were at hand.
+    after: Option<ContactId>,
+    is_loading: bool,
+    /// Nobody waits beyond.
+    has_ended: bool,
+    /// Grows when the line begins anew: what was read for the one before is of no use.
+    generation: u64,
+}
+
+/// Which page is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) generation: u64,
+    pub(super) after: ContactId,
+    pub(super) limit: i64,
+}
+
+/// As many as are written to in some seconds.
+pub(super) fn page_of(rate_per_minute: i32) -> i64 {
+    (i64::from(rate_per_minute) / PAGES_PER_MINUTE).clamp(1, PAGE_MAX)
+}
+
+impl Line {
+    /// The next one.
+    pub(super) fn next(&mut self) -> Option<WaitingRecipient> {
+        self.ahead.pop_front()
+    }
+
+    /// One could not be written to now, and goes first.
+    pub(super) fn put_back(&mut self, recipient: WaitingRecipient) {
+        self.ahead.push_front(recipient);
+    }
+
+    /// Everything is read again from the tables, which must know of all that was decided by then.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self { generation: self.generation + 1, ..Self::default() };
+    }
+
+    /// Whether the line is as it was when it began.
+    pub(super) fn is_new(&self) -> bool {
+        self.after.is_none() && self.ahead.is_empty()
+    }
+
+    /// Whether nobody is to be written to any more.
+    pub(super) fn is_done(&self) -> bool {
+        self.ahead.is_empty() && self.has_ended
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// The page to be read now, if any is: once half of one is left.
+    pub(super) fn begin_reading(&mut self, page: i64) -> Option<Reading> {
+        let is_low = i64::try_from(self.ahead.len()).unwrap_or(i64::MAX) <= page / 2;
+        if self.is_loading || self.has_ended || !is_low {
+            return None;
+        }
+        self.is_loading = true;
+        let after = self.after.unwrap_or(ContactId::new(0));
+        Some(Reading { generation: self.generation, after, limit: page })
+    }
+
+    /// A page was read; none: it could not be.
+    pub(super) fn end_reading(&mut self, reading: Reading, found: Option<Vec<WaitingRecipient>>) {
+        if reading.generation != self.generation {
+            return;
+        }
+        self.is_loading = false;
+        let Some(found) = found else { return };
+        self.has_ended = i64::try_from(found.len()).unwrap_or(i64::MAX) < reading.limit;
+        self.after = found.last().map(|last| last.contact_id).or(self.after);
+        self.ahead.extend(found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipient(id: i64) -> WaitingRecipient {
+        WaitingRecipient { contact_id: ContactId::new(id), is_opted_out: false }
+    }
+
+    fn all(line: &mut Line) -> Vec<i64> {
+        std::iter::from_fn(|| line.next()).map(|recipient| recipient.contact_id.0).collect()
+    }
+
+    #[test]
+    fn pages_follow_each_other_and_who_was_put_back_goes_first() {
+        let mut line = Line::default();
+        let first = line.begin_reading(4).expect("the first page");
+        assert_eq!((first.after.0, first.limit, line.begin_reading(4)), (0, 4, None));
+        line.end_reading(first, Some((1..=4).map(recipient).collect()));
+        assert_eq!(line.begin_reading(4), None, "more than half is left");
+        let taken = line.next().expect("the first");
+        line.put_back(taken.clone());
+        assert_eq!(line.next(), Some(taken));
+        assert_eq!(line.next(), Some(recipient(2)));
+        let second = line.begin_reading(4).expect("the second page");
+        assert_eq!(second.after.0, 4);
+        line.end_reading(second, None);
+        assert_eq!(line.begin_reading(4), Some(second), "it could not be read");
+        line.end_reading(second, Some(vec![recipient(7)]));
+        assert!(!line.is_done());
+        assert_eq!(all(&mut line), [3, 4, 7]);
+        assert!(line.is_done() && line.begin_reading(4).is_none());
+    }
+
+    #[test]
+    fn what_was_read_for_an_earlier_line_is_of_no_use() {
+        let mut line = Line::default();
+        let reading = line.begin_reading(2).expect("a page");
+        line.begin_anew();
+        line.end_reading(reading, Some(vec![recipient(1)]));
+        assert!(line.is_new() && !line.is_done());
+        assert!(line.begin_reading(2).is_some());
+    }
+
+    #[test]
+    fn a_page_is_what_leaves_in_ten_seconds() {
+        assert_eq!([1, 60, 600, 6000].map(page_of), [1, 10, 100, 500]);
+    }
+}

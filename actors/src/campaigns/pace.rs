@@ -1,0 +1,59 @@
+//! When the next recipient may be written to: a campaign's rate, spread evenly.
+
+use std::time::{Duration, Instant};
+
+/// What a rate is counted in.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A rate, and when it allows the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    interval: Duration,
+    next_at: Instant,
+}
+
+impl Pace {
+    /// So many a minute, the first of them at once, or after a whole interval where somebody may just have been written to.
+    pub(super) fn new(per_minute: i32, now: Instant, has_begun: bool) -> Self {
+        let interval = MINUTE / u32::try_from(per_minute).unwrap_or(1).max(1);
+        Self { interval, next_at: if has_begun { now + interval } else { now } }
+    }
+
+    /// When the next one may be written to.
+    pub(super) fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    /// One is written to. What is late by less than an interval does not delay the others, and nothing else is made up for:
+    /// so a wait is not followed by a burst.
+    pub(super) fn used(&mut self, now: Instant) {
+        let late = now.saturating_duration_since(self.next_at);
+        self.next_at = if late < self.interval { self.next_at + self.interval } else { now + self.interval };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
+        let start = Instant::now();
+        let mut pace = Pace::new(600, start, false);
+        let mut at = start;
+        let mut times = Vec::new();
+        for _ in 0..50 {
+            at = at.max(pace.next_at()) + Duration::from_millis(7);
+            pace.used(at);
+            times.push(at);
+        }
+        let spread = times[49] - times[0];
+        assert_eq!(spread, Duration::from_millis(4900), "being late by a little slows nothing");
+        // The provider was away for a minute.
+        let later = at + Duration::from_secs(60);
+        pace.used(later);
+        assert_eq!(pace.next_at() - later, Duration::from_millis(100));
+        let resumed = Pace::new(6, start, true);
+        assert_eq!(resumed.next_at() - start, Duration::from_secs(10));
+    }
+}

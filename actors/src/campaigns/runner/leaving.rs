@@ -1,0 +1,106 @@
+//! A recipient is written to: what is sent, and what is known of it before it is durable.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use actix::{Addr, Message};
+use futures_util::FutureExt;
+use hotline_persistence::tables::campaigns::{CampaignRun, RecipientRow, RecipientStatus, WaitingRecipient};
+use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
+use hotline_persistence::tables::source::Source;
+use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId};
+
+use super::{CampaignRunner, CampaignScope};
+use crate::Refusal;
+use crate::engine::{Recipient, Target};
+use crate::tickets::{AttachedChanges, Author, Content, Execute, Send};
+
+/// What became of a recipient that was to be written to.
+pub(super) struct Left {
+    pub(super) recipient: WaitingRecipient,
+    pub(super) outcome: Result<(), Refusal>,
+    /// The message that may stand in the log, whatever the outcome says.
+    pub(super) message: Option<MessageId>,
+}
+
+/// A recipient is decided, and will be durable: the next one may come.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub(super) struct Decided {
+    pub(super) contact: ContactId,
+    /// The message their provider is to be given.
+    pub(super) in_transit: Option<MessageId>,
+}
+
+/// Writes to a recipient. That they were is in the message's own entry of the log.
+pub(super) async fn leave(
+    scope: Arc<CampaignScope>,
+    (company, campaign): (CompanyId, CampaignId),
+    run: Arc<CampaignRun>,
+    recipient: WaitingRecipient,
+    home: Addr<CampaignRunner>,
+) -> Left {
+    let contact = recipient.contact_id;
+    let decided = Arc::<Mutex<Option<MessageId>>>::default();
+    let attached: AttachedChanges<MessageRow> = {
+        let (scope, decided) = (scope.clone(), decided.clone());
+        Arc::new(move |message: &MessageRow| {
+            *decided.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.id);
+            let is_queued = message.status == MessageStatus::Queued;
+            if is_queued {
+                // Before anybody can tell that it has arrived.
+                scope.in_transit.begin(company, message.id, home.clone().recipient());
+            }
+            home.do_send(Decided { contact, in_transit: is_queued.then_some(message.id) });
+            vec![Change::Recipient(Box::new(RecipientRow {
+                company_id: company,
+                campaign_id: campaign,
+                contact_id: contact,
+                status: if is_queued { RecipientStatus::Pending } else { RecipientStatus::Sent },
+                message_id: Some(message.id),
+                error: None,
+                updated_at: message.created_at,
+            }))]
+        })
+    };
+    let sent = async {
+        let (target, command) = prepare(&scope, company, &run, contact).await?;
+        scope.sending.send(&target, Execute { command, attached: Some(attached) }).await.map(drop)
+    };
+    let outcome = AssertUnwindSafe(sent).catch_unwind().await;
+    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a campaign's send met a panic".to_owned())));
+    let message = *decided.lock().unwrap_or_else(PoisonError::into_inner);
+    Left { recipient, outcome, message }
+}
+
+/// Has what a message will need to know looked up before its turn comes.
+pub(super) async fn look_ahead(
+    scope: &CampaignScope,
+    company: CompanyId,
+    run: &CampaignRun,
+    contact: ContactId,
+) -> Result<(), Refusal> {
+    let (target, command) = prepare(scope, company, run, contact).await?;
+    scope.sending.look_ahead(&target, &command).await
+}
+
+async fn prepare(
+    scope: &CampaignScope,
+    company: CompanyId,
+    run: &CampaignRun,
+    contact: ContactId,
+) -> Result<(Target, Send), Refusal> {
+    let target = scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?;
+    let author = Author { user: None, integration: run.integration_id, source: Source::Campaign };
+    Ok((target, Send { keep_closed: run.keep_closed, ..Send::new(content(run)?, author) }))
+}
+
+fn content(run: &CampaignRun) -> Result<Content, Refusal> {
+    if let Some(body) = &run.message {
+        return Ok(Content::Text { body: body.clone() });
+    }
+    let built = run.built_template.as_ref().filter(|built| built["template"].is_object());
+    // What is stored of it cannot be read.
+    let built = built.ok_or_else(|| Refusal::invalid("template", "is required"))?;
+    Ok(Content::Template { template: built["template"].clone(), text: built["text"].as_str().map(str::to_owned) })
+}

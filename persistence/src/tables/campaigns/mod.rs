@@ -1,0 +1,320 @@
+//! Campaigns: a message to every contact of a list. Plain, but for what becomes of their recipients, which is written with
+//! the messages.
+
+mod recipients;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
+use utoipa::ToSchema;
+
+pub use recipients::{
+    ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, WaitingRecipient, in_transit, is_waiting,
+    recipients, skip_canceled, waiting,
+};
+pub(crate) use recipients::{follow, remove_of_contact, settle};
+
+use super::contact_lists::{ContactList, ContactListId};
+use super::words;
+use crate::document::{self, Document};
+use crate::error::{allow_time, with_timeout, within};
+use crate::select::{Page, PageRequest};
+use crate::table::{self, Columns, Filter, Stamps, Table};
+use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId};
+
+/// Longest that recipients may take to be fixed or deleted: a million take about twenty seconds.
+const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// Recipients that are skipped at once when a campaign is canceled: a tenth of a second's work.
+pub const SKIPPED_AT_ONCE: i64 = 5000;
+
+words! {
+    /// How far a campaign has come.
+    CampaignStatus {
+        /// Its time has not come.
+        Scheduled = "scheduled",
+        /// It is sent.
+        Processing = "processing",
+        /// Nothing is sent until it is resumed.
+        Paused = "paused",
+        /// Every recipient is settled.
+        Completed = "completed",
+        /// It was called off.
+        Canceled = "canceled",
+    }
+}
+
+impl CampaignStatus {
+    /// Whether nothing more comes of it.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Canceled)
+    }
+}
+
+/// A message to every contact of a list.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Campaign {
+    pub id: CampaignId,
+    #[schema(example = "Spring sale")]
+    pub name: String,
+    pub status: CampaignStatus,
+    /// When it starts by itself, unless it was started before.
+    pub scheduled_at: Timestamp,
+    /// When its last recipient was settled.
+    pub completed_at: Option<Timestamp>,
+    pub contact_list_id: ContactListId,
+    pub channel_id: ChannelId,
+    /// The text, as it was written: variables are filled in for each contact.
+    #[schema(example = "{{greeting}}, {{firstName}}! Our sale begins today.")]
+    pub message: Option<String>,
+    /// The template in place of a text.
+    #[sqlx(try_from = "Document")]
+    #[schema(value_type = Option<Object>)]
+    pub template: Option<Value>,
+    /// Contacts written to a minute, spread evenly.
+    #[schema(example = 60)]
+    pub rate_per_minute: i32,
+    /// Whether tickets that are opened for it are closed again at once.
+    pub keep_closed: bool,
+    /// Recipients by state.
+    #[sqlx(flatten)]
+    pub counts: CampaignCounts,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
+}
+
+/// How many recipients of a campaign are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct CampaignCounts {
+    /// Not written to yet, or the provider has not taken the message yet.
+    #[schema(example = 200)]
+    pub pending: i64,
+    #[schema(example = 10)]
+    pub sent: i64,
+    #[schema(example = 20)]
+    pub delivered: i64,
+    #[schema(example = 15)]
+    pub read: i64,
+    #[schema(example = 1)]
+    pub failed: i64,
+    #[schema(example = 4)]
+    pub skipped: i64,
+}
+
+impl Table for Campaign {
+    const NAME: &'static str = "campaigns";
+    const NOUN: &'static str = "campaign";
+    const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
+    type Id = CampaignId;
+}
+
+/// A page of a company's campaigns.
+///
+/// # Errors
+/// [`Error::NotFound`] when the company has not a record the filter names.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &Filter,
+    page: PageRequest,
+) -> Result<Page<Campaign>> {
+    table::list(db, company, filter, page).await
+}
+
+/// Creates a campaign for a list that is there.
+///
+/// # Errors
+/// [`Error::NotFound`] when the company has no such list.
+pub async fn insert(
+    db: &mut PgConnection,
+    company: CompanyId,
+    list: ContactListId,
+    columns: &Columns,
+) -> Result<Campaign> {
+    hold_list(db, company, list).await?;
+    table::insert(db, company, columns).await
+}
+
+/// Changes one; whoever calls holds it ([`hold`]).
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such campaign, or it is to have a list the company does not have.
+pub async fn update(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CampaignId,
+    list: Option<ContactListId>,
+    columns: &Columns,
+) -> Result<Campaign> {
+    if let Some(list) = list {
+        hold_list(db, company, list).await?;
+    }
+    table::update(db, company, id, columns).await
+}
+
+/// Whoever deletes the list comes before, or after.
+async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListId) -> Result<()> {
+    let held = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
+    let held = with_timeout(held.bind(company).bind(list).fetch_optional(db)).await?;
+    held.map(drop).ok_or(Error::NotFound(ContactList::NOUN))
+}
+
+/// A campaign as it is, and as it stays until the transaction ends.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such campaign.
+pub async fn hold(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    let held = sqlx::query("select * from campaigns where company_id = $1 and id = $2 for no key update");
+    let held = with_timeout(held.bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(document::read(&held.ok_or(Error::NotFound(Campaign::NOUN))?)?)
+}
+
+/// Whether a campaign that is scheduled, or whatever it is, becomes this.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn set_status(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CampaignId,
+    status: CampaignStatus,
+) -> Result<Campaign> {
+    table::update(db, company, id, &Columns::from([("status", status.into())])).await
+}
+
+/// Starts a campaign that is held: its recipients are the contacts its list has now. One statement, however many.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    allow_time(db, RECIPIENTS_TIME_MAX).await?;
+    let fixed = sqlx::query(
+        "insert into campaign_recipients (company_id, campaign_id, contact_id)
+         select k.company_id, k.id, l.contact_id from campaigns k
+         join contact_list_contacts l on l.company_id = k.company_id and l.contact_list_id = k.contact_list_id
+         where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
+    );
+    within(RECIPIENTS_TIME_MAX, fixed.bind(company).bind(id).execute(&mut *db)).await?;
+    set_status(db, company, id, CampaignStatus::Processing).await
+}
+
+/// Starts a campaign if its time has come and nobody has started, changed or canceled it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
+    let held = match hold(&mut *db, company, id).await {
+        Ok(held) => held,
+        Err(Error::NotFound(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if held.status != CampaignStatus::Scheduled || held.scheduled_at.0 > now {
+        return Ok(false);
+    }
+    start(db, company, id).await.map(|_| true)
+}
+
+/// Cancels a campaign that is held. The first of those that are not written to yet are skipped; [`skip_canceled`] does
+/// the rest.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    set_status(&mut *db, company, id, CampaignStatus::Canceled).await?;
+    skip_canceled(&mut *db, company, id).await?;
+    hold(db, company, id).await
+}
+
+/// Completes a campaign if every recipient is settled. False: one is not, or it is no longer sent.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn complete(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
+    let completed = sqlx::query(
+        "update campaigns set status = 'completed', completed_at = $3, updated_at = now()
+         where company_id = $1 and id = $2 and status = 'processing' and pending = 0",
+    );
+    let completed = with_timeout(completed.bind(company).bind(id).bind(now).execute(db)).await?;
+    Ok(completed.rows_affected() == 1)
+}
+
+/// Deletes a campaign with its recipients; the messages stay.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such campaign.
+pub async fn remove(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<()> {
+    allow_time(db, RECIPIENTS_TIME_MAX).await?;
+    let removed = sqlx::query("delete from campaigns where company_id = $1 and id = $2");
+    let removed = within(RECIPIENTS_TIME_MAX, removed.bind(company).bind(id).execute(db)).await?;
+    if removed.rows_affected() == 0 { Err(Error::NotFound(Campaign::NOUN)) } else { Ok(()) }
+}
+
+/// What sending a campaign needs to know of it.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+#[allow(missing_docs)]
+pub struct CampaignRun {
+    pub status: CampaignStatus,
+    pub scheduled_at: DateTime<Utc>,
+    pub channel_id: ChannelId,
+    pub message: Option<String>,
+    /// The template as the provider takes it, with the text of its body.
+    #[sqlx(try_from = "Document")]
+    pub built_template: Option<Value>,
+    pub rate_per_minute: i32,
+    pub keep_closed: bool,
+    pub integration_id: Option<TokenId>,
+    pub pending: i64,
+    /// Whether any recipient is settled, or was written to.
+    pub has_begun: bool,
+}
+
+/// What sending a campaign needs to know of it; none that is gone.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
+    let run = sqlx::query(
+        "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped > 0 or exists (
+                 select from campaign_recipients r where r.company_id = k.company_id and r.campaign_id = k.id
+                   and r.status = 'pending' and r.message_id is not null) as has_begun
+         from campaigns k where k.company_id = $1 and k.id = $2",
+    );
+    let run = with_timeout(run.bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(run.as_ref().map(document::read).transpose()?)
+}
+
+/// The campaigns that something is still to be done for: those that start by themselves, are sent, or were canceled with
+/// recipients that are not settled.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn unfinished(db: impl PgExecutor<'_>) -> Result<Vec<(CompanyId, CampaignId)>> {
+    with_timeout(sqlx::query_as(AssertSqlSafe(unfinished_of("k.company_id = c.id"))).fetch_all(db)).await
+}
+
+/// The same of one company.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn unfinished_of_company(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+) -> Result<Vec<(CompanyId, CampaignId)>> {
+    let found = sqlx::query_as(AssertSqlSafe(unfinished_of("k.company_id = c.id and c.id = $1"))).bind(company);
+    with_timeout(found.fetch_all(db)).await
+}
+
+fn unfinished_of(which: &str) -> String {
+    format!(
+        "select k.company_id, k.id from companies c, lateral (select company_id, id from campaigns k where {which}
+             and (k.status in ('scheduled', 'processing') or k.status = 'canceled' and k.pending > 0) offset 0) k
+         order by k.company_id, k.id"
+    )
+}

@@ -1,0 +1,264 @@
+//! The recipients of campaigns, and what has become of them.
+//!
+//! They are fixed when a campaign starts. After that the persister writes them: that one is written to, or skipped, is in
+//! the journal with its message; how far that has come follows from the message, in the same transaction. How many are in
+//! each state is kept by triggers on the campaign.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::{FromRow, PgConnection, PgExecutor};
+
+use super::SKIPPED_AT_ONCE;
+use crate::document::Document;
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
+use crate::tables::messages::MessageError;
+use crate::tables::words;
+use crate::{CampaignId, CompanyId, ContactId, Database, MessageId, Result};
+
+words! {
+    /// What has become of a campaign's recipient.
+    RecipientStatus {
+        /// Not written to yet, or the provider has not taken the message yet.
+        Pending = "pending",
+        /// The provider has the message.
+        Sent = "sent",
+        /// It has reached the contact.
+        Delivered = "delivered",
+        /// The contact has read it.
+        Read = "read",
+        /// It reaches nobody.
+        Failed = "failed",
+        /// The contact was not written to.
+        Skipped = "skipped",
+    }
+}
+
+/// What has become of a recipient that was pending: it has this message, or none and this reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct RecipientRow {
+    pub company_id: CompanyId,
+    pub campaign_id: CampaignId,
+    pub contact_id: ContactId,
+    pub status: RecipientStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Settles recipients that nothing has become of yet; others stay as they are.
+pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std::result::Result<(), sqlx::Error> {
+    macro_rules! column {
+        ($field:ident) => {
+            rows.iter().map(|row| row.$field).collect::<Vec<_>>()
+        };
+    }
+    sqlx::query(
+        "update campaign_recipients r set status = x.status, message_id = x.message_id, error = x.error,
+             updated_at = x.updated_at
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::jsonb[], $7::timestamptz[])
+             as x (company_id, campaign_id, contact_id, status, message_id, error, updated_at)
+         where r.company_id = x.company_id and r.campaign_id = x.campaign_id and r.contact_id = x.contact_id
+           and r.status = 'pending' and r.message_id is null",
+    )
+    .bind(column!(company_id))
+    .bind(column!(campaign_id))
+    .bind(column!(contact_id))
+    .bind(rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>())
+    .bind(column!(message_id))
+    .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
+    .bind(column!(updated_at))
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Moves the recipients of these messages, and those that these contacts are, as far as their messages have come. A
+/// message that its provider was not given because the campaign was canceled is one that was skipped.
+pub(crate) async fn follow(
+    db: &mut PgConnection,
+    messages: &[(CompanyId, MessageId)],
+    contacts: &[(CompanyId, ContactId)],
+) -> std::result::Result<(), sqlx::Error> {
+    macro_rules! follow {
+        ($which:literal, $told:expr) => {
+            if !$told.is_empty() {
+                let (companies, ids): (Vec<_>, Vec<_>) = $told.iter().copied().unzip();
+                sqlx::query(concat!(
+                    "update campaign_recipients r set status = y.status, error = y.error,
+                         updated_at = greatest(r.updated_at, y.at)
+                     from (select distinct k.company_id, k.campaign_id, k.contact_id, m.error,
+                             case when m.status = 'failed' and m.error ->> 'code' = $3 then 'skipped' else m.status end
+                                 as status,
+                             coalesce(m.read_at, m.delivered_at, m.sent_at, now()) as at
+                         from unnest($1::bigint[], $2::bigint[]) as x (company_id, id)
+                         join campaign_recipients k on k.company_id = x.company_id and k.",
+                    $which,
+                    " = x.id and k.message_id is not null
+                         join messages m on m.company_id = k.company_id and m.id = k.message_id
+                         where m.status <> 'queued') y
+                     where r.company_id = y.company_id and r.campaign_id = y.campaign_id
+                       and r.contact_id = y.contact_id and r.status <> y.status"
+                ))
+                .bind(companies)
+                .bind(ids)
+                .bind(MessageError::CAMPAIGN_CANCELED)
+                .execute(&mut *db)
+                .await?;
+            }
+        };
+    }
+    follow!("message_id", messages);
+    follow!("contact_id", contacts);
+    Ok(())
+}
+
+/// A recipient that is to be written to.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[allow(missing_docs)]
+pub struct WaitingRecipient {
+    pub contact_id: ContactId,
+    /// Wants no campaigns.
+    pub is_opted_out: bool,
+}
+
+/// The first recipients after a contact that are to be written to, in order.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn waiting(
+    db: impl Database<'_>,
+    company: CompanyId,
+    id: CampaignId,
+    after: ContactId,
+    limit: i64,
+) -> Result<Vec<WaitingRecipient>> {
+    with_timeout(
+        sqlx::query_as(
+            "select r.contact_id, coalesce(c.marketing_opt_out, false) as is_opted_out
+             from (select company_id, contact_id from campaign_recipients
+                 where company_id = $1 and campaign_id = $2 and status = 'pending' and message_id is null
+                   and contact_id > $3 order by contact_id limit $4) r
+             left join lateral (select marketing_opt_out from contacts
+                 where company_id = r.company_id and id = r.contact_id offset 0) c on true
+             order by r.contact_id",
+        )
+        .bind(company)
+        .bind(id)
+        .bind(after)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// Whether a recipient is still to be written to.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignId, contact: ContactId) -> Result<bool> {
+    with_timeout(
+        sqlx::query_scalar(
+            "select exists (select from campaign_recipients where company_id = $1 and campaign_id = $2
+                 and contact_id = $3 and status = 'pending' and message_id is null)",
+        )
+        .bind(company)
+        .bind(id)
+        .bind(contact)
+        .fetch_one(db),
+    )
+    .await
+}
+
+/// The messages of a campaign that their provider does not have yet: no more than are under way at once.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
+    with_timeout(
+        sqlx::query_scalar(
+            "select message_id from campaign_recipients where company_id = $1 and campaign_id = $2
+                 and status = 'pending' and message_id is not null order by message_id",
+        )
+        .bind(company)
+        .bind(id)
+        .fetch_all(db),
+    )
+    .await
+}
+
+/// Skips recipients of a canceled campaign that were not written to; answers how many, at most [`SKIPPED_AT_ONCE`].
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<i64> {
+    let skipped = sqlx::query(
+        "update campaign_recipients r set status = 'skipped', error = $3, updated_at = now()
+         from (select contact_id from campaign_recipients where company_id = $1 and campaign_id = $2
+                 and status = 'pending' and message_id is null order by contact_id limit $4) x
+         where r.company_id = $1 and r.campaign_id = $2 and r.contact_id = x.contact_id
+           and exists (select from campaigns where company_id = $1 and id = $2 and status = 'canceled')",
+    )
+    .bind(company)
+    .bind(id)
+    .bind(json!(MessageError::campaign_canceled()))
+    .bind(SKIPPED_AT_ONCE);
+    Ok(with_timeout(skipped.execute(db)).await?.rows_affected().try_into().unwrap_or(i64::MAX))
+}
+
+/// A recipient with what its contact is called; nothing of a contact that is gone.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct ListedRecipient {
+    pub contact_id: ContactId,
+    pub status: RecipientStatus,
+    pub message_id: Option<MessageId>,
+    #[sqlx(try_from = "Document")]
+    pub error: Option<Value>,
+    pub updated_at: DateTime<Utc>,
+    pub contact_name: Option<String>,
+    pub contact_number: Option<String>,
+}
+
+/// What the API's list may ask for.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct RecipientFilter {
+    pub status: Option<RecipientStatus>,
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// A page of a campaign's recipients, by their contacts' ids.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn recipients(
+    db: impl Database<'_>,
+    company: CompanyId,
+    id: CampaignId,
+    filter: &RecipientFilter,
+    page: PageRequest,
+) -> Result<Page<ListedRecipient>> {
+    let list = Select::new("with page as (select r.* from campaign_recipients r", "r.company_id", company)
+        .equals("r.campaign_id", Some(id))
+        .equals("r.status", filter.status)
+        .between("r.updated_at", filter.updated);
+    let db = list.weigh(db, page);
+    // The contact is looked up for each row alone, so the plan is good for any number of them.
+    let shown = ") select r.*, c.name as contact_name, c.number as contact_number from page r
+        left join lateral (select name, number from contacts
+            where company_id = r.company_id and id = r.contact_id offset 0) c on true";
+    with_timeout(list.page_then(db, "r.contact_id", page, shown)).await
+}
+
+/// A contact's part in campaigns goes with them.
+pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
+    let removed = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
+    with_timeout(removed.bind(company).bind(contact).execute(db)).await?;
+    Ok(())
+}

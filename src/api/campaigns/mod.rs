@@ -1,0 +1,90 @@
+//! Campaigns: a message to every contact of a list. What a campaign is is plain, and changed while its actor writes to
+//! nobody; what becomes of its recipients is live.
+
+mod recipients;
+mod verbs;
+mod write;
+
+use actix_web::web::Data;
+use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
+use hotline_persistence::tables::contact_lists::ContactList;
+use hotline_persistence::{CampaignId, ChannelId, Database, table};
+
+pub use recipients::list_recipients;
+pub use verbs::{cancel, pause, resume, start};
+pub use write::{create, update};
+
+use super::contacts::check_channel;
+use super::plain;
+use crate::app::App;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
+
+/// Filters of the list.
+pub struct Filters {
+    filter: table::Filter,
+    channel: Option<ChannelId>,
+}
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        let channel = query.filter("channelId");
+        let filter = plain::Filters::read(query, |list| {
+            list.equals::<CampaignStatus>("status");
+            list.refers::<ContactList>("contactListId");
+        });
+        Self { filter, channel }
+    }
+}
+
+/// `GET /campaigns`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Campaign>> {
+    let Filters { mut filter, channel } = query.filter;
+    let mut db = app.engine.reads().shown(caller.company).await?;
+    if let Some(channel) = channel {
+        check_channel(&caller, channel)?;
+        filter.equals("channelId", channel);
+        db = db.heavy();
+    }
+    let rows = campaigns::list(db, caller.company, &filter, query.page).await?;
+    Ok(Page::of(query.page, rows, |row| row))
+}
+
+/// `GET /campaigns/{campaignId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<Json<Campaign>> {
+    let db = app.engine.reads().shown(caller.company).await?;
+    let found: Option<Campaign> = table::find(db, caller.company, id.0).await?;
+    Ok(Json::of(found.ok_or_else(ApiError::not_found)?))
+}
+
+/// `DELETE /campaigns/{campaignId}`: with its recipients; the messages stay.
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<NoContent> {
+    let (company, id) = (caller.company, id.0);
+    let _held = app.engine.campaigns.hold(company, id).await?;
+    let mut removal = app.db(company).heavy().begin().await?;
+    let campaign = campaigns::hold(removal.connection()?, company, id).await?;
+    match campaign.status {
+        CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
+        // What is withdrawn is known by its campaign until it is settled.
+        CampaignStatus::Canceled if campaign.counts.pending > 0 => {
+            let state = "the campaign was canceled, and some of its recipients are not settled yet";
+            return Err(Refusal::Conflict(Conflict::of(state, "canceled", "campaignId", id)).into());
+        }
+        CampaignStatus::Scheduled | CampaignStatus::Completed | CampaignStatus::Canceled => {}
+    }
+    campaigns::remove(removal.connection()?, company, id).await?;
+    removal.commit().await?;
+    Ok(NoContent)
+}
+
+/// The campaign's state forbids what is asked.
+fn conflict(campaign: &Campaign) -> ApiError {
+    let state = match campaign.status {
+        CampaignStatus::Scheduled => "the campaign has not started",
+        CampaignStatus::Processing => "the campaign is being sent",
+        CampaignStatus::Paused => "the campaign is paused",
+        CampaignStatus::Completed => "the campaign is completed",
+        CampaignStatus::Canceled => "the campaign was canceled",
+    };
+    Refusal::Conflict(Conflict::of(state, campaign.status.as_str(), "campaignId", campaign.id)).into()
+}

@@ -1,0 +1,101 @@
+//! The verbs of a campaign: start, pause, resume, cancel. Each is answered once nothing else can leave by what was before.
+
+use actix_web::web::Data;
+use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
+use hotline_persistence::{CampaignId, Database};
+
+use super::conflict;
+use crate::app::App;
+use crate::web::{ApiResult, Caller, Idempotency, Json, PathId};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Start,
+    Pause,
+    Resume,
+    Cancel,
+}
+
+impl Verb {
+    fn is_allowed(self, status: CampaignStatus) -> bool {
+        match self {
+            Self::Start => status == CampaignStatus::Scheduled,
+            Self::Pause => status == CampaignStatus::Processing,
+            Self::Resume => status == CampaignStatus::Paused,
+            Self::Cancel => !status.is_over(),
+        }
+    }
+}
+
+async fn carry_out(
+    verb: Verb,
+    caller: &Caller,
+    app: &App,
+    id: CampaignId,
+    once: &Idempotency,
+) -> ApiResult<Json<Campaign>> {
+    let company = caller.company;
+    let held = app.engine.campaigns.hold(company, id).await?;
+    let mut db = app.db(company);
+    if matches!(verb, Verb::Start | Verb::Cancel) {
+        // A list may have a million contacts.
+        db = db.heavy();
+    }
+    let changed = once.transaction(db, async |db| {
+        let campaign = campaigns::hold(db, company, id).await?;
+        if !verb.is_allowed(campaign.status) {
+            return Err(conflict(&campaign));
+        }
+        Ok(Json::of(match verb {
+            Verb::Start => campaigns::start(db, company, id).await?,
+            Verb::Pause => campaigns::set_status(db, company, id, CampaignStatus::Paused).await?,
+            Verb::Resume => campaigns::set_status(db, company, id, CampaignStatus::Processing).await?,
+            Verb::Cancel => campaigns::cancel(db, company, id).await?,
+        }))
+    });
+    let changed = changed.await?;
+    if verb == Verb::Cancel {
+        held.withdraw().await?;
+    }
+    Ok(changed)
+}
+
+/// `POST /campaigns/{campaignId}/start`.
+pub async fn start(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CampaignId>,
+    once: Idempotency,
+) -> ApiResult<Json<Campaign>> {
+    carry_out(Verb::Start, &caller, &app, id.0, &once).await
+}
+
+/// `POST /campaigns/{campaignId}/pause`.
+pub async fn pause(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CampaignId>,
+    once: Idempotency,
+) -> ApiResult<Json<Campaign>> {
+    carry_out(Verb::Pause, &caller, &app, id.0, &once).await
+}
+
+/// `POST /campaigns/{campaignId}/resume`.
+pub async fn resume(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CampaignId>,
+    once: Idempotency,
+) -> ApiResult<Json<Campaign>> {
+    carry_out(Verb::Resume, &caller, &app, id.0, &once).await
+}
+
+/// `POST /campaigns/{campaignId}/cancel`.
+pub async fn cancel(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CampaignId>,
+    once: Idempotency,
+) -> ApiResult<Json<Campaign>> {
+    carry_out(Verb::Cancel, &caller, &app, id.0, &once).await
+}

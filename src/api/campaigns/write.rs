@@ -1,0 +1,220 @@
+//! What is written of a campaign, while its time has not come.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
+use hotline_persistence::tables::channels::ChannelRow;
+use hotline_persistence::tables::contact_lists::ContactListId;
+use hotline_persistence::{CampaignId, ChannelId, Timestamp};
+use serde_json::{Value, json};
+
+use super::conflict;
+use crate::api::contacts::check_channel;
+use crate::api::messages::built;
+use crate::api::plain::BodyColumns;
+use crate::app::App;
+use crate::templates::Asked;
+use crate::web::values::{FromField, FutureTime, MessageBody, Name};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId, body};
+
+/// Contacts that may be written to in a minute.
+const RATE_MAX: i64 = 6000;
+
+/// How many contacts are written to in a minute.
+struct Rate(i64);
+
+impl FromField for Rate {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let rate = value.as_i64().filter(|rate| (1..=RATE_MAX).contains(rate));
+        rate.map(Self).ok_or_else(|| format!("must be an integer from 1 to {RATE_MAX}"))
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": RATE_MAX, "default": 60, "example": 60})
+    }
+}
+
+impl From<Rate> for Value {
+    fn from(rate: Rate) -> Self {
+        rate.0.into()
+    }
+}
+
+/// What both bodies hold.
+struct Written {
+    columns: Columns,
+    list: Option<ContactListId>,
+    channel: Option<ChannelId>,
+    message: Option<MessageBody>,
+    template: Option<Asked>,
+}
+
+impl Written {
+    fn read(fields: &mut Fields<'_>, is_new: bool) -> Self {
+        let list: Option<ContactListId> = given(fields, is_new, "contactListId");
+        let channel: Option<ChannelId> = given(fields, is_new, "channelId");
+        let at: Option<FutureTime> = given(fields, is_new, "scheduledAt");
+        let message: Option<MessageBody> = fields.optional("message");
+        if fields.has("message") && !fields.has_text("message") {
+            fields.refuse("message", "must not be blank");
+        }
+        let template = fields.object("template", Asked::read);
+        match (fields.has("message"), fields.has("template")) {
+            (true, true) => fields.refuse("template", "must not be given together with message"),
+            (false, false) if is_new => fields.refuse("message", "is required, or template"),
+            _ => {}
+        }
+        let mut body = if is_new { BodyColumns::new(fields) } else { BodyColumns::change(fields) };
+        body.required::<Name>("name");
+        body.defaulted::<Rate>("ratePerMinute");
+        body.defaulted::<bool>("keepClosed");
+        let mut columns = body.finish();
+        for (field, id) in [("contactListId", list.map(Value::from)), ("channelId", channel.map(Value::from))] {
+            if let Some(id) = id {
+                columns.set(field, id);
+            }
+        }
+        if let Some(FutureTime(at)) = at {
+            columns.set("scheduledAt", json!(Timestamp(at)));
+        }
+        Self { columns, list, channel, message, template }
+    }
+
+    /// What is said: a text in place of a template, or the other way round. A template is built for the channel now, so
+    /// that what does not fit it is said to who writes it.
+    async fn say(&mut self, app: &App, channel: &ChannelRow) -> ApiResult<()> {
+        if let Some(MessageBody(message)) = self.message.take() {
+            self.columns.set("message", message);
+            self.columns.set("template", Value::Null);
+            self.columns.set("builtTemplate", Value::Null);
+        } else if let Some(asked) = self.template.take() {
+            let built = built(app, channel, &asked).await?;
+            self.columns.set("message", Value::Null);
+            self.columns.set("template", asked.written());
+            self.columns.set("builtTemplate", json!({"template": built.template, "text": built.text}));
+        }
+        Ok(())
+    }
+}
+
+/// A field that a `POST` needs and a `PUT` cannot clear.
+fn given<T: FromField>(fields: &mut Fields<'_>, is_new: bool, name: &str) -> Option<T> {
+    if is_new { fields.required(name) } else { fields.changed(name) }
+}
+
+/// The body of `POST /campaigns`.
+pub struct NewCampaign {
+    written: Written,
+    list: ContactListId,
+    channel: ChannelId,
+}
+
+impl Input for NewCampaign {
+    fn name() -> Cow<'static, str> {
+        "CampaignCreate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let written = Written::read(fields, true);
+        Some(Self { list: written.list?, channel: written.channel?, written })
+    }
+}
+
+/// The body of `PUT /campaigns/{campaignId}`.
+pub struct ChangedCampaign(Written);
+
+impl Input for ChangedCampaign {
+    fn name() -> Cow<'static, str> {
+        "CampaignUpdate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self(Written::read(fields, false)))
+    }
+}
+
+/// A template as a campaign keeps it.
+struct KeptTemplate(Asked);
+
+impl Input for KeptTemplate {
+    fn name() -> Cow<'static, str> {
+        "CampaignTemplate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Asked::read(fields).map(Self)
+    }
+}
+
+/// `POST /campaigns`.
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<NewCampaign>,
+    once: Idempotency,
+) -> ApiResult<Created<Campaign>> {
+    let (company, NewCampaign { mut written, list, channel }) = (caller.company, body.0);
+    let channel = check_channel(&caller, channel)?;
+    written.say(&app, channel).await?;
+    let mut columns = written.columns;
+    if let Some(integration) = caller.author_for(None)?.integration {
+        columns.set("integrationId", integration);
+    }
+    // However this ends: one that stands is begun.
+    let begins = app.engine.campaigns.begins(company);
+    let created = once.transaction(app.db(company), async |db| {
+        Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
+    });
+    let created: Created<Campaign> = created.await?;
+    begins.with(created.0.id).await?;
+    Ok(created)
+}
+
+/// `PUT /campaigns/{campaignId}`.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<CampaignId>,
+    body: Body<ChangedCampaign>,
+    once: Idempotency,
+) -> ApiResult<Json<Campaign>> {
+    let (company, id, ChangedCampaign(mut written)) = (caller.company, id.0, body.0);
+    let channel = written.channel.map(|channel| check_channel(&caller, channel)).transpose()?;
+    let _held = app.engine.campaigns.hold(company, id).await?;
+    let before: Option<Campaign> = table::find(app.db(company), company, id).await?;
+    let before = before.ok_or_else(ApiError::not_found)?;
+    check_scheduled(&before)?;
+    // On another channel it is another template, be it of the same name.
+    if let Some(kept) = before.template.as_ref().filter(|_| channel.is_some() && written.message.is_none())
+        && written.template.is_none()
+    {
+        written.template = Some(body::parse::<KeptTemplate>(kept.to_string().as_bytes())?.0);
+    }
+    let is_of_template = written.template.is_some();
+    if written.message.is_some() || is_of_template {
+        let channel = match channel {
+            Some(channel) => channel,
+            None => check_channel(&caller, before.channel_id)?,
+        };
+        written.say(&app, channel).await?;
+    }
+    let Written { columns, list, .. } = written;
+    once.transaction(app.db(company), async |db| {
+        let now = campaigns::hold(db, company, id).await?;
+        check_scheduled(&now)?;
+        if (is_of_template || channel.is_some())
+            && (now.channel_id, &now.template) != (before.channel_id, &before.template)
+        {
+            // Somebody else has changed what this one was built of.
+            return Err(ApiError::unavailable());
+        }
+        Ok(Json::of(campaigns::update(db, company, id, list, &columns).await?))
+    })
+    .await
+}
+
+fn check_scheduled(campaign: &Campaign) -> ApiResult<()> {
+    if campaign.status == CampaignStatus::Scheduled { Ok(()) } else { Err(conflict(campaign)) }
+}

@@ -1,0 +1,102 @@
+//! Campaigns, from their making to the last delivery.
+
+mod life;
+mod sending;
+mod skipped;
+mod states;
+mod time;
+
+use serde_json::{Value, json};
+
+use crate::outbox::Office;
+use crate::steps::id;
+use crate::support::{Api, TestApp, eventually};
+
+/// A time that does not come in a test.
+const LATER: &str = "2099-01-31T12:00:00.000Z";
+
+/// A list of these contacts.
+async fn list(api: &Api, contacts: &[i64]) -> i64 {
+    let list = id(api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
+    for some in contacts.chunks(100) {
+        api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": some})).await.data(200);
+    }
+    list
+}
+
+/// A text to a list, which is not sent by itself.
+fn text(list: i64, channel: i64, message: &str) -> Value {
+    json!({"name": "Spring sale", "contactListId": list, "channelId": channel, "scheduledAt": LATER, "message": message})
+}
+
+/// The same as fast as it may be sent.
+fn fast(list: i64, channel: i64, message: &str) -> Value {
+    let mut body = text(list, channel, message);
+    body["ratePerMinute"] = json!(6000);
+    body
+}
+
+async fn made(api: &Api, body: Value) -> i64 {
+    id(api.post("/campaigns", body).await.data(201))
+}
+
+/// Asks a campaign to start, pause, resume or cancel.
+async fn does(api: &Api, campaign: i64, verb: &str) -> Value {
+    api.post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200).clone()
+}
+
+async fn shown(api: &Api, campaign: i64) -> Value {
+    api.get(&format!("/campaigns/{campaign}")).await.data(200).clone()
+}
+
+/// A campaign once it has this status.
+async fn becomes(api: &Api, campaign: i64, status: &str) -> Value {
+    let is = || async { shown(api, campaign).await["status"] == status };
+    eventually(&format!("campaign {campaign} is {status}"), is).await;
+    shown(api, campaign).await
+}
+
+async fn recipients(api: &Api, campaign: i64) -> Vec<Value> {
+    api.all(&format!("/campaigns/{campaign}/recipients")).await
+}
+
+/// What the counts are but for zeros.
+fn counts(campaign: &Value) -> Value {
+    let mut counts = campaign["counts"].clone();
+    counts.as_object_mut().expect("counts").retain(|_, count| *count != 0);
+    counts
+}
+
+/// So many contacts with numbers, in order.
+async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
+    let mut ids: Vec<i64> = sqlx::query_scalar(
+        "insert into contacts (company_id, name, number)
+         select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $2) k returning id",
+    )
+    .bind(app.company.id)
+    .bind(count)
+    .fetch_all(&app.database.db)
+    .await
+    .expect("contacts");
+    ids.sort_unstable();
+    ids
+}
+
+/// The numbers of contacts, in order.
+async fn numbers(app: &TestApp, contacts: &[i64]) -> Vec<String> {
+    sqlx::query_scalar("select number from contacts where company_id = $1 and id = any ($2) order by id")
+        .bind(app.company.id)
+        .bind(contacts)
+        .fetch_all(&app.database.db)
+        .await
+        .expect("numbers")
+}
+
+/// A service with a phone channel of this account, and so many contacts in a list.
+async fn office(account: &str, count: i64) -> (Office, i64, Vec<i64>, i64) {
+    let office = Office::open().await;
+    let channel = office.phone(account).await.0;
+    let contacts = contacts(&office.app, count).await;
+    let list = list(&office.app.api, &contacts).await;
+    (office, channel, contacts, list)
+}

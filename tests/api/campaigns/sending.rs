@@ -1,0 +1,200 @@
+//! A campaign is sent: to each contact once, in order, and as far as the provider says.
+
+use serde_json::{Value, json};
+
+use super::{becomes, counts, does, fast, made, numbers, office, recipients, shown};
+use crate::outbox::statuses::told;
+use crate::steps::{history, id, ticket};
+use crate::support::provider::Answer;
+use crate::support::provider::hooks::Phone;
+use crate::support::{eventually, seed};
+use hotline_persistence::tables::channels::ChannelType;
+
+#[actix_web::test]
+async fn each_contact_is_written_to_once_and_in_order() {
+    let (office, channel, contacts, list) = office("1701", 150).await;
+    let (app, api) = (&office.app, &office.app.api);
+    // One has a conversation already.
+    let open = api.post("/tickets", json!({"channelId": channel, "contactId": contacts[3]})).await;
+    let open = id(open.data(201));
+    let campaign = made(api, fast(list, channel, "Hello {{name}}, this is {{company}}")).await;
+    does(api, campaign, "start").await;
+    let done = becomes(api, campaign, "completed").await;
+    assert_eq!(counts(&done), json!({"sent": 150}));
+    let calls = office.provider.accepted("1701");
+    let to: Vec<String> = calls.iter().map(|call| call.to.clone()).collect();
+    assert_eq!(to, numbers(app, &contacts).await);
+    assert_eq!(calls[0].text(), "Hello Contact 1, this is Acme");
+
+    let messages = api.all("/messages").await;
+    let all = recipients(api, campaign).await;
+    let of = |field: &str, rows: &[Value]| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
+    assert_eq!(of("messageId", &all), of("id", &messages));
+    assert!(all.iter().all(|row| row["status"] == "sent" && row["error"].is_null()), "{:?}", all[0]);
+    assert!(messages.iter().all(|row| row["source"] == "campaign" && row["integration"]["name"] == "test"));
+    assert_eq!(messages[3]["ticketId"], json!(open));
+    let opened = ticket(api, messages[0]["ticketId"].as_i64().expect("ticket")).await;
+    assert_eq!((&opened["creationSource"], &opened["status"]), (&json!("campaign"), &json!("open")));
+    let report = api.get("/reports/messages?groupBy=channel").await;
+    let sent: i64 = report.data(200).as_array().expect("rows").iter().filter_map(|row| row["outbound"].as_i64()).sum();
+    assert_eq!(sent, 150, "they are counted as any message");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_asked_for() {
+    let (office, _, contacts, list) = office("1702", 3).await;
+    let (app, api) = (&office.app, &office.app.api);
+    // Its queue wants a wrap-up and gives out tickets.
+    let row = office.channel(ChannelType::Whatsapp, "1712", |_| {}).await;
+    sqlx::query("update channels set queue_id = $2 where id = $1")
+        .bind(row.id)
+        .bind(app.company.support)
+        .execute(&app.database.db)
+        .await
+        .expect("queue");
+    let distributes = json!({"distribution": "round_robin"});
+    api.put(&format!("/queues/{}", app.company.support), distributes).await.data(200);
+    let open = api.post("/tickets", json!({"channelId": row.id, "contactId": contacts[1]})).await;
+    let open = id(open.data(201));
+    let mut body = fast(list, row.id.0, "hello");
+    body["keepClosed"] = json!(true);
+    let campaign = made(api, body).await;
+    does(api, campaign, "start").await;
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 3}));
+    let messages = api.all("/messages").await;
+    let of = |index: usize| messages[index]["ticketId"].as_i64().expect("ticket");
+    assert_eq!(of(1), open);
+    assert_eq!(ticket(api, open).await["status"], "open", "it was somebody's before");
+    for index in [0, 2] {
+        let closed = ticket(api, of(index)).await;
+        assert_eq!((&closed["status"], &closed["creationSource"]), (&json!("closed"), &json!("campaign")));
+        assert_eq!((&closed["assignedTo"], &closed["wrapupType"]), (&Value::Null, &Value::Null));
+        assert_eq!(closed["lastMessage"]["id"], messages[index]["id"]);
+        let events: Vec<String> = history(api, of(index)).await.into_iter().map(|event| event.0).collect();
+        assert_eq!(events, ["opened", "closed"]);
+    }
+    // Who answers opens a conversation of their own.
+    let number = numbers(app, &contacts).await.remove(0);
+    let phone = Phone { id: "1712".to_owned(), number: "15550001712".to_owned() };
+    let answer = crate::support::provider::hooks::text("wamid.answer", "Who is this?");
+    told(&office, &row.public_key, &phone.message(&number, "Contact", answer)).await;
+    let is_new = || async {
+        let tickets = api.all(&format!("/tickets?contactId={}", contacts[0])).await;
+        tickets.len() == 2 && tickets[0]["status"] == "closed" && tickets[1]["creationSource"] == "contact"
+    };
+    eventually("they have a new ticket", is_new).await;
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_the_provider_says_of_messages_comes_back_to_recipients() {
+    let (office, _, contacts, list) = office("1703", 6).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let row = office.channel(ChannelType::Whatsapp, "1713", |_| {}).await;
+    office.provider.next("1713", [Answer::Accept, Answer::refuse(400, 131_026, "Message undeliverable")]);
+    let campaign = made(api, fast(list, row.id.0, "hello")).await;
+    does(api, campaign, "start").await;
+    let done = becomes(api, campaign, "completed").await;
+    assert_eq!(counts(&done), json!({"sent": 5, "failed": 1}));
+    let names: Vec<(String, String)> =
+        office.provider.accepted("1713").into_iter().map(|call| (call.to, call.accepted.expect("taken"))).collect();
+    let phone = Phone { id: "1713".to_owned(), number: "15550001713".to_owned() };
+    let now = chrono::Utc::now().timestamp();
+    for (index, status) in [(1, "delivered"), (2, "delivered"), (2, "read"), (3, "read")] {
+        let (to, name) = &names[index];
+        told(&office, &row.public_key, &phone.status(name, to, status, now)).await;
+    }
+    let (to, name) = &names[4];
+    told(&office, &row.public_key, &phone.failed(name, to, 131_047, "Re-engagement message", now)).await;
+    let expected = json!({"sent": 1, "delivered": 1, "read": 2, "failed": 2});
+    eventually("all is counted", || async { counts(&shown(api, campaign).await) == expected }).await;
+    let all = recipients(api, campaign).await;
+    let statuses: Vec<&str> = all.iter().map(|row| row["status"].as_str().expect("status")).collect();
+    assert_eq!(statuses, ["sent", "failed", "delivered", "read", "read", "failed"]);
+    assert_eq!(all[1]["error"], json!({"code": "131026", "message": "Message undeliverable"}));
+    assert_eq!(all[5]["error"], json!({"code": "131047", "message": "Re-engagement message"}));
+    for (status, wanted) in [("sent", vec![0]), ("delivered", vec![2]), ("read", vec![3, 4]), ("failed", vec![1, 5])] {
+        let rows = api.all(&format!("/campaigns/{campaign}/recipients?status={status}")).await;
+        let ids: Vec<i64> = rows.iter().map(|row| id(&row["contact"])).collect();
+        assert_eq!(ids, wanted.into_iter().map(|index: usize| contacts[index]).collect::<Vec<_>>(), "{status}");
+    }
+    assert_eq!(shown(api, campaign).await["completedAt"], done["completedAt"]);
+    assert_eq!(app.api.all("/messages?status=read").await.len(), 2);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_a_visitor_receives_and_reads_comes_back_as_well() {
+    let (office, _, _, _) = office("1704", 0).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let (session, contact) = app.session("visitor").await;
+    let list = super::list(api, &[contact.0]).await;
+    let campaign = made(api, fast(list, app.company.webchat.0, "hello")).await;
+    does(api, campaign, "start").await;
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 1}));
+    // What is listed for the visitor is delivered.
+    api.get(&format!("/webchat/sessions/{}/messages", session.0)).await.data(200);
+    eventually("it is delivered", || async { counts(&shown(api, campaign).await) == json!({"delivered": 1}) }).await;
+    assert_eq!(recipients(api, campaign).await[0]["status"], "delivered");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_provider_that_is_away_is_waited_for_and_few_messages_wait() {
+    let (office, channel, contacts, list) = office("1705", 200).await;
+    let api = &office.app.api;
+    office.provider.always("1705", Answer::refuse(503, 2, "not now"));
+    let campaign = made(api, fast(list, channel, "hello")).await;
+    does(api, campaign, "start").await;
+    office.provider.called_times("1705", 100).await;
+    // As many as one channel is given at once, and no more.
+    let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
+    eventually("64 wait", waiting).await;
+    assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 200}));
+    office.provider.always("1705", Answer::Accept);
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 200}));
+    let mut to: Vec<String> = office.provider.accepted("1705").into_iter().map(|call| call.to).collect();
+    to.sort_unstable();
+    to.dedup();
+    assert_eq!((to.len(), office.provider.accepted_count("1705")), (contacts.len(), contacts.len()));
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_company_that_is_dropped_from_memory_in_the_middle_is_written_to_once() {
+    let (office, channel, contacts, list) = office("1706", 120).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let mut body = fast(list, channel, "hello");
+    body["ratePerMinute"] = json!(1800);
+    let campaign = made(api, body).await;
+    does(api, campaign, "start").await;
+    for taken in [20, 60, 90] {
+        office.provider.accepts("1706", taken).await;
+        app.service.forget(app.company.id).await.expect("it is dropped");
+    }
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 120}));
+    let to: Vec<String> = office.provider.accepted("1706").into_iter().map(|call| call.to).collect();
+    assert_eq!(to, numbers(app, &contacts).await);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() {
+    let (office, _, _, list) = office("1707", 3).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let gone = seed::channel(&app.database.db, app.company.id, "Fax", ChannelType::Whatsapp, None).await;
+    let directory = app.service.app.engine.directory();
+    let knows = || directory.company(app.company.id).is_some_and(|known| known.channels.contains_key(&gone));
+    eventually("the channel is known", || async { knows() }).await;
+    let campaign = made(api, fast(list, gone.0, "hello")).await;
+    crate::steps::sql(app, "delete from channels where id = $1", gone.0).await;
+    eventually("the channel is gone", || async { !knows() }).await;
+    does(api, campaign, "start").await;
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"failed": 3}));
+    for row in recipients(api, campaign).await {
+        assert_eq!(row["error"], json!({"code": "ERR_API_NOT_FOUND", "message": "the channel is gone"}));
+        assert_eq!(row["messageId"], Value::Null);
+    }
+    office.close().await;
+}

@@ -1,0 +1,166 @@
+//! Contacts that are not written to, each with its reason; and those that are not, since the campaign was canceled.
+
+use std::time::Duration;
+
+use hotline::providers::ProviderOptions;
+use hotline_actors::channels::SendingOptions;
+use serde_json::{Value, json};
+
+use super::{becomes, contacts, counts, does, fast, list, made, numbers, office, recipients, shown};
+use crate::outbox::{Office, fast as unpaced};
+use crate::support::eventually;
+use crate::support::provider::Answer;
+
+/// A while in which nothing is to happen.
+const QUIET: Duration = Duration::from_millis(1500);
+
+#[actix_web::test]
+async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1801").await.0;
+    let mut all = contacts(app, 3).await;
+    let opted_out = json!({"name": "Maria", "number": "5511999990000", "marketingOptOut": true});
+    let opted_out = api.post("/contacts", opted_out).await.data(201)["id"].as_i64().expect("id");
+    let no_number = api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].as_i64().expect("id");
+    all.extend([opted_out, no_number]);
+    // Wrote, and too long ago for anything but a template.
+    sqlx::query(
+        "with t as (insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
+                 reopen_count, opened_at, closed_at, created_at, updated_at)
+             values ($1, -1, $2, $3, 'closed', 'contact', 0, 0, now() - interval '3 days', now(), now(), now()))
+         insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status, source,
+             created_at)
+         values ($1, -1, -1, $3, $2, 'inbound', 'text', 'hello', 'received', 'contact', now() - interval '3 days')",
+    )
+    .bind(app.company.id)
+    .bind(channel)
+    .bind(all[1])
+    .execute(&app.database.db)
+    .await
+    .expect("a message of three days ago");
+    let everybody = list(api, &all).await;
+    let campaign = made(api, fast(everybody, channel, "hello")).await;
+    let blank = made(api, fast(everybody, channel, "{{nothing}} ")).await;
+    let on_webchat = made(api, fast(everybody, app.company.webchat.0, "hello")).await;
+    for campaign in [campaign, blank, on_webchat] {
+        does(api, campaign, "start").await;
+    }
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 2, "skipped": 3}));
+    let rows = recipients(api, campaign).await;
+    let said = |row: &Value| (row["status"].clone(), row["error"]["code"].clone(), row["error"]["message"].clone());
+    assert_eq!(said(&rows[0]), (json!("sent"), Value::Null, Value::Null));
+    assert_eq!(
+        said(&rows[1]),
+        (json!("skipped"), json!("ERR_API_WINDOW_CLOSED"), json!("the conversation window is closed"))
+    );
+    let words = "the contact cannot receive on this channel: they have no phone number";
+    assert_eq!(said(&rows[4]), (json!("skipped"), json!("ERR_API_CONTACT_UNREACHABLE"), json!(words)));
+    assert_eq!((&rows[4]["messageId"], rows[4]["contact"]["id"].as_i64()), (&Value::Null, Some(no_number)));
+    let words = "the contact has opted out of campaigns";
+    assert_eq!(said(&rows[3]), (json!("skipped"), json!("ERR_MARKETING_OPT_OUT"), json!(words)));
+    let calls: Vec<String> = office.provider.accepted("1801").into_iter().map(|call| call.to).collect();
+    assert_eq!(calls, numbers(app, &[all[0], all[2]]).await);
+
+    assert_eq!(counts(&becomes(api, on_webchat, "completed").await), json!({"skipped": 5}));
+    let words = "the contact cannot receive on this channel: they have never opened a session in this webchat";
+    assert_eq!(recipients(api, on_webchat).await[0]["error"]["message"], words);
+    // What cannot be said is the campaign's fault, and none of the contact's.
+    assert_eq!(counts(&becomes(api, blank, "completed").await), json!({"failed": 2, "skipped": 3}));
+    let words = "body must not be blank once its variables are filled in";
+    assert_eq!(recipients(api, blank).await[0]["error"], json!({"code": "ERR_API_VALIDATION", "message": words}));
+    // Who opts in again is written to again.
+    api.put(&format!("/contacts/{opted_out}"), json!({"marketingOptOut": false})).await.data(200);
+    let again = made(api, fast(everybody, channel, "hello again")).await;
+    does(api, again, "start").await;
+    assert_eq!(counts(&becomes(api, again, "completed").await), json!({"sent": 3, "skipped": 2}));
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
+    let (office, channel, all, list) = office("1802", 300).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let campaign = made(api, fast(list, channel, "hello")).await;
+    does(api, campaign, "start").await;
+    office.provider.accepts("1802", 50).await;
+    for _ in 0..3 {
+        let paused = does(api, campaign, "pause").await;
+        assert_eq!(paused["status"], "paused");
+        let written = api.all("/messages").await.len();
+        // What was handed over arrives.
+        office.provider.accepts("1802", written).await;
+        tokio::time::sleep(QUIET / 3).await;
+        assert_eq!((api.all("/messages").await.len(), office.provider.accepted_count("1802")), (written, written));
+        assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 300 - written, "sent": written}));
+        does(api, campaign, "resume").await;
+        office.provider.accepts("1802", written + 30).await;
+    }
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 300}));
+    let to: Vec<String> = office.provider.accepted("1802").into_iter().map(|call| call.to).collect();
+    assert_eq!(to, numbers(app, &all).await);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
+    const IN_FLIGHT_MAX: usize = 4;
+    let sending = SendingOptions { in_flight_max: IN_FLIGHT_MAX, ..unpaced() };
+    let office = Office::open_with(sending, ProviderOptions::default()).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1803").await.0;
+    let all = contacts(app, 200).await;
+    let campaign = made(api, fast(list(api, &all).await, channel, "hello")).await;
+    office.provider.always("1803", Answer::Accept.after(Duration::from_millis(100)));
+    does(api, campaign, "start").await;
+    office.provider.accepts("1803", 10).await;
+    let waiting = || async { api.all("/messages?status=queued").await.len() >= 30 };
+    eventually("some wait for the provider", waiting).await;
+    let canceled = does(api, campaign, "cancel").await;
+    let called = office.provider.calls("1803").len();
+    assert_eq!(canceled["status"], "canceled");
+    // Who was not written to is skipped at once, who waited for the provider as soon as it is their turn.
+    let is_settled = || async { shown(api, campaign).await["counts"]["pending"] == 0 };
+    eventually("all are settled", is_settled).await;
+    tokio::time::sleep(QUIET).await;
+    let calls = office.provider.calls("1803").len();
+    assert!(calls <= called + IN_FLIGHT_MAX, "{calls} calls, {called} when it was canceled");
+    let over = shown(api, campaign).await;
+    assert_eq!(counts(&over), json!({"sent": calls, "skipped": 200 - calls}));
+    assert_eq!((&over["status"], &over["completedAt"]), (&json!("canceled"), &Value::Null));
+    let error = json!({"code": "ERR_CAMPAIGN_CANCELED", "message": "the campaign was canceled before"});
+    let rows = recipients(api, campaign).await;
+    let skipped: Vec<&Value> = rows.iter().filter(|row| row["status"] == "skipped").collect();
+    assert!(skipped.iter().all(|row| row["error"] == error), "{:?}", skipped[0]);
+    let withdrawn = skipped.iter().filter(|row| row["messageId"].is_i64()).count();
+    assert!(withdrawn > 0, "nothing waited when it was canceled");
+    assert_eq!(api.all("/messages?status=failed").await.len(), withdrawn);
+    assert_eq!(api.delete(&format!("/campaigns/{campaign}")).await.status, 204);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
+    let (office, channel, _, list) = office("1804", 100).await;
+    office.provider.always("1804", Answer::refuse(503, 2, "not now"));
+    let api = office.app.api.clone();
+    let campaign = made(&api, fast(list, channel, "hello")).await;
+    does(&api, campaign, "start").await;
+    office.provider.called_times("1804", 50).await;
+    // Paused for a while, so that nothing in memory knows what waits.
+    does(&api, campaign, "pause").await;
+    let Office { app, provider } = office;
+    sqlx::query("update campaigns set status = 'canceled' where id = $1")
+        .bind(campaign)
+        .execute(&app.database.db)
+        .await
+        .expect("canceled");
+    let app = crate::steps::restarted(app).await;
+    provider.always("1804", Answer::Accept);
+    let is_settled = || async { shown(&app.api, campaign).await["counts"]["pending"] == 0 };
+    eventually("all are settled", is_settled).await;
+    assert_eq!(provider.accepted_count("1804"), 0);
+    assert_eq!(counts(&shown(&app.api, campaign).await), json!({"skipped": 100}));
+    drop(provider);
+    app.stop().await;
+}

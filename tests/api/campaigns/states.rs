@@ -1,0 +1,173 @@
+//! The states of a campaign, and what each allows.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
+use crate::support::{Reply, TestApp};
+
+/// A campaign that has this status: it is for nobody, or for one who cannot be written to yet.
+async fn in_state(app: &TestApp, status: &str) -> i64 {
+    let api = &app.api;
+    let contacts = if status == "completed" { Vec::new() } else { vec![app.contact("5511900000001").await.0] };
+    let list = list(api, &contacts).await;
+    // Its provider is away.
+    let campaign = made(api, text(list, app.company.phone.0, "hello")).await;
+    let verbs: &[&str] = match status {
+        "scheduled" => &[],
+        "processing" | "completed" => &["start"],
+        "paused" => &["start", "pause"],
+        _ => &["start", "cancel"],
+    };
+    for verb in verbs {
+        does(api, campaign, verb).await;
+    }
+    becomes(api, campaign, status).await;
+    campaign
+}
+
+#[actix_web::test]
+async fn each_state_allows_what_the_contract_says_and_nothing_else() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    for (status, said, allowed) in [
+        ("scheduled", "the campaign has not started", &["start", "cancel", "change", "delete"][..]),
+        ("processing", "the campaign is being sent", &["pause", "cancel"]),
+        ("paused", "the campaign is paused", &["resume", "cancel"]),
+        ("completed", "the campaign is completed", &["delete"]),
+        ("canceled", "the campaign was canceled", &["delete"]),
+    ] {
+        for verb in ["start", "pause", "resume", "cancel", "change", "delete"] {
+            let campaign = in_state(&app, status).await;
+            let path = format!("/campaigns/{campaign}");
+            let before = shown(api, campaign).await;
+            let reply = match verb {
+                "change" => api.put(&path, json!({"name": "other"})).await,
+                "delete" => api.delete(&path).await,
+                verb => api.post(&format!("{path}/{verb}"), json!({})).await,
+            };
+            let to = match verb {
+                "start" | "resume" => "processing",
+                "pause" => "paused",
+                "cancel" => "canceled",
+                _ => status,
+            };
+            // What waits for a provider that is away is not settled.
+            let is_kept = (status, verb) == ("canceled", "delete") && before["counts"]["pending"] != 0;
+            if allowed.contains(&verb) && !is_kept {
+                assert_eq!(
+                    reply.status,
+                    if verb == "delete" { 204 } else { 200 },
+                    "{verb} in {status}: {}",
+                    reply.body
+                );
+                if verb == "delete" {
+                    api.get(&path).await.error(404, "ERR_API_NOT_FOUND");
+                } else {
+                    assert_eq!(reply.data(200)["status"], to, "{verb} in {status}");
+                    assert_eq!(shown(api, campaign).await["status"], to, "{verb} in {status}");
+                }
+            } else {
+                let conflict = reply.error(409, "ERR_API_CONFLICT");
+                assert_eq!(conflict["reason"], status, "{verb} in {status}");
+                assert_eq!((&conflict["field"], &conflict["id"]), (&json!("campaignId"), &json!(campaign)));
+                if !is_kept {
+                    assert_eq!(conflict["state"], said, "{verb} in {status}");
+                }
+                assert_eq!(shown(api, campaign).await["status"], status, "{verb} in {status}");
+            }
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_retry_of_a_verb_is_answered_as_its_first_was() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let contacts = contacts(&app, 2).await;
+    let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
+    for verb in ["start", "pause", "resume", "cancel"] {
+        let path = format!("/campaigns/{campaign}/{verb}");
+        let ask = || Reply::of(api.keyed(Method::POST, &path, verb, "{}"));
+        let (first, twin) = (ask().await, ask().await);
+        assert_eq!((first.data(200), twin.is_replay()), (twin.data(200), true), "{verb}");
+        api.post(&path, json!({})).await.error(409, "ERR_API_CONFLICT");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn only_one_of_many_starts_it_and_each_contact_is_chosen_once() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let contacts = contacts(&app, 20).await;
+    let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
+    let path = format!("/campaigns/{campaign}/start");
+    let replies = futures_util::future::join_all((0..10).map(|_| api.post(&path, json!({})))).await;
+    let started = replies.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!((started, replies.iter().filter(|reply| reply.status == 409).count()), (1, 9));
+    assert_eq!(recipients(api, campaign).await.len(), 20);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_list_stays_while_a_campaign_that_is_not_over_is_for_it() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let contacts = contacts(&app, 1).await;
+    let everybody = list(api, &contacts).await;
+    let path = format!("/contact-lists/{everybody}");
+    let mut campaigns = Vec::new();
+    for _ in 0..3 {
+        campaigns.push(made(api, text(everybody, app.company.phone.0, "hello")).await);
+    }
+    does(api, campaigns[1], "start").await;
+    does(api, campaigns[2], "start").await;
+    does(api, campaigns[2], "pause").await;
+    for (index, campaign) in campaigns.iter().enumerate() {
+        let conflict = api.delete(&path).await;
+        let conflict = conflict.error(409, "ERR_API_CONFLICT");
+        assert_eq!(conflict["reason"], "in_use");
+        assert_eq!(conflict["by"], json!([{"type": "campaign", "count": 3 - index}]), "{conflict}");
+        does(api, *campaign, "cancel").await;
+    }
+    assert_eq!(api.delete(&path).await.status, 204);
+    assert_eq!(shown(api, campaigns[0]).await["contactListId"], everybody);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_list_is_taken_as_it_stands_at_the_start() {
+    let app = TestApp::start().await;
+    let api = &app.api;
+    let (_, contact) = app.session("visitor").await;
+    let (_, late) = app.session("late").await;
+    let everybody = list(api, &[contact.0]).await;
+    let campaign = made(api, fast(everybody, app.company.webchat.0, "Hello {{name}}")).await;
+    let started = does(api, campaign, "start").await;
+    assert_eq!(counts(&started), json!({"pending": 1}));
+    api.post(&format!("/contact-lists/{everybody}/contacts"), json!({"contactIds": [late]})).await.data(200);
+    let done = becomes(api, campaign, "completed").await;
+    assert_eq!(counts(&done), json!({"sent": 1}));
+    assert!(done["completedAt"].is_string(), "{done}");
+    let all = recipients(api, campaign).await;
+    assert_eq!(all.len(), 1);
+    let expected = json!({
+        "contact": {"id": contact, "name": "visitor", "number": null}, "status": "sent",
+        "messageId": all[0]["messageId"], "error": null, "updatedAt": all[0]["updatedAt"],
+    });
+    assert_eq!(all[0], expected);
+    let message = api.get(&format!("/messages/{}", all[0]["messageId"])).await.data(200).clone();
+    assert_eq!((&message["body"], &message["source"]), (&json!("Hello visitor"), &json!("campaign")));
+    // Nothing is left of one that is deleted but its messages.
+    assert_eq!(api.delete(&format!("/campaigns/{campaign}")).await.status, 204);
+    api.get(&format!("/campaigns/{campaign}/recipients")).await.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(api.get(&format!("/messages/{}", message["id"])).await.data(200)["body"], "Hello visitor");
+    assert_eq!(Value::Null, shown_or_null(&app, campaign).await);
+    app.stop().await;
+}
+
+async fn shown_or_null(app: &TestApp, campaign: i64) -> Value {
+    app.api.get(&format!("/campaigns/{campaign}")).await.body["data"].clone()
+}
