@@ -15,7 +15,8 @@ const JSON: Option<&str> = Some("application/json");
 const ROW_BY_ROW: &str = "/contacts/import";
 
 /// What an empty object lacks where that depends on the rest of the body, and so is not in `required`.
-const LACKING: [(&str, &[&str]); 3] = [
+const LACKING: [(&str, &[&str]); 4] = [
+    ("/campaigns", &["channelId", "contactListId", "message", "name", "scheduledAt"]),
     ("/messages", &["channelId", "type"]),
     ("/tickets/{ticketId}/transfer", &["queueId"]),
     ("/webchat/sessions/{sessionId}/messages", &["body"]),

@@ -92,6 +92,17 @@ async fn numbers(app: &TestApp, contacts: &[i64]) -> Vec<String> {
         .expect("numbers")
 }
 
+/// That the provider has one message for each of these contacts, and that they were written in the order of the contacts:
+/// several calls are under way at once, and arrive as they may.
+async fn check_once(office: &Office, account: &str, contacts: &[i64]) {
+    let mut to: Vec<String> = office.provider.accepted(account).into_iter().map(|call| call.to).collect();
+    to.sort_unstable();
+    assert_eq!(to, numbers(&office.app, contacts).await);
+    let written: Vec<i64> =
+        office.app.api.all("/messages").await.iter().map(|message| id(&message["contact"])).collect();
+    assert_eq!(written, contacts);
+}
+
 /// A service with a phone channel of this account, and so many contacts in a list.
 async fn office(account: &str, count: i64) -> (Office, i64, Vec<i64>, i64) {
     let office = Office::open().await;

@@ -59,6 +59,12 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
 
     let later = json!({"contactId": contact, "channelId": app.company.webchat, "body": "later", "sendAt": "2099-01-01T00:00:00Z"});
     app.api.post("/schedules", later).await.data(201);
+    let list = app.api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201)["id"].clone();
+    app.api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": [contact]})).await.data(200);
+    let campaign = json!({"name": "Sale", "contactListId": list, "channelId": app.company.webchat, "message": "hello",
+        "scheduledAt": "2099-01-01T00:00:00Z"});
+    let campaign = app.api.post("/campaigns", campaign).await.data(201)["id"].clone();
+    app.api.post(&format!("/campaigns/{campaign}/start"), json!({})).await.data(200);
 
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns
