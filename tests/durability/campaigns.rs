@@ -65,7 +65,7 @@ fn form() -> Form {
             time_max: LONG_TIME_MAX,
         };
     }
-    Form { recipients: 500, turns: 3, outage: Duration::from_secs(4), in_memory: 2_000, time_max: TIME_MAX }
+    Form { recipients: 300, turns: 3, outage: Duration::from_secs(4), in_memory: 2_000, time_max: TIME_MAX }
 }
 
 /// A service as a process, on a database that is stopped apart from it, with a provider that lives on.

@@ -98,8 +98,14 @@ async fn check_once(office: &Office, account: &str, contacts: &[i64]) {
     let mut to: Vec<String> = office.provider.accepted(account).into_iter().map(|call| call.to).collect();
     to.sort_unstable();
     assert_eq!(to, numbers(&office.app, contacts).await);
-    let written: Vec<i64> =
-        office.app.api.all("/messages").await.iter().map(|message| id(&message["contact"])).collect();
+    let written: Vec<i64> = office
+        .app
+        .api
+        .all("/messages")
+        .await
+        .iter()
+        .map(|message| message["contactId"].as_i64().expect("contact"))
+        .collect();
     assert_eq!(written, contacts);
 }
 
