@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use actix::dev::ToEnvelope;
@@ -126,13 +126,21 @@ pub struct ActorStatus<O = ()> {
     /// Seconds after `started` when it was last asked something.
     used_s: AtomicU32,
     last_seq: AtomicU64,
+    /// Nobody is expected to ask it anything.
+    is_let_go: AtomicBool,
     /// What others may read of it without asking.
     pub shared: O,
 }
 
 impl<O: Default> Default for ActorStatus<O> {
     fn default() -> Self {
-        Self { started: Instant::now(), used_s: AtomicU32::new(0), last_seq: AtomicU64::new(0), shared: O::default() }
+        Self {
+            started: Instant::now(),
+            used_s: AtomicU32::new(0),
+            last_seq: AtomicU64::new(0),
+            is_let_go: AtomicBool::new(false),
+            shared: O::default(),
+        }
     }
 }
 
@@ -141,6 +149,19 @@ impl<O> ActorStatus<O> {
     pub fn used(&self) {
         let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
         self.used_s.store(seconds, Ordering::Relaxed);
+        if self.is_let_go.load(Ordering::Relaxed) {
+            self.is_let_go.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that it may make room before it has long been idle: whoever used it last expects nobody after.
+    pub fn let_go(&self) {
+        self.is_let_go.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has used it since it was let go.
+    pub fn is_let_go(&self) -> bool {
+        self.is_let_go.load(Ordering::Relaxed)
     }
 
     /// Seconds since the last use.

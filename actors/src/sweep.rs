@@ -87,7 +87,7 @@ impl Sweeper {
             if unused_s >= REST_AFTER_S {
                 life.shared.rest();
             }
-            unused_s >= idle_s && life.last_seq() <= flushed
+            (unused_s >= idle_s || life.is_let_go()) && life.last_seq() <= flushed
         });
         for ticket in tickets {
             // A full mailbox means it is not idle after all.

@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 pub mod http;
+pub mod provider;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

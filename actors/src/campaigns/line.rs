@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use hotline_persistence::ContactId;
-use hotline_persistence::tables::campaigns::WaitingRecipient;
 
 /// Recipients at hand at most: some tens of bytes each.
 const PAGE_MAX: i64 = 500;
@@ -11,10 +10,20 @@ const PAGE_MAX: i64 = 500;
 /// Pages a minute: what is known of a recipient who is at hand is some ten seconds old at most.
 const PAGES_PER_MINUTE: i64 = 6;
 
+/// A recipient who is at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NextRecipient {
+    pub(super) contact_id: ContactId,
+    /// Wants no campaigns.
+    pub(super) is_opted_out: bool,
+    /// Whether what is known of the contact is remembered for this campaign alone.
+    pub(super) is_fetched: bool,
+}
+
 /// A campaign's recipients that are at hand.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    ahead: VecDeque<WaitingRecipient>,
+    ahead: VecDeque<NextRecipient>,
     /// Up to this one all that wait were at hand.
     after: Option<ContactId>,
     is_loading: bool,
@@ -39,12 +48,12 @@ pub(super) fn page_of(rate_per_minute: i32) -> i64 {
 
 impl Line {
     /// The next one.
-    pub(super) fn next(&mut self) -> Option<WaitingRecipient> {
+    pub(super) fn next(&mut self) -> Option<NextRecipient> {
         self.ahead.pop_front()
     }
 
     /// One could not be written to now, and goes first.
-    pub(super) fn put_back(&mut self, recipient: WaitingRecipient) {
+    pub(super) fn put_back(&mut self, recipient: NextRecipient) {
         self.ahead.push_front(recipient);
     }
 
@@ -79,7 +88,7 @@ impl Line {
     }
 
     /// A page was read; none: it could not be.
-    pub(super) fn end_reading(&mut self, reading: Reading, found: Option<Vec<WaitingRecipient>>) {
+    pub(super) fn end_reading(&mut self, reading: Reading, found: Option<Vec<NextRecipient>>) {
         if reading.generation != self.generation {
             return;
         }
@@ -95,8 +104,8 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn recipient(id: i64) -> WaitingRecipient {
-        WaitingRecipient { contact_id: ContactId::new(id), is_opted_out: false }
+    fn recipient(id: i64) -> NextRecipient {
+        NextRecipient { contact_id: ContactId::new(id), is_opted_out: false, is_fetched: true }
     }
 
     fn all(line: &mut Line) -> Vec<i64> {

@@ -181,6 +181,11 @@ impl Sending {
         Ok(())
     }
 
+    /// Nobody is expected to use a conversation soon: a hundred thousand of them must not stay in memory for it.
+    pub(crate) fn let_go(&self, company: CompanyId, ticket: TicketId) {
+        self.tickets.let_go(company, ticket);
+    }
+
     /// Writes to a contact in the conversation that is theirs at this moment.
     async fn attempt(&self, target: &Target, contact: ContactId, what: &Execute<Send>) -> Result<MessageRow, Refusal> {
         let Target { company, channel, .. } = *target;

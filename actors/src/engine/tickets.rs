@@ -131,6 +131,14 @@ impl Tickets {
         }
     }
 
+    /// A ticket's actor, if it is there, makes room soon, unless somebody uses it before.
+    pub(super) fn let_go(&self, company: CompanyId, id: TicketId) {
+        self.scope.hot.look(&(company, id), |life| {
+            life.let_go();
+            None::<()>
+        });
+    }
+
     /// Opens a ticket.
     ///
     /// # Errors

@@ -176,7 +176,8 @@ impl Handler<Retire> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, retire: Retire, _: &mut Self::Context) {
-        if self.life.idle_s() >= retire.idle_s && self.life.last_seq() <= self.scope.base.store.log.flushed() {
+        let is_idle = self.life.idle_s() >= retire.idle_s || self.life.is_let_go();
+        if is_idle && self.life.last_seq() <= self.scope.base.store.log.flushed() {
             self.retire();
         }
     }

@@ -32,6 +32,7 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
         if self.retired {
             return answer.give(Err(Refusal::Gone));
         }
+        self.is_new_since = None;
         self.guarded(cx, |this, _| {
             this.holders.push(holder);
             this.waiting.push(answer);
@@ -57,6 +58,7 @@ impl Handler<Changed> for CampaignRunner {
     type Result = ();
 
     fn handle(&mut self, _: Changed, cx: &mut Self::Context) {
+        self.is_new_since = None;
         self.guarded(cx, |this, _| this.outdated());
     }
 }

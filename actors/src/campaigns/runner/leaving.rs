@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::{Addr, Message};
 use futures_util::FutureExt;
-use hotline_persistence::tables::campaigns::{CampaignRun, RecipientRow, RecipientStatus, WaitingRecipient};
+use hotline_persistence::tables::campaigns::{CampaignRun, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId};
 
+use super::super::line::NextRecipient;
 use super::{CampaignRunner, CampaignScope};
 use crate::Refusal;
 use crate::engine::{Recipient, Target};
@@ -17,7 +18,7 @@ use crate::tickets::{AttachedChanges, Author, Content, Execute, Send};
 
 /// What became of a recipient that was to be written to.
 pub(super) struct Left {
-    pub(super) recipient: WaitingRecipient,
+    pub(super) recipient: NextRecipient,
     pub(super) outcome: Result<(), Refusal>,
     /// The message that may stand in the log, whatever the outcome says.
     pub(super) message: Option<MessageId>,
@@ -37,7 +38,7 @@ pub(super) async fn leave(
     scope: Arc<CampaignScope>,
     (company, campaign): (CompanyId, CampaignId),
     run: Arc<CampaignRun>,
-    recipient: WaitingRecipient,
+    recipient: NextRecipient,
     home: Addr<CampaignRunner>,
 ) -> Left {
     let contact = recipient.contact_id;
@@ -65,7 +66,12 @@ pub(super) async fn leave(
     };
     let sent = async {
         let (target, command) = prepare(&scope, company, &run, contact).await?;
-        scope.sending.send(&target, Execute { command, attached: Some(attached) }).await.map(drop)
+        let message = scope.sending.send(&target, Execute { command, attached: Some(attached) }).await?;
+        scope.sending.let_go(company, message.ticket_id);
+        if recipient.is_fetched {
+            scope.contacts.let_go(company, contact);
+        }
+        Ok(())
     };
     let outcome = AssertUnwindSafe(sent).catch_unwind().await;
     let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("a campaign's send met a panic".to_owned())));

@@ -21,15 +21,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, AsyncContext, Context as Mailbox, SpawnHandle};
-use hotline_persistence::tables::campaigns::{
-    CampaignRun, CampaignStatus, RecipientRow, RecipientStatus, WaitingRecipient,
-};
+use hotline_persistence::tables::campaigns::{CampaignRun, CampaignStatus, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
 
 pub(crate) use self::commands::{Changed, Hold, Withdraw};
 use self::outcomes::HasLeft;
-use super::line::{Line, page_of};
+use super::line::{Line, NextRecipient, page_of};
 use super::pace::Pace;
 use crate::Refusal;
 use crate::answers::ReplyTo;
@@ -50,6 +48,9 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Longest between two looks at the clock of one whose time has not come: a clock that is set is seen as soon as that.
 const SCHEDULED_TICK: Duration = Duration::from_secs(5);
+
+/// How often the tables are asked of messages that have been on their way for as long: one may have gone with its contact.
+const VERIFY_EVERY: Duration = Duration::from_secs(30);
 
 /// Pause before what an outage kept is tried again.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(2500);
@@ -99,12 +100,16 @@ pub struct CampaignRunner {
     leaving: HashSet<ContactId>,
     /// Messages their provider does not have.
     in_transit: HashSet<MessageId>,
+    /// Those of them that were there when the tables were last asked, and when that was.
+    verified: (HashSet<MessageId>, Instant),
     /// A statement changes the campaign itself.
     is_busy: bool,
     /// Nobody is left who was not written to before it was canceled.
     is_called_off: bool,
     rests_until: Option<Instant>,
     alarm: Option<SpawnHandle>,
+    /// When it began, until somebody has asked it something: by then it is in the registry, and may leave that.
+    is_new_since: Option<Instant>,
     life: Arc<ActorStatus<CampaignFigures>>,
     retired: bool,
 }
@@ -151,10 +156,12 @@ impl CampaignScope {
             deciding: None,
             leaving: HashSet::new(),
             in_transit: HashSet::new(),
+            verified: (HashSet::new(), Instant::now()),
             is_busy: false,
             is_called_off: false,
             rests_until: None,
             alarm: None,
+            is_new_since: Some(Instant::now()),
             life: life.clone(),
             retired: false,
         };
@@ -210,7 +217,7 @@ impl CampaignRunner {
         let is_held = !self.holders.is_empty();
         match &self.known {
             Known::Nothing | Known::Stale(None) => self.read(cx),
-            Known::Gone if !is_held && self.leaving.is_empty() => self.retire(),
+            Known::Gone if !is_held && self.leaving.is_empty() => self.make_room(cx),
             Known::Stale(Some(_)) if !is_held => self.read(cx),
             Known::Run(run) if !is_held => {
                 let run = run.clone();
@@ -228,7 +235,7 @@ impl CampaignRunner {
             },
             CampaignStatus::Processing => self.send(run, clock, cx),
             CampaignStatus::Canceled => self.call_off(run, cx),
-            CampaignStatus::Paused | CampaignStatus::Completed if self.leaving.is_empty() => self.retire(),
+            CampaignStatus::Paused | CampaignStatus::Completed if self.leaving.is_empty() => self.make_room(cx),
             CampaignStatus::Paused | CampaignStatus::Completed => {}
         }
     }
@@ -261,6 +268,7 @@ impl CampaignRunner {
         if is_soon && (!self.line.is_new() || self.leaving.is_empty()) {
             self.load(page_of(run.rate_per_minute), run, cx);
         }
+        self.verify_old(clock, cx);
         if self.line.is_done() && self.leaving.is_empty() && self.in_transit.is_empty() {
             self.complete(cx);
         }
@@ -270,7 +278,7 @@ impl CampaignRunner {
     fn write_to(
         &mut self,
         run: Arc<CampaignRun>,
-        recipient: WaitingRecipient,
+        recipient: NextRecipient,
         presence: Presence,
         cx: &mut Mailbox<Self>,
     ) {
@@ -308,6 +316,14 @@ impl CampaignRunner {
         }
         let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.guarded(cx, |this, _| this.alarm = None);
         self.alarm = Some(cx.run_later(time, ring));
+    }
+
+    /// Ends, as nothing is to be done.
+    fn make_room(&mut self, cx: &mut Mailbox<Self>) {
+        if self.is_new_since.is_some_and(|since| since.elapsed() < TICK) {
+            return self.ring_in(TICK, cx);
+        }
+        self.retire();
     }
 
     /// Leaves the registry; whoever still comes is sent to the successor.

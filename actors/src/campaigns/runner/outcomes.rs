@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
-use hotline_persistence::tables::campaigns::{self, RecipientRow, RecipientStatus, WaitingRecipient};
+use hotline_persistence::tables::campaigns::{self, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::messages::MessageError;
 use serde_json::json;
 
+use super::super::line::NextRecipient;
 use super::leaving::{Decided, Left};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
@@ -82,13 +83,13 @@ impl CampaignRunner {
         }
     }
 
-    fn has_left(&mut self, recipient: &WaitingRecipient) {
+    fn has_left(&mut self, recipient: &NextRecipient) {
         self.leaving.remove(&recipient.contact_id);
         self.deciding = self.deciding.filter(|contact| *contact != recipient.contact_id);
     }
 
     /// One could not be written to: they are skipped, or have failed, or for an outage are tried again before others.
-    fn has_not_left(&mut self, recipient: WaitingRecipient, refusal: &Refusal) {
+    fn has_not_left(&mut self, recipient: NextRecipient, refusal: &Refusal) {
         self.has_left(&recipient);
         if !refusal.is_passing() {
             let is_skipped =
@@ -102,7 +103,7 @@ impl CampaignRunner {
     }
 
     /// One is not written to, in an entry of its own; while the log is full they are tried again before others.
-    pub(super) fn pass_over(&mut self, recipient: WaitingRecipient, status: RecipientStatus, error: &MessageError) {
+    pub(super) fn pass_over(&mut self, recipient: NextRecipient, status: RecipientStatus, error: &MessageError) {
         let row = RecipientRow {
             company_id: self.company,
             campaign_id: self.id,

@@ -1,15 +1,17 @@
 //! What the tables are asked of a campaign, and what they are told when its time comes, or it is over.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
 use futures_util::{StreamExt, stream};
-use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus, WaitingRecipient};
+use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus};
 use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId, Presence};
 
-use super::super::line::Reading;
+use super::super::line::{NextRecipient, Reading};
 use super::leaving;
-use super::{CampaignRunner, CampaignScope, Known, OUTAGE_PAUSE, TICK};
+use super::{CampaignRunner, CampaignScope, Known, OUTAGE_PAUSE, TICK, VERIFY_EVERY};
 use crate::Refusal;
 use crate::clock::now;
 
@@ -43,7 +45,7 @@ struct Verified {
 #[rtype(result = "()")]
 struct Loaded {
     reading: Reading,
-    found: Result<Vec<WaitingRecipient>, Refusal>,
+    found: Result<Vec<NextRecipient>, Refusal>,
 }
 
 /// A statement has changed the campaign itself, or found that nothing is to be changed.
@@ -118,6 +120,17 @@ impl CampaignRunner {
         });
     }
 
+    /// Sees now and then which of the messages that have been on their way for long have gone with their contact.
+    pub(super) fn verify_old(&mut self, clock: Instant, cx: &mut Mailbox<Self>) {
+        let (before, at) = &self.verified;
+        if clock.saturating_duration_since(*at) < VERIFY_EVERY {
+            return;
+        }
+        let old: Vec<MessageId> = self.in_transit.intersection(before).copied().collect();
+        self.verified = (self.in_transit.clone(), clock);
+        self.verify(old, cx);
+    }
+
     fn verified(&mut self, Verified { asked, still }: Verified, cx: &mut Mailbox<Self>) {
         match still {
             Ok(still) => {
@@ -173,7 +186,7 @@ impl CampaignRunner {
         if !self.is_called_off && run.pending > 0 {
             self.change(What::CallOff, cx);
         } else if self.in_transit.is_empty() && self.leaving.is_empty() {
-            self.retire();
+            self.make_room(cx);
         }
     }
 
@@ -240,15 +253,20 @@ async fn next(
     (company, id): (CompanyId, CampaignId),
     run: &CampaignRun,
     Reading { after, limit, .. }: Reading,
-) -> Result<Vec<WaitingRecipient>, Refusal> {
+) -> Result<Vec<NextRecipient>, Refusal> {
     let db = scope.base.reads().tables(company).await?;
     let page = campaigns::waiting(db, company, id, after, limit).await?;
     let contacts: Vec<ContactId> = page.iter().map(|recipient| recipient.contact_id).collect();
-    scope.contacts.have_at_hand(company, &contacts).await?;
+    let fetched: HashSet<ContactId> = scope.contacts.have_at_hand(company, &contacts).await?.into_iter().collect();
     // What else there is to say of one is said when their turn comes.
     let look_ahead = |contact| async move { drop(leaving::look_ahead(scope, company, run, contact).await) };
     stream::iter(contacts).map(look_ahead).buffer_unordered(LOOK_AHEAD_AT_ONCE).collect::<()>().await;
-    Ok(page)
+    let next = page.into_iter().map(|recipient| NextRecipient {
+        contact_id: recipient.contact_id,
+        is_opted_out: recipient.is_opted_out,
+        is_fetched: fetched.contains(&recipient.contact_id),
+    });
+    Ok(next.collect())
 }
 
 /// Changes the campaign itself; answers whether anything was to be changed.

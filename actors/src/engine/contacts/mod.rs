@@ -60,17 +60,22 @@ impl Contacts {
         Ok(found.map(|contact| self.remember(company, contact)))
     }
 
-    /// Has contacts at hand that will soon be written to.
+    /// Has contacts at hand that will soon be written to; answers those that were not before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
-    pub(crate) async fn have_at_hand(&self, company: CompanyId, ids: &[ContactId]) -> Result<(), Refusal> {
+    pub(crate) async fn have_at_hand(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
         let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.known.get(company, *id).is_none()).collect();
         let _turn = self.known.looking(company).await;
         for contact in contacts::find_refs(self.base.db(company), company, &unknown, false).await? {
             self.remember(company, contact);
         }
-        Ok(())
+        Ok(unknown)
+    }
+
+    /// A contact that was had at hand needs not be any more.
+    pub(crate) fn let_go(&self, company: CompanyId, id: ContactId) {
+        self.known.forget(company, id);
     }
 
     /// The contact with a number: found, or created.
