@@ -201,6 +201,7 @@ fn change_name(change: &Change) -> &'static str {
         Change::Referral(_) => "referral",
         Change::OptOut(_) => "opt out",
         Change::Schedule(_) => "schedule",
+        Change::Recipient(_) => "recipient",
     }
 }
 
