@@ -97,7 +97,7 @@ bench:
 	cargo bench $(ARGS)
 
 # The whole service under load beside yardsticks, forty minutes: docs/benchmarks.md. Options and the other runs go into
-# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, make load ARGS=memory
+# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, ARGS=memory, ARGS=grown
 load: postgres wrk
 	cargo build --release --bin hotline --example load
 	$(TARGET)/release/examples/load $(ARGS)

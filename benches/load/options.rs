@@ -95,9 +95,9 @@ pub struct Grown {
     /// Messages of all companies; the one that is measured has half of everything
     #[arg(long, default_value_t = 20_000_000)]
     pub messages: i64,
-    /// Tickets of all companies
+    /// Conversations of all companies, each a ticket; nearly all are closed
     #[arg(long, default_value_t = 2_000_000)]
-    pub tickets: i64,
+    pub conversations: i64,
     /// Contacts of all companies
     #[arg(long, default_value_t = 1_000_000)]
     pub contacts: i64,

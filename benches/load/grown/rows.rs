@@ -28,7 +28,8 @@ pub async fn fill(db: &PgPool, company: &Company, options: &Grown) -> Outcome<()
     let began = Instant::now();
     let others = others(db, options.companies - 1).await?;
     let indexes = drop_indexes(db).await?;
-    let half = Share { contacts: options.contacts / 2, tickets: options.tickets / 2, messages: options.messages / 2 };
+    let half =
+        Share { contacts: options.contacts / 2, tickets: options.conversations / 2, messages: options.messages / 2 };
     history(db, company.id, half).await?;
     let count = i64::try_from(others.len())?.max(1);
     let each =
@@ -174,11 +175,14 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
                  from (select {parts}) p, generate_series({from}, {to} - 1) n,
                     lateral (select now() - interval '1 hour' - (1 - n::float8 / {tickets}) * interval '365 days' as at,
                         n % 100 = 0 and n > {tickets} - {contacts} as is_open) x;
-                 insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
+                 insert into ticket_events (company_id, id, ticket_id, type, \"to\", source, created_at)
                  select {company}, {event} + n * 2 + k, {ticket} + n, (array['opened', 'closed'])[1 + k],
+                    case k when 0 then jsonb_build_object('queue', jsonb_build_object('id',
+                        queue[1 + n % 7 % array_length(queue, 1)]), 'assignedTo', jsonb_build_object('id',
+                        agent[1 + n % 23 % array_length(agent, 1)])) end,
                     case k when 0 then 'contact' else 'user' end,
                     now() - interval '1 hour' - (1 - n::float8 / {tickets}) * interval '365 days' + k * interval '1 hour'
-                 from generate_series({from}, {to} - 1) n, generate_series(0, 1) k;
+                 from (select {parts}) p, generate_series({from}, {to} - 1) n, generate_series(0, 1) k;
                  insert into messages (company_id, id, job_id, ticket_id, contact_id, channel_id, direction, type, body,
                     status, user_id, user_name, source, provider_message_id, created_at, sent_at, delivered_at)
                  select {company}, id, id, {ticket} + n, {first_contact} + n % {contacts}, channel, direction,
@@ -246,8 +250,8 @@ fn sales(company: i64, cards: i64) -> String {
          insert into card_contacts (company_id, card_id, contact_id)
             select {company}, id, first + id % 1000 from cards,
                 (select min(id) as first from contacts where company_id = {company}) c where company_id = {company};
-         insert into card_products (company_id, card_id, product_id, name, unit_price, quantity, total_price)
-            select {company}, k.id, p.id, p.name, p.price, 2, 2 * p.price
+         insert into card_products (company_id, card_id, product_id, name, unit_price, quantity)
+            select {company}, k.id, p.id, p.name, p.price, 2
             from cards k join products p on p.company_id = k.company_id and p.sku = 'sku ' || (1 + k.id % 1000)
             where k.company_id = {company};
          update cards k set products_total = (select sum(total_price) from card_products p
