@@ -2,7 +2,7 @@
 
 use hotline_persistence::Durability;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Failure;
 use crate::config::ServeArgs;
@@ -11,8 +11,9 @@ use crate::telemetry;
 
 pub async fn run(args: ServeArgs) -> Result<(), Failure> {
     let service = start(&args).await?;
+    let signals = Signals::heeded()?;
     println!("hotline is ready on http://{}", service.address);
-    until_stopped(service).await
+    until_stopped(service, signals).await
 }
 
 /// Starts the service and says what it found.
@@ -42,13 +43,25 @@ fn raise_file_limit() {
     }
 }
 
+/// What asks the service to stop. Heeded before anybody hears that it is ready: whoever stops it right then would otherwise
+/// end it as it stands.
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From here on they no longer end the process.
+    pub(super) fn heeded() -> Result<Self, Failure> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+}
+
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
-pub(super) async fn until_stopped(service: Service) -> Result<(), Failure> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+pub(super) async fn until_stopped(service: Service, mut signals: Signals) -> Result<(), Failure> {
     tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        _ = signals.terminate.recv() => {}
+        _ = signals.interrupt.recv() => {}
     }
     tracing::info!("stopping: finishing what is in flight");
     service.stop().await?;

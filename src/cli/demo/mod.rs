@@ -44,9 +44,10 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
     let demo = seed(&service.app).await?;
     let base = format!("http://{}", service.address);
     show_page(&service, &demo).await?;
+    let signals = serve::Signals::heeded()?;
     println!("hotline is ready on {base}");
     println!("{}", guide(&base, &demo));
-    serve::until_stopped(service).await
+    serve::until_stopped(service, signals).await
 }
 
 /// Makes the page with both sides of a conversation, and lets it embed the webchat.
