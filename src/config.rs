@@ -19,7 +19,7 @@ use crate::media::{self, StoreUrl};
 use crate::service::Settings;
 use crate::templates;
 use crate::visitors::{UploadOptions, VisitorOptions};
-use crate::web::wire::CONNECTIONS_PER_ADDRESS;
+use crate::web::wire::{CONNECTIONS_PER_ADDRESS, Limits};
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
 
 /// What visitors may do unless it is said otherwise.
@@ -251,7 +251,7 @@ impl ServeArgs {
             },
             workers: std::thread::available_parallelism().map_or(2, usize::from),
             trusted_proxies: self.trusted_proxies.clone(),
-            connections_per_address: self.connections_per_address,
+            limits: Limits { per_address: self.connections_per_address, ..Limits::default() },
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
             visitors: VisitorOptions {

@@ -8,6 +8,7 @@ use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::test::TestRequest;
 use hotline::service::Settings;
+use hotline::web::wire::Limits;
 use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
 use sqlx::postgres::PgConnectOptions;
@@ -29,7 +30,7 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
         engine: EngineOptions::default(),
         workers: 1,
         trusted_proxies: Vec::new(),
-        connections_per_address: 0,
+        limits: Limits { per_address: 0, ..Limits::default() },
         rate_per_minute: 0,
         per_page_max: 100,
         wrong_tokens_per_minute: 0,

@@ -40,7 +40,7 @@ use crate::web::auth::Admission;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
-use crate::web::wire::{self, Limits, Listening};
+use crate::web::wire::{self, Listening};
 use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head};
 
@@ -210,7 +210,7 @@ fn listen(settings: &Settings, socket: TcpSocket, handles: &Handles) -> Result<(
         socket,
         workers: settings.workers,
         drain: DRAIN_TIME_MAX,
-        limits: Limits { per_address: settings.connections_per_address, ..Limits::default() },
+        limits: settings.limits,
         proxies: settings.trusted_proxies.clone(),
     };
     let handles = handles.clone();

@@ -13,6 +13,7 @@ use sqlx::postgres::PgConnectOptions;
 use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
 use crate::visitors::VisitorOptions;
+use crate::web::wire::Limits;
 use crate::{media, templates};
 
 /// Each an option of the command line.
@@ -40,8 +41,8 @@ pub struct Settings {
     pub workers: usize,
     /// Who is believed when it says for whom a connection was made.
     pub trusted_proxies: Vec<IpNet>,
-    /// Connections of one address; 0: as many as it likes.
-    pub connections_per_address: u32,
+    /// How long connections are waited for, and how many there are.
+    pub limits: Limits,
     /// Requests a minute of a company that has no limit of its own; 0: as many as it likes.
     pub rate_per_minute: u32,
     /// Most records of a page.

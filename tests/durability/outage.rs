@@ -15,7 +15,7 @@ use crate::support::service::TestOptions;
 use crate::support::{Api, Company, eventually};
 
 /// How long PostgreSQL is stopped.
-const OUTAGE: Duration = Duration::from_secs(20);
+const OUTAGE: Duration = Duration::from_secs(12);
 const CONVERSATIONS: usize = 8;
 
 #[actix_web::test]

@@ -1,6 +1,7 @@
 //! A database for each test, on a PostgreSQL that all test processes share.
 
-use std::path::PathBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 
 use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
@@ -22,20 +23,69 @@ pub fn shared_folder() -> PathBuf {
 }
 
 impl TestDatabase {
+    /// An empty one.
     pub async fn create() -> Self {
-        let cluster = Cluster::shared(shared_folder()).await.expect("the shared PostgreSQL starts");
-        let admin = cluster.connect_options().disable_statement_logging();
+        Self::copied("template1", &admin().await).await
+    }
+
+    /// One with the schema of this release: a copy, which takes a third of the time that the migrations take.
+    pub async fn migrated() -> Self {
+        let admin = admin().await;
+        let template = template(&admin).await;
+        Self::copied(&template, &admin).await
+    }
+
+    async fn copied(template: &str, admin: &PgConnectOptions) -> Self {
         let name = hotline_persistence::key::new_key("test_").to_lowercase();
-        run(&admin, &format!("create database {name}")).await;
+        run(admin, &format!("create database {name} template {template}")).await;
         let options = admin.clone().database(&name);
         let db = hotline_persistence::pool::connect(options.clone());
-        Self { name, admin, options, db }
+        Self { name, admin: admin.clone(), options, db }
     }
 
     pub async fn drop(self) {
         self.db.close().await;
         run(&self.admin, &format!("drop database {} with (force)", self.name)).await;
     }
+}
+
+async fn admin() -> PgConnectOptions {
+    let cluster = Cluster::shared(shared_folder()).await.expect("the shared PostgreSQL starts");
+    cluster.connect_options().disable_statement_logging()
+}
+
+/// The database that migrated ones are copied of, named by the migrations that are in it; made by the first who asks.
+async fn template(admin: &PgConnectOptions) -> String {
+    let name = format!("schema_{:016x}", fingerprint());
+    let mut connection = PgConnection::connect_with(admin).await.expect("the shared PostgreSQL answers");
+    let exists = "select exists (select from pg_database where datname = $1)";
+    if sqlx::query_scalar(exists).bind(&name).fetch_one(&mut connection).await.expect("an answer") {
+        return name;
+    }
+    // Until this connection ends, the others wait.
+    sqlx::query("select pg_advisory_lock(hashtext('schema'))").execute(&mut connection).await.expect("a turn");
+    if !sqlx::query_scalar::<_, bool>(exists).bind(&name).fetch_one(&mut connection).await.expect("an answer") {
+        let unfinished = format!("{name}_unfinished");
+        run(admin, &format!("drop database if exists {unfinished} with (force)")).await;
+        run(admin, &format!("create database {unfinished}")).await;
+        let db = hotline_persistence::pool::connect(admin.clone().database(&unfinished));
+        hotline_persistence::pool::migrate(&db).await.expect("migrate");
+        db.close().await;
+        run(admin, &format!("alter database {unfinished} rename to {name}")).await;
+    }
+    name
+}
+
+fn fingerprint() -> u64 {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("persistence/migrations");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("migrations").map(|entry| entry.expect("a file").path()).collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        (file.file_name(), std::fs::read(&file).expect("a migration")).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 async fn run(options: &PgConnectOptions, statement: &str) {

@@ -9,6 +9,7 @@ use hotline::providers::ProviderOptions;
 use hotline::service::{Service, Settings};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
+use hotline::web::wire::Limits;
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::source::Source;
@@ -19,6 +20,9 @@ use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 
 use super::{Api, Company, TestDatabase};
+
+/// How long a client is waited for that does not close: everyone is on this machine.
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
 
 /// How a test runs its service.
 #[derive(Clone)]
@@ -93,8 +97,8 @@ impl TestOptions {
             engine: self.engine.clone(),
             workers: 2,
             trusted_proxies: self.trusted_proxies.clone(),
-            // Every test comes from the same.
-            connections_per_address: 0,
+            // Every test comes from the same; and holds its sockets open while its service stops, which waits for them.
+            limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
             wrong_tokens_per_minute: self.wrong_tokens_per_minute,
@@ -125,8 +129,7 @@ impl TestApp {
 
     pub async fn start_with(options: TestOptions) -> Self {
         hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty);
-        let database = TestDatabase::create().await;
-        hotline_persistence::pool::migrate(&database.db).await.expect("migrate");
+        let database = TestDatabase::migrated().await;
         let company = Company::create(&database.db, "Acme").await;
         let folder = TempDir::new().expect("folder");
         let service =
