@@ -10,6 +10,9 @@ use sqlx::PgPool;
 use crate::steps::ids;
 use crate::support::{Company, TestApp};
 
+/// A list, the time it is asked by, that time's column, and filters beside it as the API and as SQL have them.
+type Kind<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
+
 /// Three zones and more, as ids go.
 const ROWS: i64 = 3_500;
 
@@ -97,7 +100,7 @@ async fn a_list_by_time_is_what_its_rows_say() {
         let (phone, webchat) = (app.company.phone, app.company.webchat);
         let (here, elsewhere) = (format!("&channelId={phone}"), format!("&channelId={webchat}"));
         let (is_here, is_elsewhere) = (format!("channel_id = {phone}"), format!("channel_id = {webchat}"));
-        let kinds: [(&str, &str, &str, &[(&str, &str)]); 6] = [
+        let kinds: [Kind<'_>; 6] = [
             ("tickets", "created", "created_at", &[("", "true"), ("&status=closed", "status = 'closed'")]),
             ("tickets", "opened", "opened_at", &[("", "true"), ("&unassigned=true", "true")]),
             ("tickets", "closed", "closed_at", &[("", "true"), ("&status=open", "status = 'open'")]),
