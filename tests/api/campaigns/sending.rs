@@ -1,9 +1,12 @@
 //! A campaign is sent: to each contact once, in order, and as far as the provider says.
 
+use hotline::providers::ProviderOptions;
 use serde_json::{Value, json};
 
-use super::{becomes, check_once, counts, does, fast, made, numbers, office, recipients, shown};
+use super::{becomes, check_once, counts, does, fast, list, made, numbers, office, recipients, shown};
+use crate::outbox::figures::figures;
 use crate::outbox::statuses::told;
+use crate::outbox::{Office, fast as fast_sends};
 use crate::steps::{history, id, ticket};
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::Phone;
@@ -197,5 +200,36 @@ async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() 
         assert_eq!(row["error"], json!({"code": "ERR_API_NOT_FOUND", "message": "the channel is gone"}));
         assert_eq!(row["messageId"], Value::Null);
     }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn figures_tell_how_campaigns_are_getting_on() {
+    let office = Office::open_watched(fast_sends(), ProviderOptions::default()).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1708").await.0;
+    let mut all = super::contacts(app, 80).await;
+    all.push(api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].as_i64().expect("id"));
+    let everybody = list(api, &all).await;
+    let ended = |end: &str| format!("hotline_campaign_recipients_ended_total{{end=\"{end}\"}}");
+    let cold = figures(&office).await;
+    assert_eq!((cold.value("hotline_campaigns_running"), cold.value(&ended("handed_over"))), (0.0, 0.0));
+    office.provider.always("1708", Answer::refuse(503, 2, "not now"));
+    let campaign = made(api, fast(everybody, channel, "hello")).await;
+    does(api, campaign, "start").await;
+    let are_under_way =
+        || async { figures(&office).await.value("hotline_campaign_recipients{state=\"under_way\"}") == 64.0 };
+    eventually("64 are under way", are_under_way).await;
+    let busy = figures(&office).await;
+    assert_eq!(busy.value("hotline_campaigns_running"), 1.0);
+    assert_eq!(busy.value("hotline_actors_hot{kind=\"campaigns\"}"), 1.0);
+    assert!(busy.value("hotline_campaign_recipients{state=\"held\"}") <= 17.0);
+    office.provider.always("1708", Answer::Accept);
+    assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 80, "skipped": 1}));
+    let is_over = || async { figures(&office).await.value("hotline_actors_hot{kind=\"campaigns\"}") == 0.0 };
+    eventually("its actor makes room", is_over).await;
+    let over = figures(&office).await;
+    let ends = ["handed_over", "skipped", "failed"].map(|end| over.value(&ended(end)));
+    assert_eq!((ends, over.value("hotline_campaigns_running")), ([80.0, 1.0, 0.0], 0.0));
     office.close().await;
 }

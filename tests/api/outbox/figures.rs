@@ -8,7 +8,7 @@ use crate::support::eventually;
 use crate::support::figures::Figures;
 use crate::support::provider::Answer;
 
-async fn figures(office: &Office) -> Figures {
+pub async fn figures(office: &Office) -> Figures {
     Figures::of(office.app.service.metrics.as_ref().expect("figures are served").address).await
 }
 

@@ -2,7 +2,7 @@
 
 mod after_send;
 mod failures;
-mod figures;
+pub mod figures;
 mod hang;
 mod order;
 mod pace;
@@ -50,7 +50,7 @@ impl Office {
     }
 
     /// With figures.
-    async fn open_watched(sending: SendingOptions, provider: ProviderOptions) -> Self {
+    pub async fn open_watched(sending: SendingOptions, provider: ProviderOptions) -> Self {
         Self::open_as(TestOptions { metrics: true, ..TestOptions::default() }, sending, provider).await
     }
 

@@ -198,10 +198,11 @@ pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignI
 /// When the database cannot answer.
 pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<i64> {
     let skipped = sqlx::query(
-        "update campaign_recipients r set status = 'skipped', error = $3, updated_at = now()
-         from (select contact_id from campaign_recipients where company_id = $1 and campaign_id = $2
-                 and status = 'pending' and message_id is null order by contact_id limit $4) x
-         where r.company_id = $1 and r.campaign_id = $2 and r.contact_id = x.contact_id
+        // Found by where they are: no plan looks through all the others for each.
+        "update campaign_recipients set status = 'skipped', error = $3, updated_at = now()
+         where ctid = any (array(
+                 select ctid from campaign_recipients where company_id = $1 and campaign_id = $2
+                   and status = 'pending' and message_id is null order by contact_id limit $4))
            and exists (select from campaigns where company_id = $1 and id = $2 and status = 'canceled')",
     )
     .bind(company)
