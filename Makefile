@@ -6,7 +6,7 @@ BROWSER := tests/webchat/browser
 CLIENTS := tests/clients
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults load neighbours schedules fmt postgres wrk nextest node chromium clients java
+.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults load neighbours schedules campaigns fmt postgres wrk nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -65,6 +65,11 @@ faults: postgres nextest
 # prints how late they were. Two minutes.
 schedules: postgres nextest
 	SCHEDULES_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^schedules::/)' $(ARGS)
+
+# A campaign of twenty thousand recipients while the service is killed ten times and the provider errs, another while the
+# database is away, and memory with a hundred thousand. Seven minutes.
+campaigns: postgres nextest
+	CAMPAIGNS_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
 
 # What one company's heavy work does to another's requests, on a release build and without anything beside it; prints the
 # figures. Two minutes.

@@ -1,7 +1,7 @@
 //! A campaign writes to each of its contacts once, whatever dies in between: the service again and again, the provider now
 //! and then, and the database for a while.
 //!
-//! `make test` runs a short form; `CAMPAIGNS_LONG=1` twenty thousand recipients, and looks at the memory
+//! `make test` runs a short form; `make campaigns` (or `CAMPAIGNS_LONG=1`) twenty thousand recipients, and looks at the memory
 //! of a hundred thousand.
 
 use std::collections::HashMap;
