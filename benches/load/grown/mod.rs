@@ -36,9 +36,6 @@ const WRITERS: u32 = 8;
 /// Longer than all requests take: the sends are ended when these are.
 const WRITING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
 
-/// How long PostgreSQL may take to write everything and end.
-const STOP_TIME_MAX: Duration = Duration::from_secs(300);
-
 /// One request, asked several times.
 #[derive(Clone, Debug, Serialize)]
 pub struct Asked {
@@ -128,7 +125,6 @@ pub async fn start(folder: &Path, options: &Grown) -> Outcome<(Service, Company,
             service.stop()?;
             grow(folder, &company, options).await?;
             if let Some(kept) = kept {
-                stopped(folder).await?;
                 std::fs::write(folder.join(COMPANY), serde_json::to_vec(&company)?)?;
                 copy(folder, kept)?;
             }
@@ -138,18 +134,6 @@ pub async fn start(folder: &Path, options: &Grown) -> Outcome<(Service, Company,
     let service = Service::start(folder, NEVER_S)?;
     let api = Api::new(&service, &company.key)?;
     Ok((service, company, api))
-}
-
-/// Waits until PostgreSQL, whose last guest has left, writes no more.
-async fn stopped(folder: &Path) -> Outcome<()> {
-    let begun = Instant::now();
-    while folder.join("postgres/postmaster.pid").exists() {
-        if begun.elapsed() > STOP_TIME_MAX {
-            return Err("PostgreSQL does not stop".into());
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    Ok(())
 }
 
 /// Copies what a folder holds, with its owners: PostgreSQL looks at them.
@@ -164,12 +148,11 @@ async fn grow(folder: &Path, company: &Company, options: &Grown) -> Outcome<()> 
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     rows::fill(&db, company, options).await?;
     db.close().await;
-    drop(cluster);
     let began = Instant::now();
     let rebuilt = tell(folder, &["reports", "rebuild"])?;
     let count = rebuilt["companies"].as_array().map_or(0, Vec::len);
     eprintln!("the figures of {count} companies: {:.0?}", began.elapsed());
-    Ok(())
+    Ok(cluster.stop().await?)
 }
 
 pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
