@@ -35,6 +35,7 @@ impl Known {
             ("ticketId", "select id from tickets where company_id = $1 order by id desc limit 1"),
             ("tagId", "select max(id) from tags where company_id = $1"),
             ("contactListId", "select max(id) from contact_lists where company_id = $1"),
+            ("campaignId", "select coalesce(max(id), 0) from campaigns where company_id = $1"),
             ("queueId", "select max(id) from queues where company_id = $1"),
             ("userId", "select max(id) from users where company_id = $1"),
             ("assignedToUserId", "select max(id) from users where company_id = $1"),
@@ -84,7 +85,7 @@ impl Known {
 
 /// A filter with a value, as part of a query.
 fn filter(name: &str, value: &str) -> String {
-    form_urlencoded::Serializer::new(String::from("&")).append_pair(name, value).finish()
+    format!("&{}", form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish())
 }
 
 /// Every list of the document.
@@ -155,7 +156,7 @@ fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
 /// Every report, by everything it can be grouped by, over a month and over a year, and the dashboards.
 pub fn reports(aim_ms: f64, dashboard_aim_ms: f64) -> Outcome<Vec<Request>> {
     let document = hotline::routes::document();
-    let day = |days| (chrono::Utc::now() - chrono::TimeDelta::days(days)).format("%Y-%m-%d").to_string();
+    let day = |days| (chrono::Utc::now() - chrono::TimeDelta::days(days)).format("%Y-%m-%dT00:00:00Z").to_string();
     let mut requests = Vec::new();
     for (path, item) in document["paths"].as_object().ok_or("no paths")? {
         let Some(path) = path.strip_prefix(hotline::web::modules::API) else { continue };

@@ -259,7 +259,7 @@ fn sales(company: i64, cards: i64) -> String {
     )
 }
 
-/// Messages that are to leave some day, and a list with a tenth of the contacts.
+/// Messages that are to leave some day, a list with a tenth of the contacts, and a campaign that has written to all of them.
 fn outreach(company: i64) -> String {
     format!(
         "insert into schedules (company_id, id, contact_id, channel_id, body, send_at, status, created_at, updated_at)
@@ -274,6 +274,13 @@ fn outreach(company: i64) -> String {
             select {company}, (select max(id) from contact_lists where company_id = {company}), id from contacts
             where company_id = {company} and id % 10 = 0;
          update contact_lists l set contacts_count = (select count(*) from contact_list_contacts c
-            where c.company_id = l.company_id and c.contact_list_id = l.id) where company_id = {company}"
+            where c.company_id = l.company_id and c.contact_list_id = l.id) where company_id = {company};
+         insert into campaigns (company_id, name, status, contact_list_id, channel_id, scheduled_at, completed_at, message, read)
+            select company_id, 'Spring sale', 'completed', id, (select min(id) from channels where company_id = {company}),
+                now() - interval '1 day', now() - interval '1 day', 'Our sale begins', contacts_count
+            from contact_lists where company_id = {company};
+         insert into campaign_recipients (company_id, campaign_id, contact_id, status)
+            select company_id, (select max(id) from campaigns where company_id = {company}), contact_id, 'read'
+            from contact_list_contacts where company_id = {company}"
     )
 }
