@@ -18,7 +18,6 @@ create table zones (
     -- Bits of the ids any row refers to or has referred to: `hotline_bit`.
     channels      bigint      not null,
     queues        bigint      not null default 0,
-    users         bigint      not null default 0,
     primary key (company_id, noun, zone)
 ) with (fillfactor = 80);
 alter table zones alter column company_id set statistics 0;
@@ -39,11 +38,11 @@ $$;
 -- tables by anything but the service.
 create function hotline_fill_zones(company bigint default null) returns void language sql as $$
     insert into zones (company_id, noun, zone, created_from, created_until, opened_until, closed_until, updated_until,
-            marks, channels, queues, users)
+            marks, channels, queues)
         select company_id, 'message', id >> 10, date_trunc('hour', min(created_at), 'UTC'),
             date_trunc('hour', max(created_at), 'UTC') + interval '1 hour', null, null, null,
             bit_or(hotline_mark(type) | hotline_mark(direction) | hotline_mark(status)), bit_or(hotline_bit(channel_id)),
-            0, 0
+            0
         from messages where company is null or company_id = company group by 1, 3
         union all
         select company_id, 'ticket', id >> 10, date_trunc('hour', min(created_at), 'UTC'),
@@ -52,7 +51,7 @@ create function hotline_fill_zones(company bigint default null) returns void lan
             date_trunc('hour', max(closed_at), 'UTC') + interval '1 hour',
             date_trunc('hour', max(updated_at), 'UTC') + interval '1 hour',
             bit_or(hotline_mark(status) | hotline_mark(case when user_id is null then 'unassigned' else 'assigned' end)),
-            bit_or(hotline_bit(channel_id)), bit_or(hotline_bit(queue_id)), bit_or(hotline_bit(user_id))
+            bit_or(hotline_bit(channel_id)), bit_or(hotline_bit(queue_id))
         from tickets where company is null or company_id = company group by 1, 3
     on conflict (company_id, noun, zone) do update set
         created_from = least(zones.created_from, excluded.created_from),
@@ -62,7 +61,6 @@ create function hotline_fill_zones(company bigint default null) returns void lan
         updated_until = greatest(zones.updated_until, excluded.updated_until),
         marks = zones.marks | excluded.marks,
         channels = zones.channels | excluded.channels,
-        queues = zones.queues | excluded.queues,
-        users = zones.users | excluded.users
+        queues = zones.queues | excluded.queues
 $$;
 select hotline_fill_zones();

@@ -204,7 +204,7 @@ async fn are_covered(db: &PgPool) {
         "select count(*), count(*) filter (where n.zone is null or n.created_from > z.created_from
             or n.created_until < z.created_until or n.opened_until < z.opened_until or n.closed_until < z.closed_until
             or n.updated_until < z.updated_until or n.marks & z.marks <> z.marks or n.channels & z.channels <> z.channels
-            or n.queues & z.queues <> z.queues or n.users & z.users <> z.users)
+            or n.queues & z.queues <> z.queues)
          from zones z left join noted n using (company_id, noun, zone)",
     )
     .fetch_one(&mut *transaction)

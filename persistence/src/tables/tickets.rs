@@ -94,7 +94,6 @@ async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::
         words: [Some(row.status.as_str()), Some(if row.user_id.is_some() { ASSIGNED } else { UNASSIGNED }), None],
         channel: row.channel_id,
         queue: row.queue_id,
-        user: row.user_id,
     };
     zones::note(db, Zoned::Ticket, rows.iter().map(place)).await
 }
@@ -396,10 +395,10 @@ pub async fn list(
         words: &[filter.unassigned.map(|nobodys| if nobodys { UNASSIGNED } else { ASSIGNED })],
         channel: filter.channel_id,
         queue: filter.queue_id,
-        user: filter.user_id,
     };
     // What an index finds fewer by.
     let is_found = filter.contact_id.is_some()
+        || filter.user_id.is_some()
         || filter.wrapup_type_id.is_some()
         || filter.search.is_some()
         || filter.status == Some(TicketStatus::Open);

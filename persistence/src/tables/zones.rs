@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 
 use crate::select::Select;
 use crate::table::Span;
-use crate::{ChannelId, CompanyId, QueueId, UserId};
+use crate::{ChannelId, CompanyId, QueueId};
 
 /// Rows of one zone have ids that differ in so many of their last bits.
 pub(crate) const BITS: i32 = 10;
@@ -108,7 +108,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) words: &'a [Option<&'a str>],
     pub(crate) channel: Option<ChannelId>,
     pub(crate) queue: Option<QueueId>,
-    pub(crate) user: Option<UserId>,
 }
 
 impl Wanted<'_> {
@@ -118,7 +117,6 @@ impl Wanted<'_> {
             || self.words.iter().any(Option::is_some)
             || self.channel.is_some()
             || self.queue.is_some()
-            || self.user.is_some()
     }
 }
 
@@ -141,9 +139,7 @@ pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wante
     for word in wanted.words.iter().flatten() {
         list = list.has_bit("z.marks", mark(word));
     }
-    list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
-        .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
-        .has_bit("z.users", wanted.user.map(|id| bit(id.0)))
+    list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0))).has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
 }
 
 /// Where a row lies, and what a zone map keeps of it.
@@ -158,7 +154,6 @@ pub(crate) struct Place {
     pub(crate) words: [Option<&'static str>; 3],
     pub(crate) channel: ChannelId,
     pub(crate) queue: Option<QueueId>,
-    pub(crate) user: Option<UserId>,
 }
 
 /// What is known of a zone.
@@ -172,7 +167,6 @@ struct Zone {
     marks: i64,
     channels: i64,
     queues: i64,
-    users: i64,
 }
 
 impl Zone {
@@ -186,7 +180,6 @@ impl Zone {
             marks: place.words.iter().flatten().filter_map(|word| mark(word)).fold(0, |marks, mark| marks | mark),
             channels: bit(place.channel.0),
             queues: place.queue.map_or(0, |id| bit(id.0)),
-            users: place.user.map_or(0, |id| bit(id.0)),
         }
     }
 
@@ -200,7 +193,6 @@ impl Zone {
         self.marks |= more.marks;
         self.channels |= more.channels;
         self.queues |= more.queues;
-        self.users |= more.users;
     }
 }
 
@@ -240,13 +232,13 @@ pub(crate) async fn note(
     let bits = |bits: fn(&Zone) -> i64| zones.values().map(bits).collect::<Vec<_>>();
     sqlx::query(
         "insert into zones as z (company_id, noun, zone, created_from, created_until, opened_until, closed_until,
-             updated_until, marks, channels, queues, users)
+             updated_until, marks, channels, queues)
          select company_id, $1, zone, created_from, created_until, opened_until, closed_until, updated_until, marks,
-             channels, queues, users
+             channels, queues
          from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
-             $7::timestamptz[], $8::timestamptz[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+             $7::timestamptz[], $8::timestamptz[], $9::bigint[], $10::bigint[], $11::bigint[])
              as x (company_id, zone, created_from, created_until, opened_until, closed_until, updated_until, marks,
-                 channels, queues, users)
+                 channels, queues)
          on conflict (company_id, noun, zone) do update set
              created_from = least(z.created_from, excluded.created_from),
              created_until = greatest(z.created_until, excluded.created_until),
@@ -255,14 +247,13 @@ pub(crate) async fn note(
              updated_until = greatest(z.updated_until, excluded.updated_until),
              marks = z.marks | excluded.marks,
              channels = z.channels | excluded.channels,
-             queues = z.queues | excluded.queues,
-             users = z.users | excluded.users
+             queues = z.queues | excluded.queues
          where (z.created_from, z.created_until, z.opened_until, z.closed_until, z.updated_until, z.marks, z.channels,
-                 z.queues, z.users) is distinct from
+                 z.queues) is distinct from
              (least(z.created_from, excluded.created_from), greatest(z.created_until, excluded.created_until),
               greatest(z.opened_until, excluded.opened_until), greatest(z.closed_until, excluded.closed_until),
               greatest(z.updated_until, excluded.updated_until), z.marks | excluded.marks,
-              z.channels | excluded.channels, z.queues | excluded.queues, z.users | excluded.users)",
+              z.channels | excluded.channels, z.queues | excluded.queues)",
     )
     .bind(noun.as_str())
     .bind(zones.keys().map(|(company, _)| *company).collect::<Vec<_>>())
@@ -275,7 +266,6 @@ pub(crate) async fn note(
     .bind(bits(|zone| zone.marks))
     .bind(bits(|zone| zone.channels))
     .bind(bits(|zone| zone.queues))
-    .bind(bits(|zone| zone.users))
     .execute(db)
     .await?;
     Ok(())
@@ -301,7 +291,6 @@ mod tests {
             words: [Some("open"), closed.map(|_| "closed"), None],
             channel: ChannelId::new(2),
             queue: closed.map(|_| QueueId::new(62)),
-            user: None,
         };
         let mut zone = Zone::of(&place("2026-03-01T10:20:00Z", None));
         zone.widen(&Zone::of(&place("2026-03-01T12:00:00Z", Some(at("2026-03-02T00:00:00Z")))));
@@ -315,7 +304,6 @@ mod tests {
             marks: (1 << 14) | (1 << 15),
             channels: 1 << 2,
             queues: 1 << 1,
-            users: 0,
         };
         assert_eq!(zone, held);
     }

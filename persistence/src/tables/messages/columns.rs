@@ -107,7 +107,6 @@ async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), s
         words: [Some(row.direction.as_str()), Some(row.kind.as_str()), Some(row.status.as_str())],
         channel: row.channel_id,
         queue: None,
-        user: None,
     };
     zones::note(db, Zoned::Message, rows.iter().map(place)).await
 }

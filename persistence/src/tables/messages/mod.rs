@@ -397,8 +397,9 @@ pub async fn list(
         channel: filter.channel_id,
         ..Wanted::default()
     };
-    // What waits in the outbox has an index, as have a ticket's and a contact's messages.
-    let is_found = filter.ticket_id.is_some() || filter.contact_id.is_some();
+    // What waits in the outbox has an index, as have a ticket's and a contact's messages; and every zone once had some.
+    let is_found =
+        filter.ticket_id.is_some() || filter.contact_id.is_some() || filter.status == Some(MessageStatus::Queued);
     let list = if wanted.is_any() && !is_found {
         zones::list("", Zoned::Message, company, &wanted)
     } else {
