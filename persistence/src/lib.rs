@@ -26,6 +26,7 @@ pub mod journal;
 pub mod key;
 pub mod noun;
 pub mod ownership;
+pub mod partitions;
 pub mod password;
 pub mod period;
 pub mod persister;

@@ -56,7 +56,8 @@ async fn the_page_of_the_schema_has_every_table_with_its_key_and_its_columns() {
     let mut tables: BTreeMap<String, Shape> = BTreeMap::new();
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns
-         where table_schema = 'public' and table_name <> '_sqlx_migrations'",
+         where table_schema = 'public' and table_name <> '_sqlx_migrations'
+             and table_name not in (select relname from pg_class where relispartition)",
     )
     .fetch_all(&database.db)
     .await
@@ -68,6 +69,7 @@ async fn the_page_of_the_schema_has_every_table_with_its_key_and_its_columns() {
         "select u.table_name::text, u.column_name::text
          from information_schema.table_constraints c join information_schema.key_column_usage u using (constraint_name)
          where c.table_schema = 'public' and c.constraint_type = 'PRIMARY KEY' and c.table_name <> '_sqlx_migrations'
+             and c.table_name not in (select relname from pg_class where relispartition)
          order by u.table_name, u.ordinal_position",
     )
     .fetch_all(&database.db)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::facts::Facts;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
-use crate::tables::idempotency_keys::AnswerRow;
+use crate::tables::idempotency_keys::{AnswerRow, Digest};
 use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -52,7 +52,7 @@ impl<'a> Batch<'a> {
         let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
         let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
         let mut recipients: HashMap<(CampaignId, ContactId), &RecipientRow> = HashMap::new();
-        let mut answers: HashMap<(CompanyId, &str), &AnswerRow> = HashMap::new();
+        let mut answers: HashMap<(CompanyId, Digest), &AnswerRow> = HashMap::new();
         for change in entries.inspect(|entry| facts.add(entry)).flatten() {
             batch.changes += 1;
             match change {
@@ -66,7 +66,10 @@ impl<'a> Batch<'a> {
                 Change::Delivered(mark) => keep_furthest(&mut delivered, mark),
                 Change::Seen(mark) => keep_furthest(&mut seen, mark),
                 Change::Read(mark) => keep_furthest(&mut read, mark),
-                Change::Answer(row) => drop(answers.insert((row.company_id, &row.key), row)),
+                // The first one stands, here as in its table.
+                Change::Answer(row) => {
+                    answers.entry((row.company_id, row.key)).or_insert(row);
+                }
                 Change::Schedule(row) => drop(schedules.insert(row.id, row)),
                 // What has become of one first is what counts, here as in its table.
                 Change::Recipient(row) => {

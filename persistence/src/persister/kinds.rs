@@ -273,7 +273,10 @@ impl Kind for AnswerRow {
         None
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        idempotency_keys::upsert(db, rows).await
+        idempotency_keys::insert_all(db, rows).await
+    }
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        idempotency_keys::copy(db, rows).await
     }
 }
 

@@ -1,24 +1,119 @@
 //! The answers that requests with an idempotency key were given. A record is stored with its effect: by the persister
 //! for a live change, in the same transaction for a plain one.
 
-use chrono::{DateTime, TimeDelta, Utc};
-use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgConnection};
+use std::fmt;
 
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use sha2::Sha256;
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use crate::copy;
 use crate::error::with_timeout;
+use crate::partitions::Partitions;
 use crate::{CompanyId, Database, Result};
 
 /// How long an answer is kept.
 pub const KEPT: TimeDelta = TimeDelta::hours(24);
+
+/// A look-up passes through five or six of them.
+const PARTITIONS: Partitions = Partitions { table: "idempotency_keys", span: TimeDelta::hours(6) };
+
+/// The first of the two numbers that name the lock of a key: this kind of lock.
+const KEY_LOCK: i32 = 0x6b_65_79;
+
+/// The first 16 bytes of a SHA-256: of a key, or of a request. What is kept of it is as small as two numbers; to find
+/// another text with the same ones takes 2^64 tries, and would deceive nobody but who found it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, sqlx::Type)]
+#[sqlx(transparent)]
+pub struct Digest([u8; Digest::BYTES]);
+
+impl Digest {
+    const BYTES: usize = 16;
+
+    /// Of all these bytes, one after the other.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::default();
+        for part in parts {
+            sha2::Digest::update(&mut hash, part);
+        }
+        hash.into()
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Of a longer hash the beginning; none of a shorter one.
+    fn beginning(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().copied().map(Self)
+    }
+}
+
+impl From<Sha256> for Digest {
+    fn from(hash: Sha256) -> Self {
+        let mut bytes = [0; Self::BYTES];
+        bytes.copy_from_slice(&sha2::Digest::finalize(hash)[..Self::BYTES]);
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl copy::Field for Digest {
+    fn write(&self, to: &mut Vec<u8>) -> bool {
+        to.extend_from_slice(&self.0);
+        true
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.0)
+    }
+}
+
+/// Journals of before hold the key itself, and a fingerprint of 32 numbers.
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Digest;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a digest of 16 bytes, or the text it is of")
+            }
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> std::result::Result<Digest, E> {
+                Digest::beginning(bytes).ok_or_else(|| E::invalid_length(bytes.len(), &self))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Digest, E> {
+                Ok(Digest::of(&[text.as_bytes()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> std::result::Result<Digest, A::Error> {
+                let mut bytes = Vec::with_capacity(2 * Digest::BYTES);
+                while let Some(byte) = numbers.next_element()? {
+                    bytes.push(byte);
+                }
+                Digest::beginning(&bytes).ok_or_else(|| A::Error::invalid_length(bytes.len(), &self))
+            }
+        }
+        from.deserialize_any(Read)
+    }
+}
 
 /// One answer that was given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
 #[allow(missing_docs)]
 pub struct AnswerRow {
     pub company_id: CompanyId,
-    pub key: String,
-    /// SHA-256 of the request.
-    pub fingerprint: Vec<u8>,
+    pub key: Digest,
+    /// Of the request.
+    pub fingerprint: Digest,
     pub status: i16,
     /// JSON, or nothing.
     pub body: String,
@@ -26,45 +121,55 @@ pub struct AnswerRow {
     pub created_at: DateTime<Utc>,
 }
 
-/// Writes the rows. A key that was given out again after its time takes the old row's place; within it the first answer
-/// stays.
-pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
+/// Writes rows that are not there yet.
+pub(crate) async fn copy(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
+    const COLUMNS: &str = "copy idempotency_keys (company_id, key, fingerprint, status, body, created_at) \
+        from stdin (format binary)";
+    copy::copy(db, COLUMNS, 6, rows, |row, to| {
+        to.field(&row.company_id).field(&row.key).field(&row.fingerprint).field(&row.status);
+        to.field(&row.body).field(&row.created_at);
+    })
+    .await
+}
+
+/// Writes the rows; one that is there already stays as it is.
+pub(crate) async fn insert_all(db: &mut PgConnection, rows: &[&AnswerRow]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
-        "insert into idempotency_keys as kept (company_id, key, fingerprint, status, body, created_at)
-         select * from unnest($1::bigint[], $2::text[], $3::bytea[], $4::smallint[], $5::text[], $6::timestamptz[])
-         on conflict (company_id, key) do update set fingerprint = excluded.fingerprint, status = excluded.status,
-             body = excluded.body, created_at = excluded.created_at
-         where kept.created_at <= excluded.created_at - $7",
+        "insert into idempotency_keys (company_id, key, fingerprint, status, body, created_at)
+         select * from unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::smallint[], $5::text[], $6::timestamptz[])
+         on conflict do nothing",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.fingerprint.as_slice()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.key.as_bytes()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.fingerprint.as_bytes()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.status).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.body.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
-    .bind(KEPT)
     .execute(db)
     .await?;
     Ok(())
 }
 
-/// Writes one answer in the transaction of its effect. False when the key is taken by an answer from after `since`:
-/// the effect must not stand then.
+/// Writes one answer in the transaction of its effect, last of all. False when the key is taken by an answer from after
+/// `since`: the effect must not stand then. An earlier try whose commit is still on its way is waited for.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>) -> Result<bool> {
+    // No index knows a key in every partition. What is waited for here is seen by the next statement, which begins after it.
+    let lock = "select pg_advisory_xact_lock($1, $2)";
+    let [a, b, c, d, ..] = row.key.0;
+    let name = i32::from_be_bytes([a, b, c, d]);
+    with_timeout(sqlx::query(lock).bind(KEY_LOCK).bind(name).execute(&mut *db)).await?;
     let written = with_timeout(
         sqlx::query(
-            "insert into idempotency_keys as kept (company_id, key, fingerprint, status, body, created_at)
-             values ($1, $2, $3, $4, $5, $6)
-             on conflict (company_id, key) do update set fingerprint = excluded.fingerprint,
-                 status = excluded.status, body = excluded.body, created_at = excluded.created_at
-             where kept.created_at <= $7",
+            "insert into idempotency_keys (company_id, key, fingerprint, status, body, created_at)
+             select $1, $2, $3, $4, $5, $6
+             where not exists (select from idempotency_keys where company_id = $1 and key = $2 and created_at > $7)",
         )
         .bind(row.company_id)
-        .bind(&row.key)
-        .bind(&row.fingerprint)
+        .bind(row.key)
+        .bind(row.fingerprint)
         .bind(row.status)
         .bind(&row.body)
         .bind(row.created_at)
@@ -75,22 +180,25 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
     Ok(written.rows_affected() == 1)
 }
 
-/// The answer given under a key after `since`, or none.
+/// The answer given under a key after `since`, the first of them, or none.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(
     db: impl Database<'_>,
     company: CompanyId,
-    key: &str,
+    key: Digest,
     since: DateTime<Utc>,
 ) -> Result<Option<AnswerRow>> {
     with_timeout(
-        sqlx::query_as("select * from idempotency_keys where company_id = $1 and key = $2 and created_at > $3")
-            .bind(company)
-            .bind(key)
-            .bind(since)
-            .fetch_optional(db),
+        sqlx::query_as(
+            "select * from idempotency_keys where company_id = $1 and key = $2 and created_at > $3
+             order by created_at limit 1",
+        )
+        .bind(company)
+        .bind(key)
+        .bind(since)
+        .fetch_optional(db),
     )
     .await
 }
@@ -103,7 +211,7 @@ pub async fn recent(
     db: impl Database<'_>,
     since: DateTime<Utc>,
     limit: i64,
-) -> Result<Vec<(CompanyId, String, DateTime<Utc>)>> {
+) -> Result<Vec<(CompanyId, Digest, DateTime<Utc>)>> {
     Ok(sqlx::query_as(
         "select company_id, key, created_at from idempotency_keys where created_at > $1
          order by created_at desc limit $2",
@@ -123,7 +231,7 @@ pub async fn recent_of(
     company: CompanyId,
     since: DateTime<Utc>,
     limit: i64,
-) -> Result<Vec<(String, DateTime<Utc>)>> {
+) -> Result<Vec<(Digest, DateTime<Utc>)>> {
     with_timeout(
         sqlx::query_as(
             "select key, created_at from idempotency_keys where company_id = $1 and created_at > $2
@@ -137,21 +245,32 @@ pub async fn recent_of(
     .await
 }
 
-/// Forgets at most `limit` answers given before `before`; answers how many.
+/// Makes room for the answers to come, and forgets those given before `before`.
 ///
 /// # Errors
-/// When the database cannot answer.
-pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
-    let swept = with_timeout(
-        sqlx::query(
-            "delete from idempotency_keys where (company_id, key) in (
-                 select company_id, key from idempotency_keys where created_at <= $1 order by created_at limit $2
-                 for update skip locked)",
-        )
-        .bind(before)
-        .bind(limit)
-        .execute(db),
-    )
-    .await?;
-    Ok(swept.rows_affected())
+/// When the database cannot answer, or somebody holds the table; the next time does what is left.
+pub async fn sweep(db: &PgPool, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
+    PARTITIONS.make_ahead(db, now).await?;
+    PARTITIONS.drop_expired(db, before).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_read_as_it_was_written_before() {
+        let digest = Digest::of(&[b"key"]);
+        assert_eq!(format!("{digest:?}"), "2c70e12b7a0646f92279f427c7b38e73", "printf key | sha256sum");
+        let written = rmp_serde::to_vec_named(&digest).expect("bytes");
+        assert_eq!(written.len(), 18);
+        assert_eq!(rmp_serde::from_slice::<Digest>(&written).expect("a digest"), digest);
+        let before = rmp_serde::to_vec_named("key").expect("bytes");
+        assert_eq!(rmp_serde::from_slice::<Digest>(&before).expect("a digest"), digest);
+        let whole: Vec<u8> = <Sha256 as sha2::Digest>::digest(b"key").to_vec();
+        let before = rmp_serde::to_vec_named(&whole).expect("bytes");
+        assert_eq!(rmp_serde::from_slice::<Digest>(&before).expect("a digest"), digest);
+        let short = rmp_serde::to_vec_named(&whole[..15]).expect("bytes");
+        assert!(rmp_serde::from_slice::<Digest>(&short).is_err());
+    }
 }

@@ -11,7 +11,7 @@ use hotline_actors::clock;
 use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, Weigh};
-use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, KEPT};
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, KEPT};
 use hotline_persistence::{CompanyId, PgPool};
 
 /// Keys memory can tell from new ones, 32 bytes and the map's room each. While it has dropped some that are not too old to
@@ -22,16 +22,15 @@ const KEYS_MAX: usize = 2_000_000;
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const RECENT_USUAL: usize = 16 * 1024;
 
-/// How often expired answers are forgotten, and how many at once.
+/// How often expired answers are forgotten.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
-const SWEPT_MAX: i64 = 10_000;
 
 /// Answers from before are forgotten.
 pub(super) fn kept_since() -> DateTime<Utc> {
     clock::now() - KEPT
 }
 
-type Key = (CompanyId, String);
+type Key = (CompanyId, Digest);
 type BytesOf = fn(&Key, &Arc<AnswerRow>) -> u64;
 
 /// The keys of every company. Cheap to clone.
@@ -57,13 +56,13 @@ struct Used {
 }
 
 impl Used {
-    fn hash(&self, company: CompanyId, key: &str) -> u64 {
+    fn hash(&self, company: CompanyId, key: Digest) -> u64 {
         let mut hasher = DefaultHasher::new();
         (company, self.dropped.get(&company), key).hash(&mut hasher);
         hasher.finish()
     }
 
-    fn insert(&mut self, company: CompanyId, key: &str, at_s: i64) {
+    fn insert(&mut self, company: CompanyId, key: Digest, at_s: i64) {
         let hash = self.hash(company, key);
         self.hashes.insert(hash, at_s);
     }
@@ -81,17 +80,17 @@ impl KeyLock {
         self.guard.key().0
     }
 
-    pub(super) fn key(&self) -> &str {
-        &self.guard.key().1
+    pub(super) fn key(&self) -> Digest {
+        self.guard.key().1
     }
 
     /// Remembers that a key of this company was used: the turn's own, or one beside it.
-    pub(super) fn note_used(&self, key: &str) {
+    pub(super) fn note_used(&self, key: Digest) {
         self.keys.note_used(self.company(), key);
     }
 
     /// Whether such a key may have been used; false is certain.
-    pub(super) fn may_be_used(&self, key: &str) -> bool {
+    pub(super) fn may_be_used(&self, key: Digest) -> bool {
         self.keys.may_be_used(self.company(), key)
     }
 }
@@ -103,11 +102,13 @@ impl Keys {
     /// When the database cannot answer.
     pub async fn load(db: &PgPool) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
+        // Before the first answer is recorded: it would find no other place than among the expired.
+        keys.sweep(db).await;
         // One more than fits: it tells that there are more.
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
         // The newest come first, and the oldest are dropped first.
         for (company, key, at) in idempotency_keys::recent(db, kept_since(), limit).await?.into_iter().rev() {
-            keys.lock().insert(company, &key, at.timestamp());
+            keys.lock().insert(company, key, at.timestamp());
         }
         Ok(keys)
     }
@@ -132,7 +133,7 @@ impl Keys {
         let keys = idempotency_keys::recent_of(db, company, kept_since(), limit).await?;
         let mut used = self.lock();
         for (key, at) in &keys {
-            used.insert(company, key, at.timestamp());
+            used.insert(company, *key, at.timestamp());
         }
         if keys.len() < KEYS_MAX {
             used.unloaded.remove(&company);
@@ -155,8 +156,8 @@ impl Keys {
     }
 
     /// Waits until no other request is served under the key.
-    pub(super) async fn turn(&self, company: CompanyId, key: &str) -> KeyLock {
-        KeyLock { keys: self.clone(), guard: self.0.turns.lock((company, key.to_owned())).await }
+    pub(super) async fn turn(&self, company: CompanyId, key: Digest) -> KeyLock {
+        KeyLock { keys: self.clone(), guard: self.0.turns.lock((company, key)).await }
     }
 
     /// Requests under a key right now: those that are served, and those that wait for their turn.
@@ -165,12 +166,12 @@ impl Keys {
     }
 
     /// An answer that was given a short while ago.
-    pub(super) fn recent(&self, company: CompanyId, key: &str) -> Option<Arc<AnswerRow>> {
-        self.0.recent.get(&(company, key.to_owned())).filter(|answer| answer.created_at > kept_since())
+    pub(super) fn recent(&self, company: CompanyId, key: Digest) -> Option<Arc<AnswerRow>> {
+        self.0.recent.get(&(company, key)).filter(|answer| answer.created_at > kept_since())
     }
 
     /// Whether the key may have been used; false is certain.
-    pub(super) fn may_be_used(&self, company: CompanyId, key: &str) -> bool {
+    pub(super) fn may_be_used(&self, company: CompanyId, key: Digest) -> bool {
         let since_s = kept_since().timestamp();
         let used = self.lock();
         used.unloaded.contains(&company)
@@ -180,12 +181,12 @@ impl Keys {
 
     /// Remembers an answer.
     pub(super) fn remember(&self, answer: AnswerRow) {
-        self.note_used(answer.company_id, &answer.key);
-        self.0.recent.insert((answer.company_id, answer.key.clone()), Arc::new(answer));
+        self.note_used(answer.company_id, answer.key);
+        self.0.recent.insert((answer.company_id, answer.key), Arc::new(answer));
     }
 
     /// Remembers that a key was used.
-    fn note_used(&self, company: CompanyId, key: &str) {
+    fn note_used(&self, company: CompanyId, key: Digest) {
         self.lock().insert(company, key, clock::now().timestamp());
     }
 
@@ -204,15 +205,8 @@ impl Keys {
         let before = kept_since();
         // The second that is not over yet is kept: an answer must not outlive what is known of its key.
         self.lock().hashes.expire(before.timestamp());
-        loop {
-            match idempotency_keys::sweep(db, before, SWEPT_MAX).await {
-                Ok(swept) if swept == SWEPT_MAX.unsigned_abs() => {}
-                Ok(_) => break,
-                Err(error) => {
-                    tracing::debug!(%error, "expired idempotency keys are not swept now");
-                    break;
-                }
-            }
+        if let Err(error) = idempotency_keys::sweep(db, clock::now(), before).await {
+            tracing::debug!(%error, "expired idempotency keys are not swept now");
         }
     }
 }
@@ -225,7 +219,7 @@ impl Default for Keys {
 
 impl Keys {
     fn with_room(room: usize) -> Self {
-        let bytes: BytesOf = |key, answer| (2 * key.1.len() + answer.body.len() + size_of::<AnswerRow>()) as u64;
+        let bytes: BytesOf = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
         Self(Arc::new(Inner {
             turns: KeyedLocks::default(),
             recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, bytes),
@@ -245,33 +239,37 @@ mod tests {
     const A: CompanyId = CompanyId::new(1);
     const B: CompanyId = CompanyId::new(2);
 
+    fn key(text: &str) -> Digest {
+        Digest::of(&[text.as_bytes()])
+    }
+
     #[test]
     fn a_key_that_does_not_fit_makes_every_key_one_to_look_up() {
         let keys = Keys::with_room(2);
-        assert!(!keys.may_be_used(A, "a"));
-        keys.note_used(A, "a");
-        assert!(keys.may_be_used(A, "a"));
-        assert!(!keys.may_be_used(B, "a"), "another company's key is its own");
-        keys.note_used(A, "b");
-        keys.note_used(A, "b");
-        assert!(!keys.may_be_used(B, "b"), "a key that is known needs no more room");
-        keys.note_used(B, "c");
-        assert!(keys.may_be_used(B, "b"), "nobody can be sure any more");
-        assert!(keys.may_be_used(A, "a"), "it was dropped, and is looked up");
+        assert!(!keys.may_be_used(A, key("a")));
+        keys.note_used(A, key("a"));
+        assert!(keys.may_be_used(A, key("a")));
+        assert!(!keys.may_be_used(B, key("a")), "another company's key is its own");
+        keys.note_used(A, key("b"));
+        keys.note_used(A, key("b"));
+        assert!(!keys.may_be_used(B, key("b")), "a key that is known needs no more room");
+        keys.note_used(B, key("c"));
+        assert!(keys.may_be_used(B, key("b")), "nobody can be sure any more");
+        assert!(keys.may_be_used(A, key("a")), "it was dropped, and is looked up");
     }
 
     #[test]
     fn keys_of_a_company_that_was_dropped_are_looked_up_until_they_are_loaded() {
         let keys = Keys::with_room(10);
         for company in [A, B] {
-            keys.note_used(company, "a");
+            keys.note_used(company, key("a"));
         }
         keys.forget(A);
-        assert!(keys.may_be_used(A, "b") && !keys.may_be_used(B, "b"), "nobody knows A's");
+        assert!(keys.may_be_used(A, key("b")) && !keys.may_be_used(B, key("b")), "nobody knows A's");
         keys.lock().unloaded.remove(&A);
-        assert!(!keys.may_be_used(A, "a"), "what was known before is gone");
-        assert!(keys.may_be_used(B, "a"));
-        keys.note_used(A, "a");
-        assert!(keys.may_be_used(A, "a"));
+        assert!(!keys.may_be_used(A, key("a")), "what was known before is gone");
+        assert!(keys.may_be_used(B, key("a")));
+        keys.note_used(A, key("a"));
+        assert!(keys.may_be_used(A, key("a")));
     }
 }

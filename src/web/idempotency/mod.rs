@@ -18,9 +18,10 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, ResponseError};
 use hotline_actors::Engine;
-use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::{Change, CompanyId};
-use sha2::{Digest, Sha256};
+use sha2::Sha256;
+use sha2::digest::Update;
 use tracing::Instrument;
 
 pub use keys::Keys;
@@ -142,10 +143,10 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     let retries = retries.ok_or_else(|| ApiError::internal("no retry is known"))?;
     let company = request.extensions().get::<Caller>().map(|caller| caller.company);
     let company = company.ok_or_else(ApiError::unauthorized)?;
-    let mut hash = Sha256::new();
+    let mut hash = Sha256::default();
     for part in [request.method().as_str(), request.path(), request.query_string()] {
         hash.update(part.as_bytes());
-        hash.update([0]);
+        hash.update(&[0]);
     }
     // As it was before it was packed, which a retry may do in another way.
     let payload = request.take_payload();
@@ -159,9 +160,9 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
         let bytes = body::read(request.request(), &mut payload, bytes_max, |chunk| hash.update(chunk)).await?;
         Payload::from(bytes)
     };
-    let fingerprint = hash.finalize().to_vec();
+    let fingerprint = Digest::from(hash);
     request.set_payload(payload);
-    let turn = retries.keys.turn(company, key).await;
+    let turn = retries.keys.turn(company, Digest::of(&[key.as_bytes()])).await;
     Ok((retries, Arc::new(Running::new(turn, fingerprint))))
 }
 

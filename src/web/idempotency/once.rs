@@ -7,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::{Refusal, clock};
-use hotline_persistence::tables::idempotency_keys::{self, AnswerRow};
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::{Change, Db};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,21 +20,21 @@ use crate::web::{ApiError, ApiResult};
 /// A request with a key, while it is served.
 pub(super) struct Running {
     pub(super) turn: KeyLock,
-    pub(super) fingerprint: Vec<u8>,
+    pub(super) fingerprint: Digest,
     /// What was recorded with the effect, or may have been.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
 impl Running {
-    pub(super) fn new(turn: KeyLock, fingerprint: Vec<u8>) -> Self {
+    pub(super) fn new(turn: KeyLock, fingerprint: Digest) -> Self {
         Self { turn, fingerprint, recorded: Mutex::new(None) }
     }
 
     pub(super) fn answer(&self, status: u16, body: String) -> AnswerRow {
         AnswerRow {
             company_id: self.turn.company(),
-            key: self.turn.key().to_owned(),
-            fingerprint: self.fingerprint.clone(),
+            key: self.turn.key(),
+            fingerprint: self.fingerprint,
             status: i16::try_from(status).unwrap_or(i16::MAX),
             body,
             created_at: clock::now(),
@@ -45,11 +45,11 @@ impl Running {
         Ok(self.answer(T::STATUS, String::from_utf8(reply.body()?).map_err(ApiError::internal)?))
     }
 
-    /// The key of a part's record: with blanks, so that no request can carry it, and with the fingerprint, so that it is
-    /// this request's alone.
-    fn part(&self, name: &str) -> String {
-        let fingerprint: String = self.fingerprint.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{} {name} {fingerprint}", self.turn.key())
+    /// The key of a part's record: of more than a request can carry, and of the fingerprint, so that it is this request's
+    /// alone.
+    fn part(&self, name: &str) -> Digest {
+        let (key, fingerprint) = (self.turn.key(), self.fingerprint);
+        Digest::of(&[key.as_bytes(), b" ", name.as_bytes(), fingerprint.as_bytes()])
     }
 
     /// From here on the record may stand, whatever becomes of this request: the key counts as used, and who comes next
@@ -154,15 +154,15 @@ impl Idempotency {
     ) -> ApiResult<T> {
         let kept = self.0.as_ref().map(|running| (running, running.part(name)));
         if let Some((running, part)) = &kept
-            && running.turn.may_be_used(part)
-            && let Some(made) = idempotency_keys::find(db, running.turn.company(), part, kept_since()).await?
+            && running.turn.may_be_used(*part)
+            && let Some(made) = idempotency_keys::find(db, running.turn.company(), *part, kept_since()).await?
         {
             return serde_json::from_str(&made.body).map_err(ApiError::internal);
         }
         let mut transaction = db.begin().await?;
         let made = make(transaction.connection()?).await?;
         if let Some((running, part)) = kept {
-            running.turn.note_used(&part);
+            running.turn.note_used(part);
             let body = serde_json::to_string(&made).map_err(ApiError::internal)?;
             let record = AnswerRow { key: part, ..running.answer(0, body) };
             if !idempotency_keys::insert(transaction.connection()?, &record, kept_since()).await? {

@@ -1,6 +1,8 @@
 //! How long an answer is kept, and through what: restarts, and the other two settings of durability.
 
+use hotline_actors::clock;
 use hotline_persistence::Durability;
+use hotline_persistence::tables::idempotency_keys::{self, Digest, KEPT};
 use reqwest::Method;
 use serde_json::json;
 
@@ -94,11 +96,11 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     send_first(&app, &expired, "expired").await;
     age(&app, "25 hours").await;
     let first = send_first(&app, &fresh, "fresh").await;
-    assert_eq!(count(&app, KEYS).await, 2);
+    assert_eq!(count(&app, "select count(*) from idempotency_keys").await, 2);
     app.service.keys.sweep(&app.service.app.engine.store().housekeeping).await;
-    let left: Vec<String> =
+    let left: Vec<Digest> =
         sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.database.db).await.expect("keys");
-    assert_eq!(left, ["fresh"]);
+    assert_eq!(left, [Digest::of(&[b"fresh"])]);
     send_again(&app, &fresh, "fresh", &first).await;
     let app = restarted(app).await;
     send_again(&app, &fresh, "fresh", &first).await;
@@ -133,4 +135,60 @@ async fn with_database_durability_a_retry_replays() {
 #[actix_web::test]
 async fn with_memory_durability_a_retry_replays() {
     check_durability(Durability::Memory).await;
+}
+
+#[actix_web::test]
+async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
+    let app = started().await;
+    let db = &app.database.db;
+    let housekeeping = &app.service.app.engine.store().housekeeping;
+    let first = send_first(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept").await;
+    count(&app, KEYS).await;
+    let partitions = async || -> Vec<String> {
+        let sql = "select inhrelid::regclass::text from pg_inherits
+             where inhparent = 'idempotency_keys'::regclass order by 1";
+        sqlx::query_scalar(sql).fetch_all(db).await.expect("partitions")
+    };
+    let before = partitions().await;
+    assert_eq!(before.len(), 4, "the present one, two to come, and the default one: {before:?}");
+    let strays: i64 =
+        sqlx::query_scalar("select count(*) from idempotency_keys_default").fetch_one(db).await.expect("count");
+    assert_eq!(strays, 0, "whatever is recorded has its place");
+    let now = clock::now();
+    // A day later the answer is not old enough everywhere in its partition; a partition's length later it is.
+    idempotency_keys::sweep(housekeeping, now + KEPT, now).await.expect("swept");
+    assert_eq!(partitions().await.len(), 7, "three of the next day are there as well");
+    send_again(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept", &first).await;
+    idempotency_keys::sweep(housekeeping, now + KEPT * 2, now + KEPT).await.expect("swept");
+    let after = partitions().await;
+    assert!(before.iter().all(|name| name.ends_with("_default") || !after.contains(name)), "{before:?}, {after:?}");
+    assert_eq!(count(&app, "select count(*) from idempotency_keys").await, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_came_before_its_partition_finds_its_place_there() {
+    let app = started().await;
+    let db = &app.database.db;
+    let housekeeping = &app.service.app.engine.store().housekeeping;
+    let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
+    let first = send_first(&app, &call, "kept").await;
+    // As it is when a start replays what nobody has made room for yet.
+    let now = clock::now();
+    idempotency_keys::sweep(housekeeping, now, now + KEPT * 9).await.expect("every partition is dropped");
+    let (key, at) = (Digest::of(&[b"early"]), now - KEPT / 3);
+    sqlx::query("insert into idempotency_keys values ($1, $2, $2, 201, $3, $4)")
+        .bind(app.company.id)
+        .bind(key)
+        .bind(String::from_utf8(first.bytes.to_vec()).expect("text"))
+        .bind(at)
+        .execute(db)
+        .await
+        .expect("inserted");
+    let place = "select tableoid::regclass::text from idempotency_keys where key = $1";
+    let place = async || -> String { sqlx::query_scalar(place).bind(key).fetch_one(db).await.expect("the row") };
+    assert_eq!(place().await, "idempotency_keys_default");
+    idempotency_keys::sweep(housekeeping, at, now - KEPT).await.expect("swept");
+    assert_ne!(place().await, "idempotency_keys_default");
+    app.stop().await;
 }

@@ -2,6 +2,7 @@
 
 use hotline::routes;
 use hotline::web::schema::Schemas;
+use hotline_persistence::tables::idempotency_keys::Digest;
 use hotline_persistence::tables::tokens::{self, NewToken};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -237,8 +238,8 @@ async fn an_answer_that_appears_in_the_table_after_the_look_up_is_found_by_the_n
         let (key, copy) = (format!("key-{number}"), format!("copy-{number}"));
         send_first(&app, call, &copy).await;
         sqlx::query("update idempotency_keys set key = $1 where key = $2")
-            .bind(&key)
-            .bind(&copy)
+            .bind(Digest::of(&[key.as_bytes()]))
+            .bind(Digest::of(&[copy.as_bytes()]))
             .execute(&app.database.db)
             .await
             .expect("moved");
@@ -258,7 +259,11 @@ async fn a_refusal_never_takes_the_place_of_an_answer_that_stands() {
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "copy").await;
     // Another process has done it under this key; here a slip of the same client is refused before anybody looks.
-    sqlx::query("update idempotency_keys set key = 'one'").execute(&app.database.db).await.expect("moved");
+    sqlx::query("update idempotency_keys set key = $1")
+        .bind(Digest::of(&[b"one"]))
+        .execute(&app.database.db)
+        .await
+        .expect("moved");
     Call::post("/tags", json!({}), 422, TAGS).send(&app.api, "one").await.error(422, "ERR_API_VALIDATION");
     let app = restarted(app).await;
     send_again(&app, &call, "one", &first).await;

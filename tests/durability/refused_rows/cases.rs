@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::campaigns::{RecipientRow, RecipientStatus};
 use hotline_persistence::tables::contacts::{ContactChannel, OptOut, Referral, ReferralRow};
-use hotline_persistence::tables::idempotency_keys::AnswerRow;
+use hotline_persistence::tables::idempotency_keys::{AnswerRow, Digest};
 use hotline_persistence::tables::messages::{
     DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError, MessageRow, MessageStatus,
     MessageType,
@@ -180,8 +180,8 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
     };
     let answer = AnswerRow {
         company_id,
-        key: format!("key {id}"),
-        fingerprint: vec![7; 32],
+        key: Digest::of(&[b"key", &id.to_be_bytes()]),
+        fingerprint: Digest::of(&[b"request"]),
         status: 201,
         body: "{}".to_owned(),
         created_at: at,

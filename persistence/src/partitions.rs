@@ -1,0 +1,149 @@
+//! Tables that only grow, in partitions by the time of their rows: what has expired is dropped as a whole, not deleted
+//! row by row.
+//!
+//! A table has a column `created_at`, is partitioned by its range, and has a default partition `<table>_default` from the
+//! migration that made it. That one takes what has no other place, so no row waits for its partition to be made: rows
+//! of a clock that was wrong, or of a journal that is replayed a month later.
+
+use std::time::Duration;
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use sqlx::{AssertSqlSafe, PgPool};
+
+use crate::Result;
+use crate::error::with_timeout;
+
+/// Partitions that are there before they are needed, beside the present one: a day's sweeps may fail.
+const AHEAD: i32 = 2;
+
+/// How long a change of partitions waits for those who write. Whoever comes after it waits behind it.
+const LOCK_TIME_MAX: Duration = Duration::from_millis(300);
+
+/// Expired rows of the default partition that are deleted at once.
+const DELETED_MAX: i64 = 10_000;
+
+/// How a partition's begin is in its name: the hour, in UTC.
+const NAMED: &str = "%Y%m%d_%H";
+
+/// The partitions of one table.
+#[derive(Clone, Copy, Debug)]
+pub struct Partitions {
+    /// The table's name.
+    pub table: &'static str,
+    /// How long a partition is: hours that divide a day, or whole days.
+    pub span: TimeDelta,
+}
+
+impl Partitions {
+    /// Makes the partition of `now` and those after it, as far as they are missing.
+    ///
+    /// # Errors
+    /// When the database cannot answer, or somebody has held the table for too long; the next sweep tries again.
+    pub async fn make_ahead(&self, db: &PgPool, now: DateTime<Utc>) -> Result<()> {
+        let Ok(first) = now.duration_trunc(self.span) else { return Ok(()) };
+        for begin in (0..=AHEAD).map(|later| first + self.span * later) {
+            self.make(db, begin).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops the partitions that hold nothing from after `before`, and deletes what the default one holds of before.
+    ///
+    /// # Errors
+    /// As of [`Partitions::make_ahead`].
+    pub async fn drop_expired(&self, db: &PgPool, before: DateTime<Utc>) -> Result<()> {
+        let table = self.table;
+        for (name, begin) in self.all(db).await? {
+            if begin + self.span <= before {
+                self.change(db, &[format!("drop table {name}")]).await?;
+            }
+        }
+        let delete = format!(
+            "delete from {table}_default where ctid = any(array(
+                 select ctid from {table}_default where created_at <= $1 limit {DELETED_MAX}))"
+        );
+        loop {
+            let deleted = with_timeout(sqlx::query(AssertSqlSafe(delete.as_str())).bind(before).execute(db)).await?;
+            if deleted.rows_affected() < DELETED_MAX.unsigned_abs() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The partitions there are but for the default one, each with its begin.
+    async fn all(&self, db: &PgPool) -> Result<Vec<(String, DateTime<Utc>)>> {
+        let names: Vec<String> = with_timeout(
+            sqlx::query_scalar(
+                "select part.relname::text from pg_inherits join pg_class as part on part.oid = inhrelid
+                 where inhparent = to_regclass($1)",
+            )
+            .bind(self.table)
+            .fetch_all(db),
+        )
+        .await?;
+        Ok(names.into_iter().filter_map(|name| Some((name.clone(), self.begin_of(&name)?))).collect())
+    }
+
+    fn name_of(&self, begin: DateTime<Utc>) -> String {
+        format!("{}_p{}", self.table, begin.format(NAMED))
+    }
+
+    fn begin_of(&self, name: &str) -> Option<DateTime<Utc>> {
+        let hour = name.strip_prefix(self.table)?.strip_prefix("_p")?;
+        // Minutes are no part of the name, and a time is none without them.
+        let begin = chrono::NaiveDateTime::parse_from_str(&format!("{hour}00"), &format!("{NAMED}%M")).ok()?;
+        Some(begin.and_utc())
+    }
+
+    async fn make(&self, db: &PgPool, begin: DateTime<Utc>) -> Result<()> {
+        let (table, name) = (self.table, self.name_of(begin));
+        let is_there: bool =
+            with_timeout(sqlx::query_scalar("select to_regclass($1) is not null").bind(&name).fetch_one(db)).await?;
+        if is_there {
+            return Ok(());
+        }
+        // Attached, not created in place: whoever writes into another partition goes on meanwhile.
+        let (from, to) = (begin.to_rfc3339(), (begin + self.span).to_rfc3339());
+        let made = [
+            format!("create table {name} (like {table} including all)"),
+            format!("alter table {name} alter column company_id set statistics 0"),
+            // What was written before anybody made it room.
+            format!(
+                "with moved as (delete from {table}_default where created_at >= '{from}' and created_at < '{to}'
+                     returning *)
+                 insert into {name} select * from moved"
+            ),
+            format!("alter table {table} attach partition {name} for values from ('{from}') to ('{to}')"),
+        ];
+        self.change(db, &made).await
+    }
+
+    async fn change(&self, db: &PgPool, statements: &[String]) -> Result<()> {
+        let mut transaction = with_timeout(db.begin()).await?;
+        let patience = format!("set local lock_timeout = {}", LOCK_TIME_MAX.as_millis());
+        for statement in [&patience].into_iter().chain(statements) {
+            with_timeout(sqlx::query(AssertSqlSafe(statement.as_str())).execute(&mut *transaction)).await?;
+        }
+        with_timeout(transaction.commit()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_named_by_its_begin() {
+        for hours in [1, 6, 24] {
+            let partitions = Partitions { table: "events", span: TimeDelta::hours(hours) };
+            let begin = DateTime::UNIX_EPOCH + TimeDelta::hours(20_000 * 24 + 18 / hours * hours);
+            let name = partitions.name_of(begin);
+            assert_eq!(partitions.begin_of(&name), Some(begin), "{name}");
+        }
+        let partitions = Partitions { table: "events", span: TimeDelta::hours(1) };
+        assert_eq!(partitions.name_of(DateTime::UNIX_EPOCH), "events_p19700101_00");
+        for other in ["events_default", "events", "events_p1", "keys_p19700101_00", "events_p19700101_24"] {
+            assert_eq!(partitions.begin_of(other), None, "{other}");
+        }
+    }
+}
