@@ -6,7 +6,7 @@ use hotline_persistence::error::with_timeout;
 use hotline_persistence::select::{Page, PageRequest};
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::tickets::{self, LoadedTicket, TicketFilter};
-use hotline_persistence::{ChannelId, CompanyId, Database, Db, MessageId, PgConnection, SessionId, Store};
+use hotline_persistence::{ChannelId, CompanyId, Database, Db, MessageId, SessionId, Store};
 
 use crate::Refusal;
 
@@ -61,8 +61,7 @@ impl<'a> Reads<'a> {
     ) -> Result<Page<LoadedTicket>, Refusal> {
         let db = self.shown(company).await?;
         if tickets::is_steady(filter, page) {
-            let list = async |db: &mut PgConnection| tickets::list(db, company, filter, page).await;
-            return Ok(self.store.readers.read(company, list).await?);
+            return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }
         let db = if tickets::is_heavy(filter, page) { db.heavy() } else { db };
         Ok(with_timeout(tickets::list(db, company, filter, page)).await?)

@@ -81,6 +81,13 @@ impl Field for i64 {
     }
 }
 
+impl Field for i32 {
+    fn write(&self, to: &mut Vec<u8>) -> bool {
+        to.extend_from_slice(&self.to_be_bytes());
+        true
+    }
+}
+
 impl Field for i16 {
     fn write(&self, to: &mut Vec<u8>) -> bool {
         to.extend_from_slice(&self.to_be_bytes());

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
+use futures_util::future::BoxFuture;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
 
@@ -16,6 +17,12 @@ use crate::error::{is_outage, with_timeout};
 use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, request_shares};
 use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::{CompanyId, Result};
+
+/// A statement that can be asked again. What it returns has a name, unlike the future of an async closure, so whoever waits
+/// for it can change threads.
+pub trait Statement<T>: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync {}
+
+impl<T, F: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync> Statement<T> for F {}
 
 /// The connections of this process for such reads; none is open before it is needed.
 #[derive(Debug)]
@@ -48,19 +55,11 @@ impl Readers {
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`] when the database is away or slow, else what the statement says.
-    pub async fn read<T>(
-        &self,
-        company: CompanyId,
-        statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>,
-    ) -> Result<T> {
+    pub async fn read<T>(&self, company: CompanyId, statement: impl Statement<T>) -> Result<T> {
         with_timeout(self.attempt(company, statement)).await
     }
 
-    async fn attempt<T>(
-        &self,
-        company: CompanyId,
-        statement: impl AsyncFn(&mut PgConnection) -> sqlx::Result<T>,
-    ) -> sqlx::Result<T> {
+    async fn attempt<T>(&self, company: CompanyId, statement: impl Statement<T>) -> sqlx::Result<T> {
         // A connection is driven by the thread that opened it: asked by another, each answer wakes both.
         let shelf = &self.shelves[number_of_this_thread() % self.shelves.len()];
         let _permit = shelf.scheduler.permit(company, Weight::Light).await?;

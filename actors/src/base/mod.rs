@@ -13,7 +13,7 @@ use actix::dev::ToEnvelope;
 use actix::prelude::SendError;
 use actix::{Handler, Message};
 use hotline_persistence::tables::organization::Organization;
-use hotline_persistence::{CompanyId, Db, Store};
+use hotline_persistence::{CompanyId, Db, Readers, Store};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::Receiver;
 
@@ -75,6 +75,11 @@ impl Base {
     /// The tables, as a company asks them.
     pub(crate) fn db(&self, company: CompanyId) -> Db<'_> {
         self.store.db(company)
+    }
+
+    /// Connections for the reads that have one plan.
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.store.readers
     }
 
     /// Whether this process serves a company: to be asked by whatever comes by the clock or finds companies by itself.

@@ -122,12 +122,10 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
     }
     let first_contact: i64 = sqlx::query_scalar(
         "with made as (
-            insert into contacts (company_id, name, number, email, code, origin, is_group, last_channel_id, created_at,
-                updated_at)
+            insert into contacts (company_id, name, number, email, code, origin, is_group, created_at, updated_at)
             select $1, (array['Ana', 'Bruno', 'Carla', 'Diego', 'Elisa'])[1 + n % 5] || ' ' || md5(n::text),
                 '5531' || lpad(n::text, 9, '0'), 'c' || n || '@example.com', 'code ' || n,
-                (array['site', 'shop', 'fair'])[1 + n % 3], n % 1000 = 0,
-                (select min(id) from channels where company_id = $1), at, at
+                (array['site', 'shop', 'fair'])[1 + n % 3], n % 1000 = 0, at, at
             from generate_series(1, $2) n, lateral (select now() - (1 - n::float8 / $2) * interval '365 days' as at) x
             returning id)
          select min(id) from made",
@@ -135,6 +133,15 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
     .bind(company)
     .bind(contacts)
     .fetch_one(&mut *db)
+    .await?;
+    run(
+        db,
+        &format!(
+            "insert into contact_last_channels (company_id, contact_id, channel_id, at)
+             select company_id, id, (select min(id) from channels where company_id = {company}), updated_at
+             from contacts where company_id = {company}"
+        ),
+    )
     .await?;
     run(
         db,

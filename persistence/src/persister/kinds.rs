@@ -72,6 +72,9 @@ impl Kind for TicketRow {
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
         tickets::upsert(db, rows).await
     }
+    async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
+        tickets::copy(db, rows).await
+    }
 }
 
 /// Tickets that were there before.

@@ -1,7 +1,5 @@
 //! For whatever reason one row is refused; and what is no row's fault.
 
-use hotline_persistence::tables::contacts::{self, Numbered};
-use hotline_persistence::tables::source::Source;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
@@ -15,7 +13,7 @@ const REASONS: &[&str] = &[
     "54023", "HV000", "P0001", "P0004", "XX000", "XX001", "XX002",
 ];
 
-/// A trigger that refuses what names a reason: `insert-XXXXX` at once, `update-XXXXX` when it changes.
+/// A trigger that refuses what names a reason: `insert-XXXXX` at once.
 const TRIGGER: &str = "create function refuse() returns trigger language plpgsql as $$
 declare code text := substring(new::text from lower(tg_op) || '-([0-9A-Z]{5})');
 begin
@@ -50,12 +48,13 @@ async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
         .await
         .expect("rejected");
     assert_eq!(refused, REASONS.iter().map(|reason| format!("insert-{reason}")).collect::<Vec<_>>());
-    // Kinds that only change rows: what is told of a contact.
-    let numbered = Numbered { number: "5511900000077", name: Some("update-XX000"), country: None };
-    let contact = contacts::find_or_create_by_number(db, app.company.id, numbered, Source::Api).await.expect("contact");
-    let body = json!({"channelId": app.company.phone, "contactId": contact.id});
-    app.api.post("/tickets", body).await.data(201);
-    assert_eq!(app.api.all("/tickets").await.len(), 2, "the ticket is there although its contact takes no note of it");
+    // Kinds whose rows hold no text: what is told of a contact.
+    let none_at_all = "create function refuse_all() returns trigger language plpgsql as $$
+         begin raise exception 'refused for a test' using errcode = 'XX000'; end $$;
+         create trigger refuse before insert on contact_last_channels for each row execute function refuse_all()";
+    sqlx::raw_sql(none_at_all).execute(db).await.expect("trigger");
+    app.ticket("5511900000077").await;
+    assert_eq!(app.api.all("/tickets").await.len(), 2, "the ticket is there although nobody takes note of where");
     let kinds: Vec<String> = sqlx::query_scalar("select kind from rejected_changes where kind <> 'message'")
         .fetch_all(db)
         .await

@@ -56,7 +56,7 @@ impl Contacts {
             return Ok(Some(contact));
         }
         let _turn = self.known.looking(company).await;
-        let found = contacts::find_ref(self.base.db(company), company, id).await?;
+        let found = contacts::find_ref(self.base.readers(), company, id).await?;
         Ok(found.map(|contact| self.remember(company, contact)))
     }
 
@@ -101,7 +101,7 @@ impl Contacts {
             return Ok(true);
         }
         let _turn = self.known.looking(company).await;
-        let found = contacts::find_ref_by_number(self.base.db(company), company, number).await?;
+        let found = contacts::find_ref_by_number(self.base.readers(), company, number).await?;
         Ok(found.map(|contact| self.remember(company, contact)).is_some())
     }
 

@@ -17,22 +17,20 @@ pub struct ContactChannel {
     pub at: DateTime<Utc>,
 }
 
-/// Notes where contacts were last talked to. A contact that is gone stays gone.
+/// Notes where contacts were last talked to. A contact that is gone stays gone. Their rows are not touched: a contact has
+/// not changed by being talked to.
 pub(crate) async fn set_last_channel(
     db: &mut PgConnection,
     changes: &[&ContactChannel],
 ) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
-        // Rows are locked in one order by all: an import changes many as well.
-        "with held as (
-             select c.company_id, c.id, x.channel, x.at
-             from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[])
-                 as x (company, contact, channel, at)
-             join contacts c on c.company_id = x.company and c.id = x.contact
-             order by c.company_id, c.id for no key update of c
-         )
-         update contacts c set last_channel_id = held.channel, updated_at = greatest(c.updated_at, held.at)
-         from held where c.company_id = held.company_id and c.id = held.id",
+        "insert into contact_last_channels as l (company_id, contact_id, channel_id, at)
+         select x.company, x.contact, x.channel, x.at
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, contact, channel, at)
+         where exists (select from contacts c where c.company_id = x.company and c.id = x.contact)
+         order by x.company, x.contact
+         on conflict (company_id, contact_id) do update set channel_id = excluded.channel_id, at = excluded.at
+         where (l.channel_id, l.at) is distinct from (excluded.channel_id, excluded.at)",
     )
     .bind(changes.iter().map(|change| change.company_id).collect::<Vec<_>>())
     .bind(changes.iter().map(|change| change.contact_id).collect::<Vec<_>>())

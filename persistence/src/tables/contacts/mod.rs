@@ -11,6 +11,7 @@ mod visitors;
 mod write;
 
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
@@ -35,8 +36,8 @@ use super::tags::TagId;
 use crate::document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
-use crate::table::{self, Table, Unique};
-use crate::{ChannelId, CompanyId, ContactId, Database, Result};
+use crate::table::{Table, Unique};
+use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result};
 
 /// One contact with what is shown beside it.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -172,7 +173,11 @@ pub async fn list(
         .contains("c.search", filter.search.as_deref())
         .equals("c.number", filter.number.as_deref())
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
-        .equals("c.last_channel_id", filter.channel_id)
+        .related(
+            "select from contact_last_channels l where l.company_id = c.company_id and l.contact_id = c.id
+             and l.channel_id",
+            filter.channel_id,
+        )
         .equals("c.origin", filter.origin.as_deref())
         .equals("c.is_group", filter.is_group)
         .related(
@@ -245,22 +250,21 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) 
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_ref(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
-    table::find(db, company, id).await
+pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
+    const FIND: &str = "select id, name, number, verified from contacts where company_id = $1 and id = $2";
+    readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
 }
 
 /// The same of the contact with a number, or none.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn find_ref_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
-    with_timeout(
-        sqlx::query_as("select id, name, number, verified from contacts where company_id = $1 and number = $2")
-            .bind(company)
-            .bind(number)
-            .fetch_optional(db),
-    )
-    .await
+pub async fn find_ref_by_number(readers: &Readers, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
+    const FIND: &str = "select id, name, number, verified from contacts where company_id = $1 and number = $2";
+    let number = number.to_owned();
+    readers
+        .read(company, move |db| sqlx::query_as(FIND).bind(company).bind(number.clone()).fetch_optional(db).boxed())
+        .await
 }
 
 /// The same of several: those there are. `settled` waits for changes whose outcome is not known yet, a commit on a

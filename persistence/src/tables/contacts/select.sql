@@ -9,6 +9,7 @@ select c.id, c.name, c.number, c.number_country, c.email, c.code, c.cpf_cnpj, c.
         from contact_custom_field_values v
         join custom_fields f on f.company_id = v.company_id and f.id = v.custom_field_id
         where v.company_id = c.company_id and v.contact_id = c.id), '[]') as custom_fields,
-    (select jsonb_build_object('id', h.id, 'name', h.name, 'type', h.type) from channels h
-        where h.company_id = c.company_id and h.id = c.last_channel_id) as last_channel
+    (select jsonb_build_object('id', h.id, 'name', h.name, 'type', h.type) from contact_last_channels l
+        join channels h on h.company_id = l.company_id and h.id = l.channel_id
+        where l.company_id = c.company_id and l.contact_id = c.id) as last_channel
 from contacts c
