@@ -1,11 +1,11 @@
 //! What happens now and then: idle actors and old knowledge make room, forgotten visitor sessions end, uses of tokens are
-//! written, deleted contact lists are emptied.
+//! written, the rows of deleted contact lists and campaigns are deleted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
-use hotline_persistence::tables::{contact_lists, webchat_sessions};
+use hotline_persistence::tables::{removals, webchat_sessions};
 
 use crate::base::Base;
 use crate::clock::now;
@@ -17,12 +17,12 @@ use crate::webchat::{End, SessionScope};
 /// Sessions ended in one sweep; more wait for the next.
 const SESSIONS_MAX: i64 = 1000;
 
-/// Contacts taken out of a deleted list by one statement: some ten milliseconds.
-const TAKEN_OUT_MAX: i64 = 5_000;
+/// Rows of what was deleted that one statement deletes: some ten milliseconds.
+const ROWS_MAX: i64 = 5_000;
 
-/// Such statements of one list, and lists, of one sweep; more wait for the next.
+/// Such statements for one list or campaign, and how many of these, in one sweep; more wait for the next.
 const STATEMENTS_MAX: usize = 20;
-const LISTS_MAX: i64 = 20;
+const REMOVALS_MAX: i64 = 20;
 
 /// Seconds without a look after which a ticket's answer is forgotten: who polls asks more often.
 const REST_AFTER_S: u64 = 30;
@@ -69,8 +69,8 @@ impl Sweeper {
             if let Err(refusal) = self.end_idle_sessions().await {
                 tracing::debug!(%refusal, "idle sessions are not swept now");
             }
-            if let Err(error) = self.empty_removed_lists().await {
-                tracing::debug!(%error, "deleted contact lists are not emptied now");
+            if let Err(error) = self.finish_removals().await {
+                tracing::debug!(%error, "the rows of what was deleted are not deleted now");
             }
         }
     }
@@ -114,13 +114,13 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Takes contacts out of lists that were deleted. What is left is in a table: a kill only delays it.
-    async fn empty_removed_lists(&self) -> Result<(), hotline_persistence::Error> {
+    /// Deletes the rows of contact lists and campaigns that were deleted. What is left is in a table: a kill only delays it.
+    async fn finish_removals(&self) -> Result<(), hotline_persistence::Error> {
         let db = &self.base.store.housekeeping;
-        for (company, list) in contact_lists::removed(db, LISTS_MAX).await? {
-            let Some(_presence) = self.base.store.ownership().try_enter(company) else { continue };
+        for removal in removals::unfinished(db, REMOVALS_MAX).await? {
+            let Some(_presence) = self.base.store.ownership().try_enter(removal.company_id) else { continue };
             for _ in 0..STATEMENTS_MAX {
-                if !contact_lists::empty(db, company, list, TAKEN_OUT_MAX).await? {
+                if !removals::go_on(db, &removal, ROWS_MAX).await? {
                     break;
                 }
             }

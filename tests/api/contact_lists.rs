@@ -233,7 +233,7 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_a
     let theirs = id(their_api.post("/contact-lists", json!({"name": "Theirs"})).await.data(201));
     their_api.delete(&format!("/contact-lists/{theirs}")).await;
     let waiting = async |company: i64| -> i64 {
-        let count = sqlx::query_scalar("select count(*) from removed_contact_lists where company_id = $1");
+        let count = sqlx::query_scalar("select count(*) from removals where company_id = $1");
         count.bind(company).fetch_one(db).await.expect("count")
     };
     eventually("another company's list is done with", || async { waiting(other.id.0).await == 0 }).await;
@@ -251,7 +251,7 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_a
         .expect("steps");
     assert_eq!(steps, (TAKEN_OUT_MAX, 2 * MANY));
     eventually("nothing is left to do", || async {
-        let count = sqlx::query_scalar("select count(*) from removed_contact_lists").fetch_one(&app.database.db);
+        let count = sqlx::query_scalar("select count(*) from removals").fetch_one(&app.database.db);
         let count: i64 = count.await.expect("count");
         count == 0
     })

@@ -10,7 +10,7 @@ use super::tags::TagId;
 use crate::error::{allow_time, with_timeout, within};
 use crate::noun;
 use crate::table::{self, Links, Stamps, Table, map_constraint};
-use crate::{CompanyId, ContactId, Database, Error, Id, Result};
+use crate::{CompanyId, ContactId, Error, Id, Result};
 
 /// Longest that contacts may take to be put into a list: a hundred thousand take some seconds, as each of them is held so
 /// that it is not deleted meanwhile.
@@ -114,32 +114,4 @@ pub async fn remove(db: &mut PgConnection, company: CompanyId, id: ContactListId
         table::remove::<ContactList>(db, company, id).await?;
     }
     Ok(using)
-}
-
-/// Deleted lists whose contacts are still to be taken out: at most `limit`, of any company.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn removed(db: impl Database<'_>, limit: i64) -> Result<Vec<(CompanyId, ContactListId)>> {
-    let removed = "select company_id, contact_list_id from removed_contact_lists
-         order by company_id, contact_list_id limit $1";
-    with_timeout(sqlx::query_as(removed).bind(limit).fetch_all(db)).await
-}
-
-/// Takes up to `limit` contacts out of a deleted list, which nobody sees any more. False when it had none left.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn empty(db: impl Database<'_>, company: CompanyId, list: ContactListId, limit: i64) -> Result<bool> {
-    let taken = sqlx::query(
-        "delete from contact_list_contacts where ctid = any (array(
-             select ctid from contact_list_contacts where company_id = $1 and contact_list_id = $2 limit $3))",
-    );
-    let taken = with_timeout(taken.bind(company).bind(list).bind(limit).execute(db)).await?;
-    if taken.rows_affected() > 0 {
-        return Ok(true);
-    }
-    let done = sqlx::query("delete from removed_contact_lists where company_id = $1 and contact_list_id = $2");
-    with_timeout(done.bind(company).bind(list).execute(db)).await?;
-    Ok(false)
 }

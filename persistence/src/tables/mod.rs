@@ -24,6 +24,7 @@ pub mod products;
 pub mod profiles;
 pub mod queues;
 pub mod quick_messages;
+pub mod removals;
 pub mod reports;
 pub mod schedules;
 pub mod secret_keys;

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
-use crate::support::{Reply, TestApp};
+use crate::support::{Reply, TestApp, eventually};
 
 /// A campaign that has this status: it is for nobody, or for one who cannot be written to yet.
 async fn in_state(app: &TestApp, status: &str) -> i64 {
@@ -165,6 +165,12 @@ async fn the_list_is_taken_as_it_stands_at_the_start() {
     api.get(&format!("/campaigns/{campaign}/recipients")).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(api.get(&format!("/messages/{}", message["id"])).await.data(200)["body"], "Hello visitor");
     assert_eq!(Value::Null, shown_or_null(&app, campaign).await);
+    eventually("its recipients are gone", || async {
+        let left = "select (select count(*) from campaign_recipients) + (select count(*) from removals)";
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&app.database.db).await.expect("count");
+        left == 0
+    })
+    .await;
     app.stop().await;
 }
 

@@ -245,14 +245,13 @@ pub async fn complete(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignI
     Ok(completed.rows_affected() == 1)
 }
 
-/// Deletes a campaign with its recipients; the messages stay.
+/// Deletes a campaign; its recipients go afterwards ([`super::removals`]), the messages stay.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such campaign.
 pub async fn remove(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<()> {
-    allow_time(db, RECIPIENTS_TIME_MAX).await?;
     let removed = sqlx::query("delete from campaigns where company_id = $1 and id = $2");
-    let removed = within(RECIPIENTS_TIME_MAX, removed.bind(company).bind(id).execute(db)).await?;
+    let removed = with_timeout(removed.bind(company).bind(id).execute(db)).await?;
     if removed.rows_affected() == 0 { Err(Error::NotFound(Campaign::NOUN)) } else { Ok(()) }
 }
 

@@ -1,0 +1,59 @@
+//! What was deleted, and whose many rows are deleted afterwards, a few thousand at a time. Triggers note it.
+
+use sqlx::{AssertSqlSafe, FromRow};
+
+use super::words;
+use crate::error::with_timeout;
+use crate::{CompanyId, Database, Result};
+
+words! {
+    /// What has rows of its own by the thousand.
+    RemovedNoun { ContactList = "contact_list", Campaign = "campaign" }
+}
+
+impl RemovedNoun {
+    /// Whose rows go with it, and the column that names it there.
+    fn rows(self) -> (&'static str, &'static str) {
+        match self {
+            Self::ContactList => ("contact_list_contacts", "contact_list_id"),
+            Self::Campaign => ("campaign_recipients", "campaign_id"),
+        }
+    }
+}
+
+/// Something that was deleted.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+#[allow(missing_docs)]
+pub struct Removal {
+    pub company_id: CompanyId,
+    pub noun: RemovedNoun,
+    pub id: i64,
+}
+
+/// What still has rows: at most `limit`, of any company.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn unfinished(db: impl Database<'_>, limit: i64) -> Result<Vec<Removal>> {
+    let removals = "select company_id, noun, id from removals order by company_id, noun, id limit $1";
+    with_timeout(sqlx::query_as(removals).bind(limit).fetch_all(db)).await
+}
+
+/// Deletes up to `limit` rows of something that was deleted, which nobody sees any more. False when it had none left.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn go_on(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
+    let (table, column) = removal.noun.rows();
+    let delete = format!(
+        "delete from {table} where ctid = any (array(
+             select ctid from {table} where company_id = $1 and {column} = $2 limit $3))"
+    );
+    let deleted = sqlx::query(AssertSqlSafe(delete)).bind(removal.company_id).bind(removal.id).bind(limit);
+    if with_timeout(deleted.execute(db)).await?.rows_affected() > 0 {
+        return Ok(true);
+    }
+    let done = sqlx::query("delete from removals where company_id = $1 and noun = $2 and id = $3");
+    with_timeout(done.bind(removal.company_id).bind(removal.noun.as_str()).bind(removal.id).execute(db)).await?;
+    Ok(false)
+}
