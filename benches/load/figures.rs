@@ -5,11 +5,18 @@ use serde::Serialize;
 use crate::disk::Sync;
 use crate::generator::Counted;
 use crate::machine::Machine;
-use crate::scenario::{Scenario, Server};
+use crate::scenario::{OFFERED, Scenario, Server};
 use crate::usage::{Cpu, Memory};
 
 /// The 99th percentile of a send at half load is at most this many times that of (a), plus one sync of the disk.
 const HALF_LOAD_TIMES_MAX: f64 = 3.0;
+
+/// The 99th percentile of a send, where the same rate is offered to all, is at most this part of that of (b).
+const OFFERED_PART_MAX: f64 = 0.2;
+
+/// The 99th percentile of the mix with this many connections, in milliseconds.
+const MIX_CONNECTIONS: u32 = 128;
+const MIX_P99_MS_MAX: f64 = 60.0;
 
 /// One run of the generator, and what was used meanwhile.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -81,8 +88,8 @@ impl Throughput {
     /// How many times the requests a second of a yardstick Hotline answered: the median of the rounds, each compared
     /// with its neighbour in time.
     pub fn ratio(&self, scenario: Scenario, server: Server, connections: u32) -> Option<f64> {
-        // At half load both are asked the same.
-        let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| scenario != Scenario::HalfLoad)?;
+        // Where a rate is offered, all are asked the same.
+        let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| !is_paced(scenario))?;
         let yardstick = self.find(scenario, server, connections)?;
         let pairs = hotline.rounds.iter().zip(&yardstick.rounds);
         Some(median(pairs.map(|(one, other)| one.counted.per_second() / other.counted.per_second()).collect()))
@@ -102,9 +109,39 @@ impl Throughput {
                     is_met: ratio >= aim.at_least,
                 });
             }
+            verdicts.extend(self.beside_own(measure));
             verdicts.extend(self.half_load(measure));
+            verdicts.extend(self.offered(measure));
+            verdicts.extend(mix(measure));
         }
         verdicts
+    }
+
+    /// Beside another scenario of Hotline's, with as many connections.
+    fn beside_own(&self, measure: &Measure) -> Option<Verdict> {
+        let aim = measure.scenario.own_aim()?;
+        let other = self.find(aim.scenario, Server::Hotline, measure.connections)?;
+        let ratio = measure.per_second() / other.per_second();
+        Some(Verdict {
+            what: format!("{}, {} connections", measure.scenario.title(), measure.connections),
+            aim: format!("at least {} of {}", aim.at_least, aim.scenario.title()),
+            measured: format!("{ratio:.2}"),
+            is_met: ratio >= aim.at_least,
+        })
+    }
+
+    fn offered(&self, measure: &Measure) -> Option<Verdict> {
+        if measure.scenario != Scenario::Offered {
+            return None;
+        }
+        let plain_us = self.find(Scenario::Offered, Server::Plain, measure.connections)?.p99_us();
+        let p99_us = measure.p99_us();
+        Some(Verdict {
+            what: format!("p99 of a send at {OFFERED:.0} a second, {} connections", measure.connections),
+            aim: format!("at most {OFFERED_PART_MAX} x {:.2} ms of (b)", plain_us / 1e3),
+            measured: format!("{:.2} ms", p99_us / 1e3),
+            is_met: p99_us <= OFFERED_PART_MAX * plain_us,
+        })
     }
 
     fn half_load(&self, measure: &Measure) -> Option<Verdict> {
@@ -127,6 +164,24 @@ impl Throughput {
             is_met: p99_us <= most_us,
         })
     }
+}
+
+/// Whether requests come at a rate, whoever serves them.
+fn is_paced(scenario: Scenario) -> bool {
+    matches!(scenario, Scenario::HalfLoad | Scenario::Offered)
+}
+
+fn mix(measure: &Measure) -> Option<Verdict> {
+    if measure.scenario != Scenario::Mix || measure.connections != MIX_CONNECTIONS {
+        return None;
+    }
+    let p99_ms = measure.p99_us() / 1e3;
+    Some(Verdict {
+        what: format!("p99 of the mix, {MIX_CONNECTIONS} connections"),
+        aim: format!("at most {MIX_P99_MS_MAX} ms"),
+        measured: format!("{p99_ms:.2} ms"),
+        is_met: p99_ms <= MIX_P99_MS_MAX,
+    })
 }
 
 /// The middle one; of an even number the upper.
@@ -195,6 +250,22 @@ pub mod tests {
         ]);
         let met: Vec<bool> = run.verdicts().iter().map(|verdict| verdict.is_met).collect();
         assert_eq!(met, [true, false], "0.6 of (a) is enough, 3 times (b) is not");
+    }
+
+    #[test]
+    fn what_is_aimed_at_beside_a_send_is_compared_with_it() {
+        let run = throughput(vec![
+            measure(Scenario::Send, Server::Hotline, &[1000], 10),
+            measure(Scenario::SendKeyed, Server::Hotline, &[840], 10),
+            measure(Scenario::Open, Server::Hotline, &[500], 10),
+            measure(Scenario::Offered, Server::Hotline, &[100], 2000),
+            measure(Scenario::Offered, Server::Plain, &[100], 10_000),
+        ]);
+        let met: Vec<bool> = run.verdicts().iter().map(|verdict| verdict.is_met).collect();
+        assert_eq!(met, [false, true, true], "0.84 is not 0.85; half, and a fifth, are enough");
+        let most = |connections| Measure { connections, ..measure(Scenario::Mix, Server::Hotline, &[1], 60_001) };
+        assert!(throughput(vec![most(32)]).verdicts().is_empty());
+        assert!(!throughput(vec![most(MIX_CONNECTIONS)]).verdicts()[0].is_met);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Arguments {
 pub enum Command {
     /// Measure the scenarios, or those named (the default)
     Run(Run),
+    /// Throughput against connections, and latency against the rate that is offered
+    Curves(Curves),
     /// The mix for long: whether memory stops growing and the tables keep up
     Soak(Soak),
     /// Bytes of a hot ticket and of a hot session, and whether idle ones make room
@@ -68,6 +70,13 @@ impl Default for Run {
             _ => unreachable!("`run` was parsed"),
         }
     }
+}
+
+#[derive(Args)]
+pub struct Curves {
+    /// Seconds of one measurement
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
 }
 
 #[derive(Args)]

@@ -8,7 +8,7 @@ use crate::figures::{Measure, Throughput};
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Run, Shared};
-use crate::scenario::{Scenario, Server};
+use crate::scenario::{OFFERED, Scenario, Server};
 use crate::stage::Stage;
 use crate::{Outcome, report};
 
@@ -39,8 +39,9 @@ pub async fn run(shared: &Shared, options: &Run) -> Outcome<()> {
                 Scenario::Open if uses_pool => measuring.open_and_close(connections).await?,
                 Scenario::Open | Scenario::Close => {}
                 // Once, with the most connections.
-                Scenario::HalfLoad if options.connections.iter().max() != Some(&connections) => {}
+                Scenario::HalfLoad | Scenario::Offered if options.connections.iter().max() != Some(&connections) => {}
                 Scenario::HalfLoad if chosen.contains(&scenario) => measuring.half_load(connections).await?,
+                Scenario::Offered if chosen.contains(&scenario) => measuring.offered(connections).await?,
                 _ if chosen.contains(&scenario) => measuring.in_turn(scenario, connections).await?,
                 _ => {}
             }
@@ -127,11 +128,21 @@ impl Measuring {
                 self.stage.measure(&load).await?.counted.per_second()
             }
         };
-        let mut measures = begin(Scenario::HalfLoad, connections);
+        self.paced(Scenario::HalfLoad, connections, reached / 2.0).await
+    }
+
+    /// Sends at a rate that everybody reaches.
+    async fn offered(&mut self, connections: u32) -> Outcome<()> {
+        self.paced(Scenario::Offered, connections, OFFERED).await
+    }
+
+    async fn paced(&mut self, scenario: Scenario, connections: u32, rate: f64) -> Outcome<()> {
+        let subjects = self.stage.subjects(&[], &[])?;
+        let mut measures = begin(scenario, connections);
         for _ in 0..self.rounds {
             for measure in &mut measures {
-                let load = self.load(Scenario::HalfLoad, measure.server, connections, &subjects);
-                measure.rounds.push(self.stage.measure(&Load { rate: Some(reached / 2.0), ..load }).await?);
+                let load = self.load(scenario, measure.server, connections, &subjects);
+                measure.rounds.push(self.stage.measure(&Load { rate: Some(rate), ..load }).await?);
             }
         }
         self.keep(measures);

@@ -27,7 +27,12 @@ pub enum Scenario {
     Mix,
     /// Sends at half the rate that was reached
     HalfLoad,
+    /// 2,500 sends a second, which a transaction for each can do as well
+    Offered,
 }
+
+/// Requests a second of [`Scenario::Offered`].
+pub const OFFERED: f64 = 2_500.0;
 
 /// Who serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -71,8 +76,15 @@ pub struct Aim {
     pub at_least: f64,
 }
 
+/// The same beside another scenario of Hotline's own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OwnAim {
+    pub scenario: Scenario,
+    pub at_least: f64,
+}
+
 impl Scenario {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Send,
         Self::SendKeyed,
         Self::Open,
@@ -83,6 +95,7 @@ impl Scenario {
         Self::Say,
         Self::Mix,
         Self::HalfLoad,
+        Self::Offered,
     ];
 
     pub fn title(self) -> &'static str {
@@ -97,13 +110,14 @@ impl Scenario {
             Self::Say => "visitor's message",
             Self::Mix => "mix",
             Self::HalfLoad => "send at half load",
+            Self::Offered => "send, 2,500/s",
         }
     }
 
     /// The script that asks.
     pub fn script(self) -> &'static str {
         match self {
-            Self::Send | Self::HalfLoad => "send",
+            Self::Send | Self::HalfLoad | Self::Offered => "send",
             Self::SendKeyed => "send_keyed",
             Self::Open => "open",
             Self::Close => "close",
@@ -118,7 +132,7 @@ impl Scenario {
     /// Who is measured, in turn.
     pub fn servers(self) -> &'static [Server] {
         match self {
-            Self::Send | Self::SendKeyed => &[Server::Hotline, Server::Bare, Server::Plain],
+            Self::Send | Self::SendKeyed | Self::Offered => &[Server::Hotline, Server::Bare, Server::Plain],
             Self::List100 | Self::List20 => &[Server::Hotline, Server::SameSql],
             _ => &[Server::Hotline, Server::Bare],
         }
@@ -127,17 +141,26 @@ impl Scenario {
     /// What is aimed at, against each of them.
     pub fn aims(self) -> &'static [Aim] {
         match self {
-            Self::Send => &[Aim { server: Server::Bare, at_least: 0.5 }, Aim { server: Server::Plain, at_least: 5.0 }],
-            Self::Read => &[Aim { server: Server::Bare, at_least: 0.8 }],
+            Self::Send => &[Aim { server: Server::Bare, at_least: 0.45 }, Aim { server: Server::Plain, at_least: 5.0 }],
+            Self::Read => &[Aim { server: Server::Bare, at_least: 0.85 }],
             Self::List100 | Self::List20 => &[Aim { server: Server::SameSql, at_least: 0.9 }],
             _ => &[],
+        }
+    }
+
+    /// What is aimed at beside another scenario.
+    pub fn own_aim(self) -> Option<OwnAim> {
+        match self {
+            Self::SendKeyed => Some(OwnAim { scenario: Self::Send, at_least: 0.85 }),
+            Self::Open => Some(OwnAim { scenario: Self::Send, at_least: 0.5 }),
+            _ => None,
         }
     }
 
     /// Messages that one answered request leaves in the table: what was counted is looked for there.
     pub fn messages(self) -> Option<u64> {
         match self {
-            Self::Send | Self::SendKeyed | Self::Say | Self::HalfLoad => Some(1),
+            Self::Send | Self::SendKeyed | Self::Say | Self::HalfLoad | Self::Offered => Some(1),
             Self::Open | Self::Close | Self::Read | Self::List100 | Self::List20 => Some(0),
             Self::Mix => None,
         }

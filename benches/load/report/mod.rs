@@ -1,6 +1,7 @@
 //! What was measured, for people (Markdown, SVG) and for programs (JSON): in `target/load/`, and with `--keep` in
 //! `benches/load/results/` as well.
 
+mod curves;
 mod plot;
 mod table;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::curves::Curved;
 use crate::figures::Throughput;
 use crate::memory::Measured;
 use crate::soak::Soaked;
@@ -16,6 +18,10 @@ use crate::{Outcome, grown, machine};
 pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
     let report = Report { name: "throughput", text: table::throughput(run), plot: Some(plot::throughput(run)) };
     report.write(run, keep)
+}
+
+pub fn curves(curved: &Curved, keep: bool) -> Outcome<()> {
+    Report { name: "curves", text: table::curves(curved), plot: Some(curves::plot(curved)?) }.write(curved, keep)
 }
 
 pub fn soak(soaked: &Soaked, keep: bool) -> Outcome<()> {

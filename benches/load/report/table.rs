@@ -1,5 +1,6 @@
 //! The figures as Markdown.
 
+use crate::curves::Curved;
 use crate::figures::{Measure, Throughput, Verdict};
 use crate::grown;
 use crate::memory::Measured;
@@ -47,6 +48,46 @@ pub fn throughput(run: &Throughput) -> String {
         run.measures.iter().map(|measure| row(run, measure)),
     ));
     text
+}
+
+pub fn curves(curved: &Curved) -> String {
+    let head = format!(
+        "{}\n\nOnce {} s each, {} tickets. One append of 4 KiB and its sync, with the disk to itself: p50 {} ms, p99 {} ms.\n\n",
+        curved.machine.line(),
+        curved.seconds,
+        curved.tickets,
+        ms(curved.sync.p50_us as f64),
+        ms(curved.sync.p99_us as f64),
+    );
+    let rows = curved.points.iter().map(|point| {
+        let counted = &point.round.counted;
+        let cores = |used_s: f64| format!("{:.2}", used_s / counted.seconds);
+        vec![
+            if point.offered.is_some() { "send, offered".to_owned() } else { point.scenario.title().to_owned() },
+            point.connections.to_string(),
+            point.offered.map_or_else(|| "all".to_owned(), |rate| format!("{rate:.0}")),
+            point.server.title().to_owned(),
+            format!("{:.0}", counted.per_second()),
+            ms(counted.p50_us as f64),
+            ms(counted.p99_us as f64),
+            ms(counted.max_us as f64),
+            cores(point.round.cpu.hotline_s),
+            cores(point.round.cpu.postgres_s),
+        ]
+    });
+    let columns = [
+        "scenario",
+        "conn.",
+        "offered/s",
+        "server",
+        "requests/s",
+        "p50 ms",
+        "p99 ms",
+        "max ms",
+        "CPU Hotline",
+        "CPU PostgreSQL",
+    ];
+    head + &table(&columns, rows)
 }
 
 fn row(run: &Throughput, measure: &Measure) -> Vec<String> {

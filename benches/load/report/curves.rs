@@ -1,0 +1,116 @@
+//! The curves as SVG.
+
+use plotters::prelude::*;
+
+use crate::Outcome;
+use crate::curves::{Curved, Point};
+use crate::scenario::{Scenario, Server};
+
+const SIZE: (u32, u32) = (960, 1080);
+
+/// A curve of one server: its name, its colour, its points.
+type Line<'a> = (&'a str, RGBColor, Vec<(f64, f64)>);
+
+pub fn plot(curved: &Curved) -> Outcome<String> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let parts = area.split_evenly((3, 1));
+        for (part, scenario) in parts.iter().zip([Scenario::Send, Scenario::Read]) {
+            let lines =
+                lines(curved, scenario, |point| (f64::from(point.connections), point.round.counted.per_second()));
+            let heading = format!("{}: requests a second, by connections", scenario.title());
+            draw(part, &heading, ["connections", "requests a second"], &lines)?;
+        }
+        if let Some(part) = parts.get(2) {
+            let lines = lines(curved, Scenario::Offered, |point| {
+                (point.offered.unwrap_or_default(), point.round.counted.p99_us as f64 / 1e3)
+            });
+            draw(
+                part,
+                "send: p99 in ms, by the rate that is offered",
+                ["offered, requests a second", "p99 ms"],
+                &lines,
+            )?;
+        }
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+fn lines(curved: &Curved, scenario: Scenario, place: impl Fn(&Point) -> (f64, f64)) -> Vec<Line<'static>> {
+    let colors = [
+        (Server::Hotline, RGBColor(15, 118, 110)),
+        (Server::Bare, RGBColor(148, 163, 184)),
+        (Server::Plain, RGBColor(185, 28, 28)),
+    ];
+    let of = |server: Server| {
+        curved.points.iter().filter(|point| point.scenario == scenario && point.server == server).map(&place).collect()
+    };
+    let lines = colors.map(|(server, color)| (server.title(), color, of(server)));
+    lines.into_iter().filter(|(_, _, points): &Line<'_>| !points.is_empty()).collect()
+}
+
+/// Both axes are logarithmic: a server that is ten times as fast is as far above another wherever it is.
+fn draw<B: DrawingBackend>(
+    area: &DrawingArea<B, plotters::coord::Shift>,
+    heading: &str,
+    [across, up]: [&str; 2],
+    lines: &[Line<'_>],
+) -> Outcome<()>
+where
+    B::ErrorType: 'static,
+{
+    let points = || lines.iter().flat_map(|(_, _, points)| points);
+    let span = |value: fn(&(f64, f64)) -> f64| {
+        let values = || points().map(value);
+        values().fold(f64::INFINITY, f64::min)..values().fold(0.0, f64::max)
+    };
+    let (x, y) = (span(|point| point.0), span(|point| point.1));
+    if points().next().is_none() {
+        return Ok(());
+    }
+    let mut chart = ChartBuilder::on(area)
+        .caption(heading, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(72)
+        .build_cartesian_2d((x.start..x.end).log_scale(), (y.start * 0.8..y.end * 1.25).log_scale())?;
+    chart.configure_mesh().x_desc(across).y_desc(up).light_line_style(WHITE).draw()?;
+    for (name, color, points) in lines {
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)).point_size(3))?
+            .label(*name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
+    }
+    chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.2)).draw()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::tests::{measure, throughput};
+
+    #[test]
+    fn every_server_has_its_line_in_every_plot() {
+        let run = throughput(Vec::new());
+        let mut points = Vec::new();
+        for (scenario, offered) in [(Scenario::Send, None), (Scenario::Read, None), (Scenario::Offered, Some(100.0))] {
+            for server in scenario.servers() {
+                for (connections, rate) in [(1, 100), (128, 9000)] {
+                    let round = measure(scenario, *server, &[rate], 1000).rounds[0];
+                    let offered = offered.map(|offered: f64| offered * f64::from(connections));
+                    points.push(Point { scenario, server: *server, connections, offered, round });
+                }
+            }
+        }
+        let curved = Curved { machine: run.machine, seconds: 1, tickets: 10, sync: run.sync, points };
+        assert_eq!(curved.most(Scenario::Send, Server::Hotline), 9000.0);
+        let svg = plot(&curved).expect("a picture");
+        assert_eq!(svg.matches("(b) transaction").count(), 2, "reads have no (b)");
+        assert_eq!(svg.matches("(a) bare handler").count(), 3);
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    }
+}
