@@ -16,7 +16,7 @@ use url::Url;
 
 pub use self::sending::SendingArgs;
 use crate::media::{self, StoreUrl};
-use crate::service::Settings;
+use crate::service::{EventOptions, Settings};
 use crate::templates;
 use crate::visitors::{UploadOptions, VisitorOptions};
 use crate::web::wire::{CONNECTIONS_PER_ADDRESS, Limits};
@@ -161,6 +161,15 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_WRONG_TOKENS_PER_MINUTE", default_value_t = WRONG_TOKENS_PER_MINUTE,
         value_name = "REQUESTS")]
     pub wrong_tokens_per_minute: u32,
+    /// Keep no events: nothing is told, and `/events` is not there
+    #[arg(long, env = "HOTLINE_NO_EVENTS", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,
+        require_equals = true, default_value = "false", default_missing_value = "true",
+        value_parser = clap::builder::BoolishValueParser::new())]
+    pub no_events: bool,
+    /// Days that events are kept
+    #[arg(long, env = "HOTLINE_EVENTS_KEPT_FOR_DAYS", default_value_t = EventOptions::default().kept_for_days,
+        value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=EVENTS_KEPT_FOR_DAYS_MAX))]
+    pub events_kept_for_days: u32,
     /// Address and port of the figures; without it there are none
     #[arg(long, env = "HOTLINE_METRICS_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
@@ -212,6 +221,9 @@ const JOURNAL_SEGMENT_KIB_MAX: u64 = 4 * 1024 * 1024;
 
 /// Hours of a year: a longer window is none.
 const CONVERSATION_WINDOW_HOURS_MAX: i64 = 366 * 24;
+
+/// Days of events nobody means: each is a partition, which every reading looks at.
+const EVENTS_KEPT_FOR_DAYS_MAX: i64 = 366;
 
 impl ServeArgs {
     /// As the service takes them.
@@ -267,6 +279,7 @@ impl ServeArgs {
                 ..VISITORS
             },
             wrong_tokens_per_minute: self.wrong_tokens_per_minute,
+            events: EventOptions { are_kept: !self.no_events, kept_for_days: self.events_kept_for_days },
             metrics_listen: self.metrics_listen,
             provider: self.sending.provider(),
             outbound: self.sending.outbound(),

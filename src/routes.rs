@@ -21,8 +21,8 @@ use serde_json::Value;
 
 use crate::api::plain::{self, Plain};
 use crate::api::{
-    boards, campaigns, cards, channels, contact_lists, contacts, custom_fields, health, media, messages, profiles,
-    queues, reports, schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
+    boards, campaigns, cards, channels, contact_lists, contacts, custom_fields, events, health, media, messages,
+    profiles, queues, reports, schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -184,7 +184,8 @@ fn endpoints(table: &mut Table<'_>) {
             .put("updateCardProduct", cards::change_product, "Change a product of a card").delete("removeCardProduct", cards::remove_product, "Remove a product from a card")
         .listed::<CardStatus>("/crm/statuses", "statusId", "card statuses")
         .listed::<Business>("/crm/businesses", "businessId", "businesses")
-        .listed::<CardOrigin>("/crm/origins", "originId", "card origins");
+        .listed::<CardOrigin>("/crm/origins", "originId", "card origins")
+        .at("/events").get("listEvents", events::list, "List events");
 }
 
 /// Every path that is served, as the figures name them.

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
-use hotline_persistence::directory_events::DirectoryEvents;
+use hotline_persistence::directory_events::{DirectoryEvents, News};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::sealed::Keyring;
 pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
-use hotline_persistence::{ChannelId, CompanyId, Database, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId};
+use hotline_persistence::{
+    ChannelId, CompanyId, Database, EventNews, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId,
+};
 use ipnet::{IpNet, Ipv4Net};
 use tokio::sync::watch;
 
@@ -223,19 +225,21 @@ impl Directory {
         Ok(())
     }
 
-    /// Follows the tables' news for as long as the process lives: a change from anywhere is seen within a second.
-    pub async fn follow(self, db: PgPool) {
+    /// Follows the tables' news for as long as the process lives: a change from anywhere is seen within a second. Who
+    /// listens to events hears of those that others have told.
+    pub async fn follow(self, db: PgPool, events: Option<Arc<EventNews>>) {
         loop {
-            if let Err(error) = self.listen(&db).await {
+            if let Err(error) = self.listen(&db, events.as_deref()).await {
                 tracing::debug!(%error, "the directory's news are interrupted");
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
         }
     }
 
-    async fn listen(&self, db: &PgPool) -> Result<()> {
+    async fn listen(&self, db: &PgPool, events: Option<&EventNews>) -> Result<()> {
         let mut news = DirectoryEvents::listen(db).await?;
         // What happened while nobody listened is seen now.
+        events.iter().for_each(|events| events.tell_all());
         self.reload_all(db).await?;
         // By the clock, however many news there are in between: the lost one is none of them.
         let mut clock = tokio::time::interval(self.inner.reload_every);
@@ -245,8 +249,9 @@ impl Directory {
             tokio::select! {
                 biased;
                 _ = clock.tick() => self.reload_all(db).await?,
-                company = news.next() => match company? {
-                    Some(company) => self.refresh(db, company).await?,
+                news = news.next() => match news? {
+                    Some(News::Directory(company)) => self.refresh(db, company).await?,
+                    Some(News::Events(company, last)) => events.iter().for_each(|events| events.tell(company, last)),
                     None => return Ok(()),
                 },
             }

@@ -88,7 +88,7 @@ impl Postgres {
     pub fn store_options(&self, database: PgConnectOptions, durability: Durability) -> StoreOptions {
         let journal_dir = self.journal_dir(database.get_database().expect("a database is named"));
         let keys = self.keys();
-        StoreOptions { database, journal_dir, journal: journal::Options::default(), durability, keys }
+        StoreOptions { database, journal_dir, journal: journal::Options::default(), durability, keys, events: true }
     }
 }
 

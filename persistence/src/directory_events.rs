@@ -1,12 +1,34 @@
-//! News of the directory's tables: which company changed, as PostgreSQL notifies it.
+//! News that PostgreSQL notifies: which company's directory changed, and of which events of plain changes there are.
 
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 
-use crate::{CompanyId, Result};
+use crate::{CompanyId, LoggedEventId, Result};
 
 /// The channel the tables' triggers notify on (`0006_directory_news.sql`).
 const CHANNEL: &str = "hotline_directory";
+
+/// The channel that events of plain changes are told on (`0043_events.sql`).
+const EVENTS_CHANNEL: &str = "hotline_events";
+
+/// What is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A company's directory changed.
+    Directory(CompanyId),
+    /// The events of a company up to this one can be read.
+    Events(CompanyId, LoggedEventId),
+}
+
+impl News {
+    fn read(channel: &str, payload: &str) -> Option<Self> {
+        if channel == CHANNEL {
+            return payload.parse().ok().map(|id| Self::Directory(CompanyId::new(id)));
+        }
+        let (company, last) = payload.split_once(' ')?;
+        Some(Self::Events(CompanyId::new(company.parse().ok()?), LoggedEventId::new(last.parse().ok()?)))
+    }
+}
 
 /// A connection that hears of changes.
 pub struct DirectoryEvents {
@@ -23,21 +45,21 @@ impl DirectoryEvents {
         listener.ignore_pool_close_event(true);
         // Who lost news begins anew, so a connection in the lost one's place would be thrown away.
         listener.eager_reconnect(false);
-        listener.listen(CHANNEL).await?;
+        listener.listen_all([CHANNEL, EVENTS_CHANNEL]).await?;
         Ok(Self { listener })
     }
 
-    /// The next company that changed. None: the connection broke, and news may have been missed.
+    /// The next news. None: the connection broke, and some may have been missed.
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn next(&mut self) -> Result<Option<CompanyId>> {
+    pub async fn next(&mut self) -> Result<Option<News>> {
         loop {
             match self.listener.try_recv().await? {
                 None => return Ok(None),
                 Some(news) => {
-                    if let Ok(id) = news.payload().parse() {
-                        return Ok(Some(CompanyId::new(id)));
+                    if let Some(news) = News::read(news.channel(), news.payload()) {
+                        return Ok(Some(news));
                     }
                 }
             }

@@ -50,6 +50,8 @@ pub type TicketId = Id<noun::Ticket>;
 pub type MessageId = Id<noun::Message>;
 /// An event of a ticket.
 pub type EventId = Id<noun::Event>;
+/// An event of the log: dense within its company.
+pub type LoggedEventId = Id<noun::LoggedEvent>;
 /// A board.
 pub type BoardId = Id<noun::Board>;
 /// A stage of a board.

@@ -19,6 +19,7 @@ pub mod directory_events;
 mod document;
 pub mod durable;
 pub mod error;
+pub mod event_news;
 pub mod figures;
 pub mod id_blocks;
 pub mod ids;
@@ -50,11 +51,12 @@ pub use change_log::{ChangeLog, Durability, Reservation};
 pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};
+pub use event_news::{EventNews, Listening};
 #[cfg(feature = "failpoints")]
 pub use fail;
 pub use ids::{
-    AdminId, BoardId, BoardListId, CampaignId, CardId, ChannelId, CompanyId, ContactId, EventId, Id, MessageId,
-    ProductId, ProfileId, QueueId, ScheduleId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
+    AdminId, BoardId, BoardListId, CampaignId, CardId, ChannelId, CompanyId, ContactId, EventId, Id, LoggedEventId,
+    MessageId, ProductId, ProfileId, QueueId, ScheduleId, SessionId, TicketId, TokenId, UserId, WrapupTypeId,
 };
 pub use ownership::{Closed, Ownership, Presence};
 pub use period::Period;

@@ -14,6 +14,7 @@ pub enum Contact {}
 pub enum Ticket {}
 pub enum Message {}
 pub enum Event {}
+pub enum LoggedEvent {}
 pub enum Board {}
 pub enum BoardList {}
 pub enum Card {}

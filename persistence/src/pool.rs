@@ -77,9 +77,10 @@ pub(crate) fn connect_housekeeping(options: PgConnectOptions) -> PgPool {
     pool(HOUSEKEEPING_MAX, named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]))
 }
 
-/// Opens the pool of requests.
-pub(crate) fn connect_requests(options: PgConnectOptions) -> PgPool {
-    pool(REQUESTS_MAX, named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT]))
+/// Opens the pool of requests. `events`: whether what they change is told in the log.
+pub(crate) fn connect_requests(options: PgConnectOptions, events: bool) -> PgPool {
+    let events = ("hotline.events", if events { "on" } else { "off" });
+    pool(REQUESTS_MAX, named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT, events]))
 }
 
 fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
@@ -268,7 +269,7 @@ mod tests {
         let pools = [
             connect(options.clone()),
             connect_housekeeping(options.clone()),
-            connect_requests(options.clone()),
+            connect_requests(options.clone(), true),
             connect_writer(options, Arc::default()),
         ];
         for pool in pools {

@@ -10,7 +10,7 @@ use crate::change::{Change, decode};
 use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
 use crate::persister::{Batch, DIRECT, FencingToken, Writer};
 use crate::pool::WriterClaim;
-use crate::{Error, Result};
+use crate::{Error, EventNews, Result};
 
 /// What recovery found and did.
 #[derive(Debug)]
@@ -64,15 +64,21 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
 /// # Errors
 /// [`Error::ForeignJournal`] when the journal has fed another database, [`Error::Superseded`] when another process
 /// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
-pub async fn replay(db: &PgPool, claim: &Arc<WriterClaim>, journal: &mut Recovered, epoch: i64) -> Result<Report> {
+pub async fn replay(
+    db: &PgPool,
+    claim: &Arc<WriterClaim>,
+    journal: &mut Recovered,
+    epoch: i64,
+    events: Option<Arc<EventNews>>,
+) -> Result<Report> {
     let watermark = find_watermark(db, journal, epoch).await?;
     let mark = FencingToken { epoch, journal: journal.id().to_owned() };
-    let writer = Writer::new(db.clone(), claim.clone(), mark);
+    let writer = Writer::new(db.clone(), claim.clone(), mark, events);
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
     while let Some(chunk) = chunks.recv().await {
         let Chunk { entries, last, records, .. } = chunk?;
-        writer.write(&Batch::of(entries.iter().map(Vec::as_slice)), last).await?;
+        writer.write(&Batch::of(entries.iter().map(Vec::as_slice), writer.tells()), last).await?;
         report.watermark = last;
         report.replayed += records;
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use chrono::Utc;
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
@@ -17,8 +18,11 @@ use crate::persister::{self, FencingToken, FlushQueue, Writer};
 use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
+use crate::tables::events;
 use crate::tables::secret_keys::{self, NewFile};
-use crate::{ChangeLog, CompanyId, Db, Durability, Error, Ownership, Readers, Result, journal, pool, recovery};
+use crate::{
+    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, journal, pool, recovery,
+};
 
 /// How the store is opened.
 #[derive(Clone, Debug)]
@@ -33,6 +37,8 @@ pub struct StoreOptions {
     pub durability: Durability,
     /// What seals secrets; its file is made at the first start.
     pub keys: Keyring,
+    /// Whether a log of events is kept.
+    pub events: bool,
 }
 
 /// Everything below the actors.
@@ -48,6 +54,8 @@ pub struct Store {
     pub log: ChangeLog,
     /// Ids of live rows.
     pub ids: IdBlocks,
+    /// Who hears of events; none: no log of them is kept.
+    pub events: Option<Arc<EventNews>>,
     /// What recovery did at the start.
     pub recovered: recovery::Report,
     /// Connections of requests, which the scheduler shares out by company.
@@ -71,6 +79,9 @@ pub struct Connections {
     pub waiting: usize,
 }
 
+/// Days of the log of events that are there before anything is served; the sweeper makes more.
+const DAYS_AT_START: u64 = 2;
+
 /// How often the id blocks are looked at: far more often than a half block can be used up.
 const REFILL_EVERY: Duration = Duration::from_secs(20);
 
@@ -91,8 +102,12 @@ impl Store {
         pool::wait_for_writer(&housekeeping).await?;
         recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
+        let events = options.events.then(Arc::<EventNews>::default);
+        if events.is_some() {
+            events::make_days(&housekeeping, Utc::now().date_naive(), DAYS_AT_START).await?;
+        }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
-        let requests = pool::connect_requests(options.database.clone());
+        let requests = pool::connect_requests(options.database.clone(), options.events);
         let readers = Readers::new(options.database.clone());
         let claim = Arc::new(WriterClaim::default());
         let writes = pool::connect_writer(options.database, claim.clone());
@@ -100,7 +115,7 @@ impl Store {
 
         // Whatever the setting is now: what an earlier run left in the journal was answered.
         let mut journal = recover(&options.journal_dir, options.journal).await?;
-        let recovered = recovery::replay(&writes, &claim, &mut journal, epoch).await?;
+        let recovered = recovery::replay(&writes, &claim, &mut journal, epoch, events.clone()).await?;
         let ids = IdBlocks::reserve(&housekeeping, epoch).await?;
         let (log, mark) = match options.durability {
             Durability::Journal => {
@@ -112,7 +127,10 @@ impl Store {
                 (log, recovery::begin_direct(&writes, epoch).await?)
             }
         };
-        let writer = Writer::new(writes.clone(), claim, mark);
+        if let Some(news) = &events {
+            log.queue().set_news(news.clone());
+        }
+        let writer = Writer::new(writes.clone(), claim, mark, events.clone());
         let persister = persister::start(log.shared_queue(), log.journal().cloned(), writer, move |error| {
             on_failure(format!("the persister cannot go on: {error}"));
         });
@@ -125,6 +143,7 @@ impl Store {
             readers,
             log,
             ids,
+            events,
             recovered,
             requests,
             scheduler,
@@ -147,13 +166,15 @@ impl Store {
 
     /// Drops what is known of a company that is closed, and whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
-        // Turns are kept of companies that have or want one. The others are of no company.
+        // Turns are kept of companies that have or want one, and news of those that are listened to. The others are of
+        // no company.
         let Self {
             housekeeping: _,
             keys: _,
             readers: _,
             log,
             ids: _,
+            events: _,
             recovered: _,
             requests: _,
             scheduler: _,

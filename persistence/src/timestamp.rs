@@ -1,11 +1,11 @@
 //! Times as the API writes them.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 /// A time as the API writes it: UTC, milliseconds, `Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, sqlx::Type, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, sqlx::Type, ToSchema)]
 #[sqlx(transparent)]
 #[schema(value_type = String, format = DateTime, example = "2026-01-31T12:00:00.000Z")]
 pub struct Timestamp(pub DateTime<Utc>);

@@ -13,6 +13,7 @@ pub mod contacts;
 pub mod custom_fields;
 pub mod custom_values;
 pub mod directory;
+pub mod events;
 pub mod global_variables;
 pub mod health;
 pub mod media;

@@ -100,7 +100,8 @@ impl Schedule {
         Self::of(&scheduled.row, contact, organization)
     }
 
-    fn listed(listed: ListedSchedule, organization: &Organization) -> Self {
+    /// As a list shows it.
+    pub fn listed(listed: ListedSchedule, organization: &Organization) -> Self {
         let ListedSchedule { schedule, contact_name, contact_number } = listed;
         let contact =
             contact_name.map(|name| ScheduleContact { id: schedule.contact_id, name, number: contact_number });

@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 
 use self::doors::{Doors, LISTEN, METRICS_LISTEN};
 pub use self::error::ServiceError;
-pub use self::settings::Settings;
+pub use self::settings::{EventOptions, Settings};
 use crate::app::App;
 use crate::hooks::{Downloads, Hooks};
 use crate::media::Media;
@@ -106,7 +106,7 @@ impl Service {
         let keys = Keys::load(&store.housekeeping).await?;
         // After the store: its lock on the folder is what keeps another process out.
         let media = Media::open(settings.media.clone(), &store.housekeeping, &store.keys, Handle::current()).await?;
-        let following = tokio::spawn(directory.clone().follow(store.housekeeping.clone()));
+        let following = tokio::spawn(directory.clone().follow(store.housekeeping.clone(), store.events.clone()));
         // The threads that serve run the actors too.
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();

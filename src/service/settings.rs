@@ -51,6 +51,8 @@ pub struct Settings {
     pub wrong_tokens_per_minute: u32,
     /// How visitors are served.
     pub visitors: VisitorOptions,
+    /// Whether and how long events are kept.
+    pub events: EventOptions,
     /// Where figures are served; none: nowhere.
     pub metrics_listen: Option<SocketAddr>,
     /// How often providers are asked for templates.
@@ -61,6 +63,21 @@ pub struct Settings {
     pub provider: ProviderOptions,
     /// How addresses are called that are not the operator's own.
     pub outbound: OutboundOptions,
+}
+
+/// Whether and how long events are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct EventOptions {
+    /// Whether they are at all.
+    pub are_kept: bool,
+    /// Days after which they are dropped.
+    pub kept_for_days: u32,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        Self { are_kept: true, kept_for_days: 30 }
+    }
 }
 
 impl Settings {
@@ -77,6 +94,7 @@ impl Settings {
             journal: self.journal.clone(),
             durability: self.durability,
             keys: Keyring::at(&self.key_file),
+            events: self.events.are_kept,
         }
     }
 }

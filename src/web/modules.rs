@@ -22,6 +22,7 @@ pub const MODULES: &[&str] = &[
     "products",
     "customFields",
     "reports",
+    "events",
 ];
 
 /// The module a path belongs to: what a token's permissions name.
@@ -49,6 +50,7 @@ pub fn module_of(path: &str) -> Option<&'static str> {
         "products" | "product-categories" => "products",
         "custom-fields" | "global-variables" => "customFields",
         "reports" | "dashboards" => "reports",
+        "events" => "events",
         _ => return None,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hotline::media;
 use hotline::outbound::OutboundOptions;
 use hotline::providers::ProviderOptions;
-use hotline::service::{Service, Settings};
+use hotline::service::{EventOptions, Service, Settings};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline::web::wire::Limits;
@@ -45,6 +45,8 @@ pub struct TestOptions {
     pub templates: templates::Options,
     /// How files are kept; the folder is the service's own.
     pub media: media::Options,
+    /// Whether and how long events are kept.
+    pub events: EventOptions,
     /// How the providers are called; channels name the address.
     pub provider: ProviderOptions,
     /// What may be fetched: providers of tests are on this machine.
@@ -74,6 +76,7 @@ impl Default for TestOptions {
             metrics: false,
             templates: templates::Options::default(),
             media: media::Options::in_folder(PathBuf::new()),
+            events: EventOptions::default(),
             provider: ProviderOptions::default(),
             outbound: OutboundOptions {
                 allowed_networks: vec!["127.0.0.0/8".parse().expect("network")],
@@ -105,6 +108,7 @@ impl TestOptions {
             visitors: self.visitors,
             templates: self.templates,
             media: media::Options { folder: folder.path().join("media"), ..self.media.clone() },
+            events: self.events,
             provider: self.provider.clone(),
             outbound: self.outbound.clone(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),

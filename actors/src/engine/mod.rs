@@ -13,7 +13,7 @@ mod tickets;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hotline_persistence::{CompanyId, ContactId, Presence, Store};
+use hotline_persistence::{CompanyId, ContactId, Listening, Presence, Store};
 use tokio::runtime::Handle;
 
 pub use assignment::Assignment;
@@ -156,6 +156,12 @@ impl Engine {
     /// The durable half.
     pub fn store(&self) -> &Arc<Store> {
         &self.base.store
+    }
+
+    /// Begins to listen to the events of a company; none where no events are kept. Nothing that happens from here on is
+    /// missed by who reads after each change.
+    pub fn listen(&self, company: CompanyId) -> Option<Listening> {
+        self.store().events.as_ref().map(|news| news.listen(company))
     }
 
     /// The companies' directory.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::facts::Facts;
+use super::told::Telling;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::{AnswerRow, Digest};
@@ -36,13 +37,17 @@ pub(crate) struct Batch<'a> {
     pub(super) answers: Vec<&'a AnswerRow>,
     /// What they mean for the figures of reports.
     pub(super) facts: Facts,
+    /// What they tell, where events are kept.
+    pub(super) told: Option<Telling<'a>>,
     /// Changes that went in.
     pub(crate) changes: usize,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>) -> Self {
+    /// `tells`: whether events are kept of it.
+    pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>, tells: bool) -> Self {
         let mut batch = Self::default();
+        let mut told = tells.then(Telling::default);
         let mut facts = Facts::default();
         let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
         let mut delivered: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
@@ -53,7 +58,13 @@ impl<'a> Batch<'a> {
         let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
         let mut recipients: HashMap<(CampaignId, ContactId), &RecipientRow> = HashMap::new();
         let mut answers: HashMap<(CompanyId, Digest), &AnswerRow> = HashMap::new();
-        for change in entries.inspect(|entry| facts.add(entry)).flatten() {
+        let mut look = |entry: &&'a [Change]| {
+            facts.add(entry);
+            if let Some(told) = &mut told {
+                told.add(entry);
+            }
+        };
+        for change in entries.inspect(&mut look).flatten() {
             batch.changes += 1;
             match change {
                 Change::Ticket(row) => drop(tickets.insert(row.id, row)),
@@ -99,6 +110,7 @@ impl<'a> Batch<'a> {
         batch.answers = answers.into_values().collect();
         batch.contact_channels = contact_channels.into_values().collect();
         batch.facts = facts;
+        batch.told = told;
         batch
     }
 }

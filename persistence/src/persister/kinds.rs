@@ -8,7 +8,9 @@ use crate::CompanyId;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow};
+use crate::tables::messages::{
+    DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow, Moved,
+};
 use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::{self, TicketRow, TicketStatus};
@@ -37,21 +39,22 @@ pub(super) trait Kind {
     fn reduced(_: &Self::Row) -> Option<Self::Row> {
         None
     }
-    /// Writes rows; some may be there already. With no row at all it is the statement in its simplest form.
-    fn write(
-        db: &mut PgConnection,
-        rows: &[&Self::Row],
-    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send;
+    /// Writes rows; some may be there already. With no row at all it is the statement in its simplest form. Answers the
+    /// messages that it has moved on.
+    fn write(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = Written> + Send;
     /// Writes rows the fast way, which may be refused where [`Kind::write`] is not.
-    fn write_fast(
-        db: &mut PgConnection,
-        rows: &[&Self::Row],
-    ) -> impl Future<Output = std::result::Result<(), sqlx::Error>> + Send {
+    fn write_fast(db: &mut PgConnection, rows: &[&Self::Row]) -> impl Future<Output = Written> + Send {
         Self::write(db, rows)
     }
 }
 
-type Written = std::result::Result<(), sqlx::Error>;
+/// The messages that were moved on, where rows do that.
+type Written = std::result::Result<Vec<Moved>, sqlx::Error>;
+
+/// Of rows that move no message on.
+fn moved_none(written: std::result::Result<(), sqlx::Error>) -> Written {
+    written.map(|()| Vec::new())
+}
 
 impl Kind for TicketRow {
     type Row = Self;
@@ -70,10 +73,10 @@ impl Kind for TicketRow {
         row.wrapup_note.is_some().then(|| Self { wrapup_note: None, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        tickets::upsert(db, rows).await
+        moved_none(tickets::upsert(db, rows).await)
     }
     async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        tickets::copy(db, rows).await
+        moved_none(tickets::copy(db, rows).await)
     }
 }
 
@@ -96,10 +99,10 @@ impl Kind for Known {
         <TicketRow as Kind>::reduced(row)
     }
     async fn write(db: &mut PgConnection, rows: &[&TicketRow]) -> Written {
-        tickets::upsert(db, rows).await
+        moved_none(tickets::upsert(db, rows).await)
     }
     async fn write_fast(db: &mut PgConnection, rows: &[&TicketRow]) -> Written {
-        tickets::update(db, rows).await
+        moved_none(tickets::update(db, rows).await)
     }
 }
 
@@ -113,10 +116,10 @@ impl Kind for EventRow {
         Some(row.id.0)
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        ticket_events::insert(db, rows).await
+        moved_none(ticket_events::insert(db, rows).await)
     }
     async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        ticket_events::copy(db, rows).await
+        moved_none(ticket_events::copy(db, rows).await)
     }
 }
 
@@ -130,10 +133,10 @@ impl Kind for MessageRow {
         Some(row.id.0)
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        messages::insert(db, rows).await
+        moved_none(messages::insert(db, rows).await)
     }
     async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        messages::copy(db, rows).await
+        moved_none(messages::copy(db, rows).await)
     }
 }
 
@@ -191,7 +194,7 @@ impl Kind for ReferralRow {
         Some(row.contact_id.0)
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        contacts::set_referral(db, rows).await
+        moved_none(contacts::set_referral(db, rows).await)
     }
 }
 
@@ -205,7 +208,7 @@ impl Kind for OptOut {
         Some(row.contact_id.0)
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        contacts::set_opt_out(db, rows).await
+        moved_none(contacts::set_opt_out(db, rows).await)
     }
 }
 
@@ -222,7 +225,7 @@ impl Kind for SessionRow {
         Some(Self { page: None, utm: None, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        webchat_sessions::upsert(db, rows).await
+        moved_none(webchat_sessions::upsert(db, rows).await)
     }
 }
 
@@ -242,7 +245,7 @@ impl Kind for ScheduleRow {
         (row.status != ScheduleStatus::Pending).then(|| Self { body: String::new(), error: None, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        schedules::upsert(db, rows).await
+        moved_none(schedules::upsert(db, rows).await)
     }
 }
 
@@ -260,7 +263,7 @@ impl Kind for RecipientRow {
         Some(Self { error: None, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        campaigns::settle(db, rows).await
+        moved_none(campaigns::settle(db, rows).await)
     }
 }
 
@@ -276,10 +279,10 @@ impl Kind for AnswerRow {
         None
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        idempotency_keys::insert_all(db, rows).await
+        moved_none(idempotency_keys::insert_all(db, rows).await)
     }
     async fn write_fast(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        idempotency_keys::copy(db, rows).await
+        moved_none(idempotency_keys::copy(db, rows).await)
     }
 }
 
@@ -293,7 +296,7 @@ impl Kind for ContactChannel {
         Some(row.contact_id.0)
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> Written {
-        contacts::set_last_channel(db, rows).await
+        moved_none(contacts::set_last_channel(db, rows).await)
     }
 }
 

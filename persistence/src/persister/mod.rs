@@ -5,6 +5,7 @@ mod batch;
 mod facts;
 mod kinds;
 mod queue;
+mod told;
 mod writer;
 
 use std::sync::Arc;
@@ -79,7 +80,8 @@ impl<T: Send + 'static> Persister<T> {
     /// Writes the entries, however long the database takes to come back.
     async fn flush(&mut self, entries: Vec<Entry>) -> Result<(), Error> {
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
-        let batch = Batch::of(entries.iter().map(|entry| entry.changes.as_slice()));
+        let changes = entries.iter().map(|entry| entry.changes.as_slice());
+        let batch = Batch::of(changes, self.writer.tells());
         let mut pause = RETRY_PAUSE_MIN;
         let took = loop {
             let begun = Instant::now();

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
 use crate::durable::Synced;
+use crate::event_news::EventNews;
 use crate::figures::Histogram;
 use crate::journal::Seq;
 use crate::{Change, Error, Result};
@@ -94,6 +95,8 @@ pub struct FlushQueue {
     written: AtomicU64,
     flushes: Flushes,
     witness: OnceLock<CommitListener>,
+    /// Who waits for events of what is written.
+    news: OnceLock<Arc<EventNews>>,
 }
 
 #[derive(Default)]
@@ -139,12 +142,27 @@ impl FlushQueue {
             written: AtomicU64::new(0),
             flushes: Flushes::new(),
             witness: OnceLock::new(),
+            news: OnceLock::new(),
         }
     }
 
     pub(crate) fn set_witness(&self, witness: CommitListener) {
         // The first one stays; there is one engine for a store.
         let _ = self.witness.set(witness);
+    }
+
+    /// What comes in of a company that somebody listens to is written as soon as it can be.
+    pub(crate) fn set_news(&self, news: Arc<EventNews>) {
+        let _ = self.news.set(news);
+    }
+
+    /// Has an entry written soon if somebody waits for its events.
+    fn hurry(&self, entry: &Entry) {
+        if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
+            && entry.changes.first().is_some_and(|change| news.is_heard(change.company()))
+        {
+            self.wanted.fetch_max(entry.seq, Ordering::AcqRel);
+        }
     }
 
     /// Tells of a decision that has become durable.
@@ -164,6 +182,7 @@ impl FlushQueue {
         let now = Instant::now();
         let mut waiting = self.lock();
         for entry in entries {
+            self.hurry(&entry);
             waiting.push(entry, now, self.spills.then_some(self.room));
         }
         let seen = waiting.seen;
@@ -179,7 +198,9 @@ impl FlushQueue {
             // Durable at once; under the lock, for the order.
             self.on_durable(&changes);
         }
-        waiting.push(Entry { seq, changes, done }, Instant::now(), None);
+        let entry = Entry { seq, changes, done };
+        self.hurry(&entry);
+        waiting.push(entry, Instant::now(), None);
         drop(waiting);
         self.announce(seq);
         seq

@@ -16,13 +16,16 @@ use sqlx::{Connection, PgConnection, PgPool};
 use super::Batch;
 use super::facts::Origin;
 use super::kinds::{Delivered, Kind, Known, Read, Seen};
+use super::told::Before;
 use crate::error::{is_of_values, is_outage, without_values};
+use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, Refused};
+use crate::tables::messages::Moved;
 use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
-use crate::{Error, Result};
+use crate::{CompanyId, Error, LoggedEventId, Result};
 
 /// Bytes of rows that are written with one statement where they are written in parts. PostgreSQL takes less than a
 /// gibibyte at once, and a replay has many more rows than that.
@@ -46,13 +49,20 @@ pub struct Writer {
     db: PgPool,
     claim: Arc<WriterClaim>,
     mark: FencingToken,
+    /// Who hears of events; none: none are kept.
+    news: Option<Arc<EventNews>>,
 }
 
 impl Writer {
-    /// A writer on connections of its own, so that requests cannot keep it waiting.
-    pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: FencingToken) -> Self {
+    /// A writer on connections of its own, so that requests cannot keep it waiting. With `news` it keeps events.
+    pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: FencingToken, news: Option<Arc<EventNews>>) -> Self {
         claim.hold(mark.epoch);
-        Self { db, claim, mark }
+        Self { db, claim, mark, news }
+    }
+
+    /// Whether events are kept of what is written.
+    pub(crate) fn tells(&self) -> bool {
+        self.news.is_some()
     }
 
     /// Writes the batch and moves the watermark to `last`, together. Doing it twice changes nothing.
@@ -71,9 +81,15 @@ impl Writer {
     async fn attempt(&self, batch: &Batch<'_>, last: Seq, careful: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
         if !self.move_watermark(&mut transaction, last).await? {
-            return Ok(()); // An earlier try was committed although its answer was lost.
+            // An earlier try was committed although its answer was lost.
+            self.news.iter().for_each(|news| news.tell_all());
+            return Ok(());
         }
-        let rows = &mut Rows { db: &mut transaction, careful, refused: HashSet::new() };
+        let rows = &mut Rows { db: &mut transaction, careful, refused: HashSet::new(), moved: Vec::new() };
+        let before = match &batch.told {
+            Some(told) => told.before(rows.db).await?,
+            None => Before::default(),
+        };
         // A ticket that is opened may take the place another one has left.
         rows.write_as::<Known>(&batch.tickets).await?;
         rows.write(&batch.opened).await?;
@@ -96,7 +112,13 @@ impl Writer {
         rows.write(&batch.answers).await?;
         let counts = batch.facts.count(&rows.refused, &failed);
         rows.write_counts(counts).await?;
+        // Whoever else tells events of these companies waits from here to the commit.
+        let told = rows.tell(batch, &before).await?;
+        crate::fail_point!("events_told", |_| std::process::abort());
         transaction.commit().await?;
+        for (company, last) in told {
+            self.news.iter().for_each(|news| news.tell(company, last));
+        }
         Ok(())
     }
 
@@ -122,6 +144,8 @@ struct Rows<'a> {
     careful: bool,
     /// Rows that were set aside.
     refused: HashSet<Origin>,
+    /// Messages that were moved on.
+    moved: Vec<Moved>,
 }
 
 impl Rows<'_> {
@@ -134,7 +158,7 @@ impl Rows<'_> {
             return self.write_in_parts::<K>(rows).await;
         }
         for part in rows.chunks(K::AT_ONCE) {
-            K::write_fast(self.db, part).await?;
+            self.moved.extend(K::write_fast(self.db, part).await?);
         }
         Ok(())
     }
@@ -183,6 +207,28 @@ impl Rows<'_> {
         Ok(())
     }
 
+    /// Tells the events of what was written, and answers the last one of each company. What is refused of that, because no
+    /// event with such values should be there, is left out.
+    async fn tell(&mut self, batch: &Batch<'_>, before: &Before) -> Result<Vec<(CompanyId, LoggedEventId)>> {
+        let Some(telling) = &batch.told else { return Ok(Vec::new()) };
+        if !self.careful {
+            return Ok(telling.write(self.db, before, &self.refused, &self.moved).await?);
+        }
+        let mut savepoint = self.db.begin().await?;
+        match telling.write(&mut savepoint, before, &self.refused, &self.moved).await {
+            Ok(told) => {
+                savepoint.commit().await?;
+                Ok(told)
+            }
+            Err(error) if is_of_values(&error) => {
+                savepoint.rollback().await?;
+                tracing::error!(reason = without_values(&error), "events of a batch are not told");
+                Ok(Vec::new())
+            }
+            Err(error) => Err(Error::Unavailable(format!("no event is told: {}", without_values(&error)))),
+        }
+    }
+
     /// Moves the recipients of campaigns as far as their messages have come. What is refused of that is left out: the
     /// messages say it as well.
     async fn follow(&mut self, batch: &Batch<'_>) -> Result<()> {
@@ -213,8 +259,9 @@ impl Rows<'_> {
     async fn try_write<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<Option<sqlx::Error>> {
         let mut savepoint = self.db.begin().await?;
         match K::write(&mut savepoint, rows).await {
-            Ok(()) => {
+            Ok(moved) => {
                 savepoint.commit().await?;
+                self.moved.extend(moved);
                 Ok(None)
             }
             Err(error) if is_outage(&error) => Err(error.into()),

@@ -12,6 +12,7 @@ pub mod companies;
 pub mod contact_lists;
 pub mod contacts;
 pub mod custom_fields;
+pub mod events;
 pub mod global_variables;
 pub mod idempotency_keys;
 pub mod installation_keys;

@@ -1,5 +1,7 @@
 //! Scheduled messages. Live: written only by the persister.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -125,6 +127,20 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std:
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Those of several scheduled messages that are there.
+pub(crate) async fn find_all(
+    db: &mut PgConnection,
+    ids: impl Iterator<Item = (CompanyId, ScheduleId)>,
+) -> std::result::Result<HashMap<(CompanyId, ScheduleId), ScheduleRow>, sqlx::Error> {
+    let (companies, ids): (Vec<_>, Vec<_>) = ids.unzip();
+    let found = sqlx::query(
+        "select s.* from unnest($1::bigint[], $2::bigint[]) as x (company, schedule)
+         join schedules s on s.company_id = x.company and s.id = x.schedule",
+    );
+    let found: Vec<ScheduleRow> = document::read_all(&found.bind(companies).bind(ids).fetch_all(db).await?);
+    Ok(found.into_iter().map(|row| ((row.company_id, row.id), row)).collect())
 }
 
 /// One scheduled message, or none.

@@ -1,5 +1,7 @@
 //! Webchat visitor sessions. Live: written only by the persister.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -110,6 +112,23 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// The statuses of sessions that are there already.
+pub(crate) async fn statuses(
+    db: &mut PgConnection,
+    ids: impl Iterator<Item = (CompanyId, SessionId)>,
+) -> std::result::Result<HashMap<(CompanyId, SessionId), SessionStatus>, sqlx::Error> {
+    let (companies, ids): (Vec<_>, Vec<_>) = ids.map(|(company, id)| (company, id.0)).unzip();
+    let found: Vec<(CompanyId, SessionId, SessionStatus)> = sqlx::query_as(
+        "select distinct s.company_id, s.id, s.status from unnest($1::bigint[], $2::text[]) as x (company, session)
+         join webchat_sessions s on s.company_id = x.company and s.id = x.session",
+    )
+    .bind(companies)
+    .bind(ids)
+    .fetch_all(db)
+    .await?;
+    Ok(found.into_iter().map(|(company, id, status)| ((company, id), status)).collect())
 }
 
 fn in_hex(hashes: &[Vec<u8>]) -> String {

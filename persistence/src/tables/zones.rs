@@ -205,13 +205,16 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
     floor(at).checked_add_signed(GRAIN).unwrap_or(at)
 }
 
-/// Closes an update of messages `m` that moves statuses on: it becomes part of a statement that notes them.
-pub(crate) fn with_statuses(update: &str) -> String {
+/// Closes an update of messages `m` that moves statuses on: it becomes part of a statement that notes them, and answers
+/// those that have moved with the status they had, which is `was`.
+pub(crate) fn with_statuses(update: &str, was: &str) -> String {
     format!(
-        "with moved as ({update} returning m.company_id, m.id, m.status)
-         update zones z set marks = z.marks | x.marks
-         from (select company_id, id >> {BITS} as zone, bit_or(hotline_mark(status)) as marks from moved group by 1, 2) x
-         where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone and z.marks & x.marks <> x.marks"
+        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {was} as was),
+         noted as (update zones z set marks = z.marks | x.marks
+             from (select company_id, id >> {BITS} as zone, bit_or(hotline_mark(status)) as marks from moved group by 1, 2) x
+             where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone
+               and z.marks & x.marks <> x.marks)
+         select company_id, id, ticket_id, was, status from moved where status <> was"
     )
 }
 

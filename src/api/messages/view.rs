@@ -165,6 +165,16 @@ pub struct Showing {
 }
 
 impl Showing {
+    /// With names of this organization, and addresses of files as they are made without a request.
+    pub fn new(organization: Arc<Organization>, links: Links) -> Self {
+        Self { organization, links }
+    }
+
+    /// The names.
+    pub fn organization(&self) -> &Arc<Organization> {
+        &self.organization
+    }
+
     /// For who asks with this request.
     pub fn of(caller: &Caller, app: &App, request: &HttpRequest) -> Self {
         let links = app.media.links().at(|| origin::site(request, &app.trusted_proxies));

@@ -6,7 +6,7 @@ mod recipients;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
@@ -55,7 +55,7 @@ impl CampaignStatus {
 }
 
 /// A message to every contact of a list.
-#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Campaign {
@@ -90,7 +90,7 @@ pub struct Campaign {
 }
 
 /// How many recipients of a campaign are in each state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, Deserialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct CampaignCounts {
     /// Not written to yet, or the provider has not taken the message yet.

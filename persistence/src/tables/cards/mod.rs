@@ -53,7 +53,7 @@ pub struct NamedStatus {
 }
 
 /// One card with what is shown beside it, but for its contacts.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, FromRow, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct Card {
     pub id: CardId,

@@ -40,7 +40,7 @@ use crate::table::{Table, Unique};
 use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result};
 
 /// One contact with what is shown beside it.
-#[derive(Clone, Debug, Serialize, FromRow)]
+#[derive(Clone, Debug, Serialize, Deserialize, FromRow)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct ContactRow {

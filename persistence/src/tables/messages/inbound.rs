@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, PgConnection};
 
-use super::{MessageRow, MessageStatus};
+use super::{MessageRow, MessageStatus, Moved, MovedBy};
 use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
@@ -23,20 +23,24 @@ pub struct MediaRow {
     pub error: Option<Value>,
 }
 
-/// Puts files into their messages; a message that has its file already keeps it.
-pub(crate) async fn set_media(db: &mut PgConnection, rows: &[&MediaRow]) -> std::result::Result<(), sqlx::Error> {
-    sqlx::query(
+/// Puts files into their messages, which are answered; a message that has its file already keeps it.
+pub(crate) async fn set_media(
+    db: &mut PgConnection,
+    rows: &[&MediaRow],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+    let set = sqlx::query_as(
         "update messages m set media = x.media, error = coalesce(x.error, m.error)
          from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[]) as x (company, id, media, error)
-         where m.company_id = x.company and m.id = x.id and m.media ? 'wanted'",
+         where m.company_id = x.company and m.id = x.id and m.media ? 'wanted'
+         returning m.company_id, m.id, m.ticket_id, m.status as was, m.status",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.message_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.media.clone()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
-    .execute(db)
+    .fetch_all(db)
     .await?;
-    Ok(())
+    Ok(Moved::all(set, MovedBy::File))
 }
 
 /// Messages of any company whose file has still to be fetched, the first `limit` after one. Serves no request.

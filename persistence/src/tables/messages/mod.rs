@@ -16,7 +16,7 @@ pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
-pub(crate) use progress::{FailedMessage, failed, not_failed, progress};
+pub(crate) use progress::{FailedMessage, Moved, MovedBy, failed, not_failed, progress};
 
 use super::source::Source;
 use super::words;
@@ -51,6 +51,25 @@ words! {
         Read = "read",
         Failed = "failed",
         Received = "received",
+    }
+}
+
+impl MessageStatus {
+    /// Whether a message of the company that is here has come to `status` as well.
+    pub fn is_as_far_as(self, status: Self) -> bool {
+        !matches!(self, Self::Failed | Self::Received) && self.rank() >= status.rank()
+    }
+
+    /// How far it is: of two that a message had, the later one is higher.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            Self::Queued => 0,
+            Self::Sent => 1,
+            Self::Delivered => 2,
+            Self::Read => 3,
+            Self::Failed => 4,
+            Self::Received => 5,
+        }
     }
 }
 
@@ -127,8 +146,11 @@ pub struct DeliveryReceipt {
     pub at: DateTime<Utc>,
 }
 
-/// Moves outbound messages of a ticket to `delivered`, those that are not there yet.
-pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> std::result::Result<(), sqlx::Error> {
+/// Moves outbound messages of a ticket to `delivered`, those that are not there yet, which are answered.
+pub(crate) async fn deliver(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
     mark(
         db,
         marks,
@@ -136,15 +158,20 @@ pub(crate) async fn deliver(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -
             "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
              delivered_at = greatest(x.at, m.created_at, m.sent_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
-         where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
-           and m.direction = 'outbound' and m.status in ('queued', 'sent')",
+         join messages k on k.company_id = x.company and k.ticket_id = x.ticket and k.id <= x.up_to
+           and k.direction = 'outbound' and k.status in ('queued', 'sent')
+         where m.company_id = k.company_id and m.id = k.id",
+            "k.status",
         ),
     )
     .await
 }
 
-/// Moves outbound messages of a ticket to `read`, those that are not there yet.
-pub(crate) async fn see(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> std::result::Result<(), sqlx::Error> {
+/// Moves outbound messages of a ticket to `read`, those that are not there yet, which are answered.
+pub(crate) async fn see(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
     mark(
         db,
         marks,
@@ -153,15 +180,20 @@ pub(crate) async fn see(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> st
              delivered_at = coalesce(m.delivered_at, greatest(x.at, m.created_at, m.sent_at)),
              read_at = greatest(x.at, m.created_at, m.sent_at, m.delivered_at)
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
-         where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
-           and m.direction = 'outbound' and m.status in ('queued', 'sent', 'delivered')",
+         join messages k on k.company_id = x.company and k.ticket_id = x.ticket and k.id <= x.up_to
+           and k.direction = 'outbound' and k.status in ('queued', 'sent', 'delivered')
+         where m.company_id = k.company_id and m.id = k.id",
+            "k.status",
         ),
     )
     .await
 }
 
-/// Notes when the contact's messages were read by the company.
-pub(crate) async fn read(db: &mut PgConnection, marks: &[&DeliveryReceipt]) -> std::result::Result<(), sqlx::Error> {
+/// Notes when the contact's messages were read by the company, which moves none of them on.
+pub(crate) async fn read(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
     mark(
         db,
         marks,
@@ -178,15 +210,15 @@ async fn mark(
     db: &mut PgConnection,
     marks: &[&DeliveryReceipt],
     statement: String,
-) -> std::result::Result<(), sqlx::Error> {
-    sqlx::query(AssertSqlSafe(statement))
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+    let moved = sqlx::query_as(AssertSqlSafe(statement))
         .bind(marks.iter().map(|mark| mark.company_id).collect::<Vec<_>>())
         .bind(marks.iter().map(|mark| mark.ticket_id).collect::<Vec<_>>())
         .bind(marks.iter().map(|mark| mark.up_to).collect::<Vec<_>>())
         .bind(marks.iter().map(|mark| mark.at).collect::<Vec<_>>())
-        .execute(db)
+        .fetch_all(db)
         .await?;
-    Ok(())
+    Ok(Moved::all(moved, MovedBy::Mark))
 }
 
 /// One message, or none.
@@ -196,6 +228,15 @@ async fn mark(
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
     let found = sqlx::query("select * from messages where company_id = $1 and id = $2").bind(company).bind(id);
     one(with_timeout(found.fetch_optional(db)).await?)
+}
+
+/// Those of several messages that there are.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[MessageId]) -> Result<Vec<MessageRow>> {
+    let found = sqlx::query("select * from messages where company_id = $1 and id = any($2)").bind(company).bind(ids);
+    Ok(document::read_all(&with_timeout(found.fetch_all(db)).await?))
 }
 
 /// The ids a visitor has given to messages of a session.

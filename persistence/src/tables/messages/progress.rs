@@ -143,18 +143,53 @@ fn fold<'a>(rows: &[&'a DeliveryStatusRow]) -> Vec<Folded<'a>> {
     folded
 }
 
-/// Moves messages forward.
+/// A message that has moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) company: CompanyId,
+    pub(crate) id: MessageId,
+    pub(crate) ticket: TicketId,
+    pub(crate) was: MessageStatus,
+    pub(crate) status: MessageStatus,
+    pub(crate) by: MovedBy,
+}
+
+/// What has moved a message on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MovedBy {
+    /// What was told of it alone.
+    Progress,
+    /// A mark up to which everything of its ticket has come.
+    Mark,
+    /// Its file, which changes no status.
+    File,
+}
+
+/// A message that has moved on, as the tables tell it.
+pub(super) type MovedRow = (CompanyId, MessageId, TicketId, String, String);
+
+impl Moved {
+    /// Those of words this release knows.
+    pub(super) fn all(rows: Vec<MovedRow>, by: MovedBy) -> Vec<Self> {
+        let moved = |(company, id, ticket, was, status): MovedRow| {
+            Some(Self { company, id, ticket, was: was.parse().ok()?, status: status.parse().ok()?, by })
+        };
+        rows.into_iter().filter_map(moved).collect()
+    }
+}
+
+/// Moves messages forward, and answers those that were not as far.
 pub(crate) async fn progress(
     db: &mut PgConnection,
     rows: &[&DeliveryStatusRow],
-) -> std::result::Result<(), sqlx::Error> {
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
     let folded = fold(rows);
     macro_rules! column {
         ($value:expr) => {
             folded.iter().map($value).collect::<Vec<_>>()
         };
     }
-    sqlx::query(AssertSqlSafe(zones::with_statuses(include_str!("progress.sql"))))
+    let moved = sqlx::query_as(AssertSqlSafe(zones::with_statuses(include_str!("progress.sql"), "y.was")))
         .bind(column!(|folded| folded.company))
         .bind(column!(|folded| folded.id))
         .bind(column!(|folded| folded.reached.as_str()))
@@ -163,9 +198,9 @@ pub(crate) async fn progress(
         .bind(column!(|folded| folded.delivered_at))
         .bind(column!(|folded| folded.read_at))
         .bind(column!(|folded| folded.provider_message_id))
-        .execute(db)
+        .fetch_all(db)
         .await?;
-    Ok(())
+    Ok(Moved::all(moved, MovedBy::Progress))
 }
 
 /// Those of the messages that have not failed.

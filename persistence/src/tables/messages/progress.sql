@@ -8,7 +8,7 @@ update messages m set
     read_at = case when y.seen is not null then greatest(m.created_at, y.sent, y.arrived, y.seen) end,
     provider_message_id = coalesce(m.provider_message_id, y.provider_message_id)
 from (
-    select x.company_id, x.id, x.becomes, x.failed, x.provider_message_id,
+    select x.company_id, x.id, x.was, x.becomes, x.failed, x.provider_message_id,
         -- Of two that tell the same the earlier is right; what has come further has been everywhere before.
         case
             when x.was = 'failed' then x.was_sent

@@ -1,0 +1,114 @@
+//! Who waits for events of which company. Nothing is kept of a company that nobody listens to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use tokio::sync::watch;
+
+use crate::{CompanyId, LoggedEventId};
+
+/// News of the log of events.
+#[derive(Debug, Default)]
+pub struct EventNews {
+    companies: DashMap<CompanyId, watch::Sender<LoggedEventId>>,
+    listening: AtomicUsize,
+}
+
+impl EventNews {
+    /// Begins to listen to a company: from here on, whatever is told of it is heard.
+    pub fn listen(self: &Arc<Self>, company: CompanyId) -> Listening {
+        let known = self.companies.entry(company).or_insert_with(|| watch::Sender::new(LoggedEventId::new(0)));
+        let heard = known.subscribe();
+        drop(known);
+        self.listening.fetch_add(1, Ordering::AcqRel);
+        Listening { news: self.clone(), company, heard: Some(heard) }
+    }
+
+    /// How many listen.
+    pub fn listening(&self) -> usize {
+        self.listening.load(Ordering::Acquire)
+    }
+
+    /// Whether anybody listens to a company.
+    pub fn is_heard(&self, company: CompanyId) -> bool {
+        self.listening() > 0 && self.companies.contains_key(&company)
+    }
+
+    /// Events of a company up to this one can be read.
+    pub fn tell(&self, company: CompanyId, last: LoggedEventId) {
+        if self.listening() > 0
+            && let Some(known) = self.companies.get(&company)
+        {
+            known.send_modify(|known| *known = last.max(*known));
+        }
+    }
+
+    /// News may have been missed: everybody looks again.
+    pub fn tell_all(&self) {
+        self.companies.iter().for_each(|known| known.send_modify(|_| ()));
+    }
+}
+
+/// Somebody who listens to a company.
+#[derive(Debug)]
+pub struct Listening {
+    news: Arc<EventNews>,
+    company: CompanyId,
+    /// There until this is dropped.
+    heard: Option<watch::Receiver<LoggedEventId>>,
+}
+
+impl Listening {
+    /// Waits until something was told since the last time, or since the listening began.
+    pub async fn changed(&mut self) {
+        match &mut self.heard {
+            // The sender is there as long as anybody listens.
+            Some(heard) => drop(heard.changed().await),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The last event that was told of, as far as was heard; 0: nothing was.
+    pub fn last(&self) -> LoggedEventId {
+        self.heard.as_ref().map_or(LoggedEventId::new(0), |heard| *heard.borrow())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        drop(self.heard.take());
+        self.news.listening.fetch_sub(1, Ordering::AcqRel);
+        self.news.companies.remove_if(&self.company, |_, known| known.receiver_count() == 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const ONE: CompanyId = CompanyId::new(1);
+    const OTHER: CompanyId = CompanyId::new(2);
+
+    #[tokio::test]
+    async fn who_listens_hears_of_the_company_alone_and_nothing_is_left_of_who_went() {
+        let news = Arc::<EventNews>::default();
+        let (mut first, second) = (news.listen(ONE), news.listen(ONE));
+        assert!(news.is_heard(ONE) && !news.is_heard(OTHER));
+        news.tell(OTHER, LoggedEventId::new(3));
+        let nothing = tokio::time::timeout(Duration::from_millis(20), first.changed()).await;
+        assert!(nothing.is_err(), "what is told of another company is not heard");
+        news.tell(ONE, LoggedEventId::new(7));
+        news.tell(ONE, LoggedEventId::new(5));
+        first.changed().await;
+        assert_eq!(first.last(), LoggedEventId::new(7), "an id never goes back");
+        news.tell_all();
+        first.changed().await;
+        drop(first);
+        assert!(news.is_heard(ONE));
+        drop(second);
+        assert_eq!((news.is_heard(ONE), news.listening(), news.companies.len()), (false, 0, 0));
+    }
+}

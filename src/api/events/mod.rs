@@ -1,0 +1,204 @@
+//! Events: what happened to a company's records, in order. Read-only: every other noun writes them as it changes.
+
+mod view;
+
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+use actix_web::body::BoxBody;
+use actix_web::web::Data;
+use actix_web::{HttpResponse, Responder, ResponseError};
+use hotline_actors::Engine;
+use hotline_persistence::tables::events::{self, After, EventKind};
+use hotline_persistence::{CompanyId, Listening, LoggedEventId};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+pub use view::{Event, EventData, EventMeta, show_all};
+
+use super::messages::Showing;
+use crate::app::App;
+use crate::web::reply::{Reply, respond};
+use crate::web::schema::{self, Schemas};
+use crate::web::values::FromField;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
+
+/// Events of an answer when the caller does not say.
+const LIMIT: i64 = 100;
+
+/// Events of an answer at most: some megabytes at worst, of which the caller has to take all.
+pub const LIMIT_MAX: i64 = 1000;
+
+/// Seconds an answer may be waited for: proxies give up on a request after a minute.
+const WAIT_S_MAX: i64 = 30;
+
+/// Which events are asked for.
+pub struct Asked {
+    /// The last event the caller knows.
+    after: LoggedEventId,
+    /// Of which types; none: of any.
+    types: Vec<EventKind>,
+    limit: i64,
+    wait_s: i64,
+}
+
+impl Filter for Asked {
+    fn read(query: &mut Params) -> Self {
+        Self {
+            after: query.filter::<LastId>("after").unwrap_or_default().0,
+            types: query.filter::<Types>("types").unwrap_or_default().0,
+            limit: query.filter::<Limit>("limit").map_or(LIMIT, |limit| limit.0),
+            wait_s: query.filter::<Wait>("wait").map_or(0, |wait| wait.0),
+        }
+    }
+}
+
+/// The last event a caller knows.
+pub struct LastId(pub LoggedEventId);
+
+impl Default for LastId {
+    fn default() -> Self {
+        Self(LoggedEventId::new(0))
+    }
+}
+
+impl FromField for LastId {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        value.as_str().map_or_else(|| Err("must be an integer from 0".to_owned()), Self::from_text)
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let id = LoggedEventId::from_text(text).ok().filter(|id| id.0 >= 0);
+        id.map(Self).ok_or_else(|| "must be an integer from 0".to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64", "minimum": 0, "default": 0, "example": 4711})
+    }
+}
+
+/// Types of events, separated by commas.
+#[derive(Default)]
+pub struct Types(pub Vec<EventKind>);
+
+impl FromField for Types {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let words = value.as_str().unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
+        let read = |word: &str| word.parse().map_err(|()| format!("has no type of event `{word}`"));
+        words.map(read).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "example": "ticket.opened,message.received"})
+    }
+}
+
+/// Whole numbers within bounds, as parameters of a query.
+macro_rules! bounded {
+    ($($(#[$doc:meta])* $name:ident $from:literal to $to:ident, $default:expr;)+) => {$(
+        $(#[$doc])*
+        struct $name(i64);
+
+        impl FromField for $name {
+            fn from_json(value: &Value) -> Result<Self, String> {
+                let number = value.as_str().and_then(|text| text.trim().parse().ok());
+                let number = number.filter(|number| ($from..=$to).contains(number));
+                number.map(Self).ok_or_else(|| format!("must be an integer from {} to {}", $from, $to))
+            }
+
+            fn schema() -> Value {
+                json!({"type": "integer", "minimum": $from, "maximum": $to, "default": $default, "example": $default})
+            }
+        }
+    )+};
+}
+
+bounded! {
+    /// Events of an answer.
+    Limit 1 to LIMIT_MAX, LIMIT;
+    /// Seconds to wait for an event.
+    Wait 0 to WAIT_S_MAX, 0;
+}
+
+/// `200` with events.
+pub struct Events {
+    data: Vec<Event>,
+    meta: EventMeta,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    data: &'a [Event],
+    meta: &'a EventMeta,
+}
+
+impl Reply for Events {
+    const STATUS: u16 = 200;
+
+    fn body(&self) -> ApiResult<Vec<u8>> {
+        serde_json::to_vec(&Written { data: &self.data, meta: &self.meta }).map_err(ApiError::internal)
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        let (event, meta) = (schema::of::<Event>(schemas), schema::of::<EventMeta>(schemas));
+        let properties = json!({"data": {"type": "array", "items": event}, "meta": meta});
+        Some(schema::envelope::<Event>(schemas, "List", &properties, "Events, the oldest first."))
+    }
+}
+
+impl Responder for Events {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        match self.body() {
+            Ok(body) => respond(Self::STATUS, body),
+            Err(error) => error.error_response(),
+        }
+    }
+}
+
+/// Begins to listen to a company's events.
+///
+/// # Errors
+/// `404` where no events are kept.
+pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<Listening> {
+    engine.listen(company).ok_or_else(ApiError::not_found)
+}
+
+/// `GET /events`.
+pub async fn list(
+    request: HttpRequest,
+    caller: Caller,
+    app: Data<App>,
+    query: QueryParams<Asked>,
+) -> ApiResult<Events> {
+    let asked = query.0;
+    // Before anything is read, so that nothing happens unheard in between.
+    let mut news = listen(&app.engine, caller.company)?;
+    let limit = usize::try_from(asked.limit).unwrap_or_default();
+    let until = Instant::now() + Duration::from_secs(asked.wait_s.unsigned_abs());
+    let mut stopping = app.stopping();
+    let mut after = After::event(asked.after);
+    let mut db = app.engine.reads().shown(caller.company).await?;
+    loop {
+        let read = events::read(db, caller.company, after, &asked.types, limit).await?;
+        after = read.next;
+        let is_over = !read.events.is_empty() || read.has_more || app.is_stopping();
+        let is_over = is_over || {
+            let woken = async {
+                tokio::select! {
+                    () = news.changed() => {}
+                    _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
+                }
+            };
+            timeout_at(until, woken).await.is_err()
+        };
+        if is_over {
+            let showing = Showing::of(&caller, &app, &request);
+            let data = show_all(db, caller.company, read.events, &showing).await?;
+            return Ok(Events { data, meta: EventMeta { last_id: after.id, has_more: read.has_more } });
+        }
+        db = app.db(caller.company);
+    }
+}

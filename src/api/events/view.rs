@@ -1,0 +1,182 @@
+//! How events are shown: each record as the API shows it, as it was then.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hotline_actors::tickets::{self, Heard, LastMessage, Reached, Written};
+use hotline_persistence::tables::campaigns::Campaign;
+use hotline_persistence::tables::cards::LoadedCard;
+use hotline_persistence::tables::contacts::ContactRef;
+use hotline_persistence::tables::events::{EventKind, MessageThen, Record, StoredEvent, TicketThen};
+use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus};
+use hotline_persistence::tables::schedules::ListedSchedule;
+use hotline_persistence::{CompanyId, Db, LoggedEventId, MessageId, SessionId, TicketId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::api::cards::Card;
+use crate::api::channels::Channel;
+use crate::api::contacts::Contact;
+use crate::api::messages::{Message, Showing};
+use crate::api::schedules::Schedule;
+use crate::api::tickets::Ticket;
+use crate::api::webchat::Session;
+use crate::web::ApiResult;
+
+/// Something that happened to a record.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = CompanyEvent)]
+#[allow(missing_docs)]
+pub struct Event {
+    /// Grows within the company by one from event to event.
+    #[schema(example = 4711)]
+    pub id: LoggedEventId,
+    #[serde(rename = "type")]
+    pub kind: EventKind,
+    /// When it happened.
+    pub created_at: Timestamp,
+    /// The record as it was then.
+    pub data: EventData,
+    /// The old values of the fields that changed; null where there are none.
+    #[schema(value_type = Option<Object>)]
+    pub previous: Option<Value>,
+}
+
+/// The record an event is of, as its own endpoint shows it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[allow(missing_docs)]
+pub enum EventData {
+    Ticket(Box<Ticket>),
+    Message(Box<Message>),
+    GoneMessage(GoneMessage),
+    Session(Box<Session>),
+    GoneSession(GoneSession),
+    Contact(Box<Contact>),
+    Card(Box<Card>),
+    Schedule(Box<Schedule>),
+    Campaign(Box<Campaign>),
+    Channel(Box<Channel>),
+}
+
+/// A message that was deleted since, with its contact: what was said is gone.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct GoneMessage {
+    pub id: MessageId,
+    pub ticket_id: TicketId,
+    /// Always true.
+    #[schema(example = true)]
+    pub deleted: bool,
+}
+
+/// A session that was deleted with its contact before this could be told.
+#[derive(Debug, Serialize, ToSchema)]
+#[allow(missing_docs)]
+pub struct GoneSession {
+    pub id: SessionId,
+    /// Always true.
+    #[schema(example = true)]
+    pub deleted: bool,
+}
+
+/// Where the next events are asked for.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct EventMeta {
+    /// Up to here everything was looked at: the next `after`.
+    #[schema(example = 4711)]
+    pub last_id: LoggedEventId,
+    /// Whether more is there already.
+    #[schema(example = false)]
+    pub has_more: bool,
+}
+
+/// Events as they are shown, in their order.
+///
+/// # Errors
+/// When the database cannot answer: messages are looked up in it.
+pub async fn show_all(
+    db: Db<'_>,
+    company: CompanyId,
+    events: Vec<StoredEvent>,
+    showing: &Showing,
+) -> ApiResult<Vec<Event>> {
+    let ids: Vec<MessageId> = events
+        .iter()
+        .filter_map(|event| match &event.record {
+            Record::Message(message) => Some(message.id),
+            _ => None,
+        })
+        .collect();
+    let rows = if ids.is_empty() { Vec::new() } else { messages::find_all(db, company, &ids).await? };
+    let rows: HashMap<MessageId, MessageRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+    Ok(events.into_iter().map(|event| show(event, &rows, showing)).collect())
+}
+
+fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: &Showing) -> Event {
+    let organization = showing.organization();
+    let data = match event.record {
+        Record::Ticket(then) => EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(ticket(*then))))),
+        Record::Message(then) => match messages.get(&then.id) {
+            Some(row) => EventData::Message(Box::new(Message::of(message(row.clone(), event.kind, then), showing))),
+            None => EventData::GoneMessage(GoneMessage { id: then.id, ticket_id: then.ticket_id, deleted: true }),
+        },
+        Record::Session(then) => match then.contact {
+            Some(contact) => EventData::Session(Box::new(Session::of(then.row, contact))),
+            None => EventData::GoneSession(GoneSession { id: then.row.id, deleted: true }),
+        },
+        Record::Contact(row) => EventData::Contact(Box::new((*row).into())),
+        Record::Card(then) => EventData::Card(Box::new(LoadedCard::from(*then).into())),
+        Record::Schedule(then) => {
+            let (contact_name, contact_number) = then.contact.map(|person| (person.name, person.number)).unzip();
+            let listed = ListedSchedule { schedule: then.row, contact_name, contact_number: contact_number.flatten() };
+            EventData::Schedule(Box::new(Schedule::listed(listed, organization)))
+        }
+        Record::Campaign(campaign) => EventData::Campaign(campaign),
+        Record::Channel(then) => EventData::Channel(Box::new(Channel::then(organization, *then))),
+    };
+    Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), data, previous: event.previous }
+}
+
+/// A ticket as it was.
+fn ticket(then: TicketThen) -> tickets::Ticket {
+    let TicketThen { row, contact, last_message } = then;
+    let last_message = row.last_message_id.zip(last_message).map(|(id, said)| {
+        Arc::new(LastMessage { id, body: said.body, direction: said.direction, created_at: said.created_at })
+    });
+    let contact = contact.map_or_else(
+        || ContactRef { id: row.contact_id, name: String::new(), number: None, verified: false },
+        |person| ContactRef { id: row.contact_id, name: person.name, number: person.number, verified: person.verified },
+    );
+    tickets::Ticket {
+        row,
+        contact: Arc::new(contact),
+        last_message,
+        reachable: false,
+        heard: Heard::Unknown,
+        following: None,
+        reached: Reached::default(),
+        written: Written::default(),
+    }
+}
+
+/// A message as it was: what came later is taken away.
+fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
+    let has_failed = then.status == MessageStatus::Failed;
+    let is_inbound = row.direction == Direction::Inbound;
+    let reached = |status: MessageStatus| is_inbound || then.status.is_as_far_as(status);
+    MessageRow {
+        status: then.status,
+        error: row.error.filter(|_| has_failed || kind == EventKind::MessageUpdated),
+        sent_at: row.sent_at.filter(|_| has_failed || reached(MessageStatus::Sent)),
+        delivered_at: row.delivered_at.filter(|_| reached(MessageStatus::Delivered)),
+        // What a contact wrote was read later, if it was.
+        read_at: row.read_at.filter(|_| !is_inbound && reached(MessageStatus::Read)),
+        ..row
+    }
+}

@@ -1,0 +1,39 @@
+//! The log of events: what is told of each change, and how it is read.
+
+mod told;
+
+use serde_json::{Value, json};
+
+use crate::support::Api;
+
+/// All events of a company after one, as pages of a few.
+pub async fn after(api: &Api, last: i64) -> Vec<Value> {
+    let (mut events, mut last) = (Vec::new(), last);
+    loop {
+        let reply = api.get(&format!("/events?after={last}&limit=7")).await;
+        let page = reply.data(200).as_array().expect("a list").clone();
+        let meta = &reply.body["meta"];
+        let next = meta["lastId"].as_i64().expect("an id");
+        assert_eq!(page.last().map_or(next, |event| event["id"].as_i64().expect("an id")), next, "{meta}");
+        last = next;
+        events.extend(page);
+        if meta["hasMore"] == json!(false) {
+            return events;
+        }
+    }
+}
+
+/// The id of the newest event.
+pub async fn newest(api: &Api) -> i64 {
+    after(api, 0).await.last().map_or(0, |event| event["id"].as_i64().expect("an id"))
+}
+
+/// The types of events, in their order.
+pub fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().expect("a type")).collect()
+}
+
+/// One field of each.
+pub fn ids(events: &[Value]) -> Vec<i64> {
+    events.iter().map(|event| event["id"].as_i64().expect("an id")).collect()
+}

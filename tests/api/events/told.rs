@@ -1,0 +1,80 @@
+//! One event for each change, with the record as its own endpoint shows it.
+
+use serde_json::{Value, json};
+
+use super::{after, ids, newest, types};
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
+    let app = TestApp::start().await;
+    let (support, sales, ana) = (app.company.support, app.company.sales, app.company.ana);
+    let contact = app.contact("5511900000001").await;
+    let mut last = newest(&app.api).await;
+    let opened = app
+        .api
+        .post("/tickets", json!({"channelId": app.company.phone, "contactId": contact, "queueId": support}))
+        .await
+        .data(201)
+        .clone();
+    let path = |verb: &str| format!("/tickets/{}/{verb}", opened["id"]);
+    let mut tell = async |kind: &str, shown: &Value, previous: Value| {
+        let events = after(&app.api, last).await;
+        assert_eq!(types(&events), [kind]);
+        let event = &events[0];
+        assert_eq!(event["id"], last + 1, "ids are dense");
+        assert_eq!(&event["data"], shown, "{kind}");
+        assert_eq!(event["previous"], previous, "{kind}");
+        assert_eq!(event["createdAt"], shown["updatedAt"], "{kind}");
+        assert_eq!(event.as_object().expect("an object").len(), 5, "{event}");
+        last += 1;
+    };
+    let named = |id: i64, name: &str| json!({"id": id, "name": name});
+    tell("ticket.opened", &opened, Value::Null).await;
+    let assigned = app.api.post(&path("transfer"), json!({"userId": ana})).await.data(200).clone();
+    tell("ticket.assigned", &assigned, json!({"assignedTo": null})).await;
+    let moved = app.api.post(&path("transfer"), json!({"queueId": sales})).await.data(200).clone();
+    let was = json!({"queue": named(support.0, "Support"), "assignedTo": named(ana.0, "Ana")});
+    tell("ticket.transferred", &moved, was).await;
+    let closed = app.api.post(&path("close"), json!({})).await.data(200).clone();
+    tell("ticket.closed", &closed, json!({"status": "open"})).await;
+    let wrapped = app.api.put(&path("wrapup"), json!({"wrapupTypeId": app.company.sold})).await.data(200).clone();
+    tell("ticket.wrapup_changed", &wrapped, json!({"wrapupType": null})).await;
+    let reopened = app.api.post(&path("reopen"), json!({})).await.data(200).clone();
+    let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "wrapupNote": null});
+    tell("ticket.reopened", &reopened, was).await;
+    // What changes nothing is no event.
+    app.api.post(&path("read"), json!({})).await.data(200);
+    app.api.post(&path("transfer"), json!({"queueId": sales})).await.data(200);
+    assert!(after(&app.api, last).await.is_empty());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_said_is_told_and_how_far_it_comes() {
+    let app = TestApp::start().await;
+    let (session, _) = app.session("visitor").await;
+    let begin = newest(&app.api).await;
+    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let ticket = said.data(201)["ticketId"].as_i64().expect("ticket");
+    let events = after(&app.api, begin).await;
+    assert_eq!(types(&events), ["ticket.opened", "message.received"]);
+    assert_eq!(events[0]["data"]["lastMessage"]["body"], "hello");
+    assert_eq!(events[0]["data"], app.api.get(&format!("/tickets/{ticket}")).await.body["data"]);
+    let received = &events[1]["data"];
+    assert_eq!(received, &app.api.get(&format!("/messages/{}", received["id"])).await.body["data"]);
+
+    app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
+    let note = app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "VIP"})).await.data(201).clone();
+    let send = json!({"ticketId": ticket, "type": "text", "body": "welcome"});
+    app.api.post("/messages", send).await.data(202);
+    let rest = after(&app.api, begin + 2).await;
+    assert_eq!(types(&rest)[..3], ["ticket.read", "note.added", "message.created"]);
+    assert_eq!(rest[0]["previous"], json!({"unreadCount": 1}));
+    assert_eq!(rest[1]["data"], note);
+    // What was received is as it was then, although it was read since.
+    let again = after(&app.api, begin).await;
+    assert_eq!(again[1], events[1]);
+    assert_eq!(ids(&again), (begin + 1..=begin + i64::try_from(again.len()).expect("few")).collect::<Vec<_>>());
+    app.stop().await;
+}
