@@ -25,11 +25,21 @@ pub trait Database<'c>: PgExecutor<'c> + Copy {
     /// The same for statements that may be long.
     #[must_use]
     fn heavy(self) -> Self;
+
+    /// Begins a plain change.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`] when the database is away, or the company's share is used up.
+    fn change(self) -> BoxFuture<'c, Result<PlainChange>>;
 }
 
 impl<'c> Database<'c> for &'c PgPool {
     fn heavy(self) -> Self {
         self
+    }
+
+    fn change(self) -> BoxFuture<'c, Result<PlainChange>> {
+        async { Ok(PlainChange { transaction: Some(with_timeout(self.begin()).await?), permit: None }) }.boxed()
     }
 }
 
@@ -45,6 +55,10 @@ pub struct Db<'a> {
 impl<'a> Database<'a> for Db<'a> {
     fn heavy(self) -> Self {
         Self { weight: Weight::Heavy, ..self }
+    }
+
+    fn change(self) -> BoxFuture<'a, Result<PlainChange>> {
+        self.begin().boxed()
     }
 }
 

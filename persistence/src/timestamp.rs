@@ -1,11 +1,11 @@
 //! Times as the API writes them.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 /// A time as the API writes it: UTC, milliseconds, `Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, sqlx::Type, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, sqlx::Type, ToSchema)]
 #[sqlx(transparent)]
 #[schema(value_type = String, format = DateTime, example = "2026-01-31T12:00:00.000Z")]
 pub struct Timestamp(pub DateTime<Utc>);
@@ -14,6 +14,14 @@ impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
     }
+}
+
+/// Writes a time as the API does.
+///
+/// # Errors
+/// Whatever the serializer says.
+pub fn as_shown<S: Serializer>(time: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    Timestamp(*time).serialize(serializer)
 }
 
 impl From<DateTime<Utc>> for Timestamp {

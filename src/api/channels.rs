@@ -4,7 +4,6 @@ use actix_web::web::Data;
 use hotline_actors::Organization;
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{self, ChannelFilter, ChannelRow, ChannelStatus, ChannelType};
-use hotline_persistence::tables::events::ChannelThen;
 use hotline_persistence::{ChannelId, QueueId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -37,11 +36,6 @@ pub struct Channel {
 
 impl Channel {
     fn of(organization: &Organization, row: ChannelRow) -> Self {
-        Self::then(organization, ChannelThen::from(&row))
-    }
-
-    /// As it was.
-    pub fn then(organization: &Organization, row: ChannelThen) -> Self {
         Self {
             id: row.id,
             name: row.name,

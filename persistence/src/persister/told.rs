@@ -12,7 +12,7 @@ use super::kinds::Kind;
 use crate::document;
 use crate::tables::contacts::{self, ContactRef, ContactRow};
 use crate::tables::events::{
-    self, EventKind, MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, TicketThen, Told,
+    self, EventKind, MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, TicketThen, Told,
 };
 use crate::tables::messages::{Direction, MessageRow, MessageStatus, Moved, MovedBy};
 use crate::tables::schedules::{self, ScheduleRow, ScheduleStatus};
@@ -71,6 +71,17 @@ pub(super) struct Before {
     sessions: HashMap<(CompanyId, SessionId), SessionStatus>,
     schedules: HashMap<(CompanyId, ScheduleId), ScheduleRow>,
     contacts: HashMap<(CompanyId, ContactId), ContactRow>,
+}
+
+/// How the rows were written.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
+    /// Whether some of them may have been refused.
+    pub(super) careful: bool,
+    /// Those that were.
+    pub(super) refused: &'a HashSet<Origin>,
+    /// The messages that were moved on.
+    pub(super) moved: &'a [Moved],
 }
 
 impl<'a> Telling<'a> {
@@ -159,20 +170,20 @@ impl<'a> Telling<'a> {
         &self,
         db: &mut PgConnection,
         before: &Before,
-        refused: &HashSet<Origin>,
-        moved: &[Moved],
+        Written { careful, refused, moved }: Written<'_>,
     ) -> sqlx::Result<Vec<(CompanyId, LoggedEventId)>> {
         let mut told: Vec<(CompanyId, Place, Told)> = Vec::new();
         self.tell_happened(db, refused, &mut told).await?;
         self.tell_moved(moved, &mut told);
-        self.tell_sessions(db, before, &mut told).await?;
-        self.tell_schedules(db, before, &mut told).await?;
+        self.tell_sessions(db, before, careful, &mut told).await?;
+        self.tell_schedules(db, before, refused, &mut told).await?;
         if !self.contacts.is_empty() {
             for ((company, id), after) in self.changing(db).await? {
                 let Some((place, at)) = self.contacts.get(&(company, id)).copied() else { continue };
                 let previous = before.contacts.get(&(company, id)).and_then(|before| changed(before, &after));
                 let Some(previous) = previous else { continue };
-                let record = Record::Contact(Box::new(after));
+                let Ok(shown) = ShownThen::of(id, &after) else { continue };
+                let record = Record::Contact(shown);
                 let event = Told { kind: EventKind::ContactUpdated, at, record, previous: Some(previous) };
                 told.push((company, place, event));
             }
@@ -284,11 +295,18 @@ impl<'a> Telling<'a> {
         &self,
         db: &mut PgConnection,
         before: &Before,
+        careful: bool,
         told: &mut Vec<(CompanyId, Place, Told)>,
     ) -> sqlx::Result<()> {
+        let mut sessions = self.sessions.clone();
+        if careful && !sessions.is_empty() {
+            let ids = sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));
+            let written = webchat_sessions::statuses(&mut *db, ids).await?;
+            sessions.retain(|(_, row)| written.contains_key(&(row.company_id, row.id.clone())));
+        }
         let mut known: HashMap<(CompanyId, SessionId), SessionStatus> = HashMap::new();
         let mut happened = Vec::new();
-        for (place, row) in &self.sessions {
+        for (place, row) in &sessions {
             let key = (row.company_id, row.id.clone());
             let was = known.get(&key).or_else(|| before.sessions.get(&key)).copied();
             known.insert(key, row.status);
@@ -308,7 +326,8 @@ impl<'a> Telling<'a> {
             of.extend(rows.into_iter().map(|row| ((company, row.id), row)));
         }
         for (place, kind, was, row) in happened {
-            let contact = of.get(&(row.company_id, row.contact_id)).cloned();
+            let contact =
+                of.get(&(row.company_id, row.contact_id)).and_then(|contact| serde_json::to_value(contact).ok());
             let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), ..row.clone() };
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
             let previous = was.map(|was| json!({"status": was, "endedAt": null}));
@@ -322,6 +341,7 @@ impl<'a> Telling<'a> {
         &self,
         db: &mut PgConnection,
         before: &Before,
+        refused: &HashSet<Origin>,
         told: &mut Vec<(CompanyId, Place, Told)>,
     ) -> sqlx::Result<()> {
         if self.schedules.is_empty() {
@@ -331,6 +351,11 @@ impl<'a> Telling<'a> {
         let mut known: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
         for (place, row) in &self.schedules {
             let key = (row.company_id, row.id);
+            let origin = Origin { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
+            // What is over is written whatever of it is refused.
+            if row.status == ScheduleStatus::Pending && refused.contains(&origin) {
+                continue;
+            }
             let was = known.get(&key).copied().or_else(|| before.schedules.get(&key));
             let previous = was.and_then(|was| changed_schedule(was, row));
             let kind = match (was, row.status) {
@@ -429,7 +454,8 @@ async fn people(
     for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
         let company: CompanyId = sqlx::Row::try_get(&row, "company_id")?;
         let contact: ContactRef = document::read(&row)?;
-        found.insert((company, contact.id), contact.into());
+        let person = PersonThen { name: contact.name, number: contact.number, verified: contact.verified };
+        found.insert((company, contact.id), person);
     }
     Ok(found)
 }

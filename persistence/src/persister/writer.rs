@@ -16,7 +16,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 use super::Batch;
 use super::facts::Origin;
 use super::kinds::{Delivered, Kind, Known, Read, Seen};
-use super::told::Before;
+use super::told::{Before, Written};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
 use crate::journal::Seq;
@@ -211,11 +211,12 @@ impl Rows<'_> {
     /// event with such values should be there, is left out.
     async fn tell(&mut self, batch: &Batch<'_>, before: &Before) -> Result<Vec<(CompanyId, LoggedEventId)>> {
         let Some(telling) = &batch.told else { return Ok(Vec::new()) };
+        let written = Written { careful: self.careful, refused: &self.refused, moved: &self.moved };
         if !self.careful {
-            return Ok(telling.write(self.db, before, &self.refused, &self.moved).await?);
+            return Ok(telling.write(self.db, before, written).await?);
         }
         let mut savepoint = self.db.begin().await?;
-        match telling.write(&mut savepoint, before, &self.refused, &self.moved).await {
+        match telling.write(&mut savepoint, before, written).await {
             Ok(told) => {
                 savepoint.commit().await?;
                 Ok(told)

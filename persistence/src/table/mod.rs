@@ -45,7 +45,7 @@ pub trait Table: for<'r> FromRow<'r, PgRow> + Send + Unpin {
 }
 
 /// When a record was created and changed last: columns of every plain table, fields of every noun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)] // What is said of the fields is said of those of every noun.
 pub struct Stamps {

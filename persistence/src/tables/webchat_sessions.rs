@@ -114,11 +114,14 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     Ok(())
 }
 
-/// The statuses of sessions that are there already.
+/// The statuses of those sessions that are there.
 pub(crate) async fn statuses(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, SessionId)>,
 ) -> std::result::Result<HashMap<(CompanyId, SessionId), SessionStatus>, sqlx::Error> {
+    // A text that PostgreSQL cannot store is nobody's id.
+    let storable = |id: &SessionId| !id.0.contains('\0');
+    let ids = ids.filter(|(_, id)| storable(id));
     let (companies, ids): (Vec<_>, Vec<_>) = ids.map(|(company, id)| (company, id.0)).unzip();
     let found: Vec<(CompanyId, SessionId, SessionStatus)> = sqlx::query_as(
         "select distinct s.company_id, s.id, s.status from unnest($1::bigint[], $2::text[]) as x (company, session)

@@ -48,8 +48,8 @@ async fn carry_out(
         }
         Ok(Json::of(match verb {
             Verb::Start => campaigns::start(db, company, id).await?,
-            Verb::Pause => campaigns::set_status(db, company, id, CampaignStatus::Paused).await?,
-            Verb::Resume => campaigns::set_status(db, company, id, CampaignStatus::Processing).await?,
+            Verb::Pause => campaigns::pause(db, company, id).await?,
+            Verb::Resume => campaigns::resume(db, company, id).await?,
             Verb::Cancel => campaigns::cancel(db, company, id).await?,
         }))
     });

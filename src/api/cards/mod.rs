@@ -3,6 +3,7 @@
 mod indicators;
 mod places;
 mod products;
+mod told;
 mod verbs;
 mod view;
 mod write;
@@ -10,7 +11,7 @@ mod write;
 use actix_web::web::Data;
 use hotline_persistence::CompanyId;
 use hotline_persistence::select::PageRequest;
-use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId};
+use hotline_persistence::tables::cards::{self, BoardId, CardFilter, CardId, LoadedCard};
 use sqlx::PgConnection;
 
 pub use indicators::show as show_indicators;
@@ -103,11 +104,18 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResu
 
 /// `DELETE /crm/cards/{cardId}`.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<NoContent> {
-    cards::remove(app.db(caller.company), caller.company, id.0).await?;
+    let company = caller.company;
+    let mut change = app.db(company).begin().await?;
+    let db = change.connection()?;
+    cards::lock(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    let card = found(db, company, id.0).await?;
+    cards::remove(&mut *db, company, id.0).await?;
+    told::removed(db, company, card).await?;
+    change.commit().await?;
     Ok(NoContent)
 }
 
-/// A card as a change has left it.
-async fn changed(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Json<Card>> {
-    Ok(Json::of(cards::find_in(db, company, id).await?.ok_or_else(ApiError::not_found)?))
+/// A card that is there.
+async fn found(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<LoadedCard> {
+    cards::find_in(db, company, id).await?.ok_or_else(ApiError::not_found)
 }

@@ -9,6 +9,7 @@ use hotline_persistence::tables::cards::{self, CardId, CardProduct, CardProductI
 use hotline_persistence::{Amount, CompanyId};
 use sqlx::PgConnection;
 
+use super::told;
 use crate::app::App;
 use crate::web::amounts::{Price, Quantity};
 use crate::web::values::Name;
@@ -148,7 +149,10 @@ pub async fn add(
         }
         let line = given.resolve(&catalogue, None)?;
         with_line(card.products_total, &line, "")?;
-        Ok(Created::of(cards::add_line(db, company, id, &line).await?))
+        let watched = told::watch(db, company, id).await?;
+        let added = cards::add_line(&mut *db, company, id, &line).await?;
+        watched.tell(db).await?;
+        Ok(Created::of(added))
     })
     .await
 }
@@ -189,7 +193,10 @@ pub async fn change(
         let line = given.resolve(&catalogue, Some(&before))?;
         let others = state.products_total.minus(before.total_price).unwrap_or_default();
         with_line(others, &line, "")?;
-        Ok(Json::of(cards::change_line(db, company, card, id, &line).await?))
+        let watched = told::watch(db, company, card).await?;
+        let changed = cards::change_line(&mut *db, company, card, id, &line).await?;
+        watched.tell(db).await?;
+        Ok(Json::of(changed))
     })
     .await
 }
@@ -200,7 +207,9 @@ pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardPro
     let mut change = app.db(company).begin().await?;
     let db = change.connection()?;
     cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
+    let watched = told::watch(db, company, card).await?;
     cards::remove_line(db, company, card, id).await?;
+    watched.tell(db).await?;
     change.commit().await?;
     Ok(NoContent)
 }

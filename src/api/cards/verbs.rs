@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 
 use super::places::{check_stays_won, conflict, stage_of};
-use super::{Card, changed};
+use super::{Card, told};
 use crate::app::App;
 use crate::web::values::{FilledText, FromField, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
@@ -69,8 +69,9 @@ pub async fn move_to(
         let place = cards::place(db, company, stage, Some(id), rank.and_then(|rank| rank.0)).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_stays_won(&state, stage)?;
+        let watched = told::watch(db, company, id).await?;
         cards::put(db, company, id, stage.id, &place).await?;
-        changed(db, company, id).await
+        Ok(Json::of(watched.tell_moved(db).await?))
     })
     .await
 }
@@ -112,11 +113,12 @@ pub async fn win(
         let (stage, place) = place.ok_or_else(|| {
             Refusal::invalid("boardId", "must be a board with a list that concludes cards (doneList)")
         })?;
+        let watched = told::watch(db, company, id).await?;
         if stage.id != state.list_id {
             cards::put(db, company, id, stage.id, &place).await?;
         }
         cards::conclude(db, company, id, Outcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
-        changed(db, company, id).await
+        Ok(Json::of(watched.tell(db).await?))
     })
     .await
 }
@@ -148,8 +150,9 @@ pub async fn lose(
     once.transaction(app.db(company), async |db| {
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
+        let watched = told::watch(db, company, id).await?;
         cards::conclude(db, company, id, Outcome::Lost, Some(&reason.0)).await?;
-        changed(db, company, id).await
+        Ok(Json::of(watched.tell(db).await?))
     })
     .await
 }
@@ -162,8 +165,9 @@ pub async fn reopen(caller: Caller, app: Data<App>, id: PathId<CardId>, once: Id
         if !state.won && !state.lost {
             return Err(conflict("the card is open", "open", id));
         }
+        let watched = told::watch(db, company, id).await?;
         cards::reopen(db, company, id).await?;
-        changed(db, company, id).await
+        Ok(Json::of(watched.tell(db).await?))
     })
     .await
 }

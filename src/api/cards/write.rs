@@ -17,7 +17,7 @@ use sqlx::PgConnection;
 
 use super::places::{check_stays_won, first_stage, stage_of};
 use super::products::{self, GivenLine, PRODUCTS_MAX};
-use super::{Card, changed};
+use super::{Card, told};
 use crate::api::custom_values::{self, GivenValue};
 use crate::app::App;
 use crate::web::values::{Name, Text};
@@ -133,8 +133,7 @@ pub async fn create(
             cards::set_lines(db, company, id, &lines).await?;
         }
         cards::set_custom_values(db, company, id, &values).await?;
-        let Json { 0: card } = changed(db, company, id).await?;
-        Ok(Created::of(card))
+        Ok(Created::of(told::created(db, company, id).await?))
     })
     .await
 }
@@ -179,6 +178,7 @@ pub async fn update(
         };
         let Held { lines, values } = hold(db, company, &written, false).await?;
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+        let watched = told::watch(db, company, id).await?;
         if let Some((stage, place)) = target.filter(|(stage, _)| stage.id != state.list_id) {
             check_stays_won(&state, stage)?;
             cards::put(db, company, id, stage.id, &place).await?;
@@ -191,7 +191,7 @@ pub async fn update(
             cards::set_lines(db, company, id, &lines).await?;
         }
         cards::set_custom_values(db, company, id, &values).await?;
-        changed(db, company, id).await
+        Ok(Json::of(watched.tell(db).await?))
     })
     .await
 }

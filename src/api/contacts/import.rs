@@ -356,6 +356,8 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) 
             && contact.columns.has("number")
             && contact.columns.text("number") != contact.number.as_deref()
     };
+    let known: Vec<ContactId> = updated.iter().map(|(id, _)| *id).collect();
+    let watched = contacts::watch(&mut *db, company, &known).await?;
     let given_up: Vec<ContactId> = contacts.iter().filter(gives_up).filter_map(|contact| contact.id).collect();
     rows::clear_numbers(db, company, &given_up).await?;
     rows::update_all(db, company, &updated).await?;
@@ -363,5 +365,7 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &[Planned]) 
     if !with_tags.is_empty() {
         contacts::set_tags(db, company, &with_tags, &tagged).await?;
     }
-    contacts::set_custom_values(db, company, &values).await
+    contacts::set_custom_values(&mut *db, company, &values).await?;
+    let new: Vec<ContactId> = inserted.iter().map(|(id, _)| *id).collect();
+    watched.tell(db, &[known, new].concat()).await
 }

@@ -137,6 +137,7 @@ pub async fn create(
         let values = custom_values::accepted(db, company, Application::Contact, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
+        contacts::tell_created(db, company, &[id]).await?;
         Ok(Created::of(find(db, company, id).await?))
     })
     .await
@@ -176,9 +177,11 @@ pub async fn update(
     let shown = once
         .transaction(db, async |db| {
             changes.note([id]);
+            let watched = contacts::watch(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = custom_values::accepted(db, company, Application::Contact, &change.values, false).await?;
             set_links(db, company, id, change.tags.as_deref(), values).await?;
+            watched.tell(db, &[id]).await?;
             Ok(Json::of(find(db, company, id).await?))
         })
         .await?;

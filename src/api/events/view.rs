@@ -1,18 +1,19 @@
 //! How events are shown: each record as the API shows it, as it was then.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use hotline_actors::tickets::{self, Heard, LastMessage, Reached, Written};
 use hotline_persistence::tables::campaigns::Campaign;
-use hotline_persistence::tables::cards::LoadedCard;
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::events::{EventKind, MessageThen, Record, StoredEvent, TicketThen};
+use hotline_persistence::tables::events::{EventKind, MessageThen, Record, ShownThen, StoredEvent, TicketThen};
 use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
 use hotline_persistence::{CompanyId, Db, LoggedEventId, MessageId, SessionId, TicketId, Timestamp};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::api::cards::Card;
@@ -54,11 +55,31 @@ pub enum EventData {
     GoneMessage(GoneMessage),
     Session(Box<Session>),
     GoneSession(GoneSession),
-    Contact(Box<Contact>),
-    Card(Box<Card>),
+    #[schema(value_type = Contact)]
+    Contact(Shown<Contact>),
+    #[schema(value_type = Card)]
+    Card(Shown<Card>),
     Schedule(Box<Schedule>),
-    Campaign(Box<Campaign>),
-    Channel(Box<Channel>),
+    #[schema(value_type = Campaign)]
+    Campaign(Shown<Campaign>),
+    #[schema(value_type = Channel)]
+    Channel(Shown<Channel>),
+}
+
+/// A record as it was written when it was shown as a `T`.
+#[derive(Debug)]
+pub struct Shown<T>(Box<RawValue>, PhantomData<T>);
+
+impl<T> Shown<T> {
+    fn of(shown: Box<RawValue>) -> Self {
+        Self(shown, PhantomData)
+    }
+}
+
+impl<T> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
 }
 
 /// A message that was deleted since, with its contact: what was said is gone.
@@ -126,19 +147,19 @@ fn show(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, showing: 
             Some(row) => EventData::Message(Box::new(Message::of(message(row.clone(), event.kind, then), showing))),
             None => EventData::GoneMessage(GoneMessage { id: then.id, ticket_id: then.ticket_id, deleted: true }),
         },
-        Record::Session(then) => match then.contact {
+        Record::Session(then) => match then.contact.and_then(|contact| serde_json::from_value(contact).ok()) {
             Some(contact) => EventData::Session(Box::new(Session::of(then.row, contact))),
             None => EventData::GoneSession(GoneSession { id: then.row.id, deleted: true }),
         },
-        Record::Contact(row) => EventData::Contact(Box::new((*row).into())),
-        Record::Card(then) => EventData::Card(Box::new(LoadedCard::from(*then).into())),
+        Record::Contact(ShownThen { shown, .. }) => EventData::Contact(Shown::of(shown)),
+        Record::Card(ShownThen { shown, .. }) => EventData::Card(Shown::of(shown)),
+        Record::Campaign(ShownThen { shown, .. }) => EventData::Campaign(Shown::of(shown)),
+        Record::Channel(ShownThen { shown, .. }) => EventData::Channel(Shown::of(shown)),
         Record::Schedule(then) => {
             let (contact_name, contact_number) = then.contact.map(|person| (person.name, person.number)).unzip();
             let listed = ListedSchedule { schedule: then.row, contact_name, contact_number: contact_number.flatten() };
             EventData::Schedule(Box::new(Schedule::listed(listed, organization)))
         }
-        Record::Campaign(campaign) => EventData::Campaign(campaign),
-        Record::Channel(then) => EventData::Channel(Box::new(Channel::then(organization, *then))),
     };
     Event { id: event.id, kind: event.kind, created_at: event.created_at.into(), data, previous: event.previous }
 }

@@ -1,5 +1,6 @@
 //! The log of events: what is told of each change, and how it is read.
 
+mod plain;
 mod told;
 
 use serde_json::{Value, json};

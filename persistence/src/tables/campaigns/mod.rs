@@ -6,8 +6,8 @@ mod recipients;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
@@ -18,6 +18,7 @@ pub use recipients::{
 pub(crate) use recipients::{follow, remove_of_contact, settle};
 
 use super::contact_lists::{ContactList, ContactListId};
+use super::events::{self, EventKind, Record, ShownThen, Told};
 use super::words;
 use crate::document::{self, Document};
 use crate::error::{allow_time, with_timeout, within};
@@ -55,7 +56,7 @@ impl CampaignStatus {
 }
 
 /// A message to every contact of a list.
-#[derive(Clone, Debug, FromRow, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct Campaign {
@@ -90,7 +91,7 @@ pub struct Campaign {
 }
 
 /// How many recipients of a campaign are in each state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct CampaignCounts {
     /// Not written to yet, or the provider has not taken the message yet.
@@ -176,17 +177,50 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> 
     Ok(document::read(&held.ok_or(Error::NotFound(Campaign::NOUN))?)?)
 }
 
-/// Whether a campaign that is scheduled, or whatever it is, becomes this.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn set_status(
+/// A campaign that is held becomes this.
+async fn set_status(
     db: &mut PgConnection,
     company: CompanyId,
     id: CampaignId,
     status: CampaignStatus,
 ) -> Result<Campaign> {
     table::update(db, company, id, &Columns::from([("status", status.into())])).await
+}
+
+/// Tells what has become of a campaign.
+async fn tell(
+    db: &mut PgConnection,
+    company: CompanyId,
+    kind: EventKind,
+    was: CampaignStatus,
+    campaign: &Campaign,
+) -> Result<()> {
+    let mut previous = json!({"status": was});
+    if kind == EventKind::CampaignCompleted {
+        previous["completedAt"] = Value::Null;
+    }
+    let (at, record) = (campaign.stamps.updated_at.0, Record::Campaign(ShownThen::of(campaign.id, campaign)?));
+    events::tell(db, company, &[Told { kind, at, record, previous: Some(previous) }]).await
+}
+
+/// Pauses a campaign that is held and is sent.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    let paused = set_status(&mut *db, company, id, CampaignStatus::Paused).await?;
+    tell(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &paused).await?;
+    Ok(paused)
+}
+
+/// Goes on with a campaign that is held and paused.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    let resumed = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
+    tell(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &resumed).await?;
+    Ok(resumed)
 }
 
 /// Starts a campaign that is held: its recipients are the contacts its list has now. One statement, however many.
@@ -202,7 +236,9 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
     within(RECIPIENTS_TIME_MAX, fixed.bind(company).bind(id).execute(&mut *db)).await?;
-    set_status(db, company, id, CampaignStatus::Processing).await
+    let started = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
+    tell(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &started).await?;
+    Ok(started)
 }
 
 /// Starts a campaign if its time has come and nobody has started, changed or canceled it.
@@ -227,22 +263,32 @@ pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId
 /// # Errors
 /// When the database cannot answer.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
+    let was = hold(&mut *db, company, id).await?.status;
     set_status(&mut *db, company, id, CampaignStatus::Canceled).await?;
     skip_canceled(&mut *db, company, id).await?;
-    hold(db, company, id).await
+    let canceled = hold(&mut *db, company, id).await?;
+    tell(db, company, EventKind::CampaignCanceled, was, &canceled).await?;
+    Ok(canceled)
 }
 
 /// Completes a campaign if every recipient is settled. False: one is not, or it is no longer sent.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn complete(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
+pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
+    let mut change = db.change().await?;
     let completed = sqlx::query(
         "update campaigns set status = 'completed', completed_at = $3, updated_at = now()
-         where company_id = $1 and id = $2 and status = 'processing' and pending = 0",
+         where company_id = $1 and id = $2 and status = 'processing' and pending = 0 returning *",
     );
-    let completed = with_timeout(completed.bind(company).bind(id).bind(now).execute(db)).await?;
-    Ok(completed.rows_affected() == 1)
+    let completed = completed.bind(company).bind(id).bind(now).fetch_optional(change.connection()?);
+    let completed: Option<Campaign> = with_timeout(completed).await?.as_ref().map(document::read).transpose()?;
+    if let Some(completed) = &completed {
+        let was = CampaignStatus::Processing;
+        tell(change.connection()?, company, EventKind::CampaignCompleted, was, completed).await?;
+    }
+    change.commit().await?;
+    Ok(completed.is_some())
 }
 
 /// Deletes a campaign; its recipients go afterwards ([`super::removals`]), the messages stay.

@@ -53,7 +53,7 @@ pub struct NamedStatus {
 }
 
 /// One card with what is shown beside it, but for its contacts.
-#[derive(Clone, Debug, FromRow, Serialize, Deserialize)]
+#[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
 pub struct Card {
     pub id: CardId,
@@ -280,7 +280,7 @@ pub async fn first_of_stages(
 ///
 /// # Errors
 /// [`crate::Error::NotFound`] when there is no such card.
-pub async fn remove(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<()> {
+pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<()> {
     crate::table::remove::<CardRef>(db, company, id).await
 }
 

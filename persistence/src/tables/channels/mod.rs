@@ -6,20 +6,21 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
 pub use settings::{ChannelSettings, Position, PreChatField};
 
+use super::events::{self, EventKind, Record, ShownThen, Told};
 use super::words;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::new_key;
 use crate::sealed::{self, KeyError, Keyring, Location};
 use crate::select::{Page, PageRequest, Select};
-use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result};
+use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result, Timestamp};
 
 words! {
     /// What a channel speaks. `whatsapp` is the phone channel, `messenger` and `instagram` the social ones.
@@ -137,7 +138,8 @@ pub async fn insert(
     let id: i64 = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))").fetch_one(db).await?;
     let settings = keys.seal_json(&place_of(company, &id.to_string()), &new.settings)?;
     let status = if new.settings.are_enough(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
-    sqlx::query_as(
+    let mut change = db.change().await?;
+    let row = sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings, id)
          overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *",
     )
@@ -150,9 +152,37 @@ pub async fn insert(
     .bind(new_key("ch_"))
     .bind(Json(settings))
     .bind(id)
-    .fetch_one(db)
+    .fetch_one(change.connection()?)
     .await
-    .map_err(refused)
+    .map_err(refused)?;
+    tell(change.connection()?, None, &row).await?;
+    change.commit().await?;
+    Ok(row)
+}
+
+/// Tells what a channel has become, if it was something else; of a new one nothing is told while it is not connected.
+async fn tell(db: &mut PgConnection, was: Option<ChannelStatus>, row: &ChannelRow) -> Result<()> {
+    if was.unwrap_or(ChannelStatus::Disconnected) == row.status {
+        return Ok(());
+    }
+    let kind = match row.status {
+        ChannelStatus::Connected => EventKind::ChannelConnected,
+        ChannelStatus::Disconnected => EventKind::ChannelDisconnected,
+        ChannelStatus::Error => EventKind::ChannelError,
+    };
+    let named = sqlx::query_scalar("select name from queues where company_id = $1 and id = $2");
+    let queue: Option<String> =
+        with_timeout(named.bind(row.company_id).bind(row.queue_id).fetch_optional(&mut *db)).await?;
+    // As the API shows it, without what is not for integrations.
+    let shown = json!({
+        "id": row.id, "name": row.name, "type": row.kind, "status": row.status, "number": row.number,
+        "queue": row.queue_id.zip(queue).map(|(id, name)| json!({"id": id, "name": name})),
+        "lastError": row.last_error,
+        "createdAt": Timestamp(row.created_at), "updatedAt": Timestamp(row.updated_at),
+    });
+    let (at, record) = (row.updated_at, Record::Channel(ShownThen::of(row.id, &shown)?));
+    let previous = was.map(|was| json!({"status": was}));
+    events::tell(db, row.company_id, &[Told { kind, at, record, previous }]).await
 }
 
 fn refused(error: sqlx::Error) -> Error {
@@ -178,9 +208,10 @@ pub async fn update<E: From<Error>>(
     let mut transaction = db.begin().await.map_err(Error::from)?;
     let mut row = opened(&mut transaction, keys, id).await?.ok_or(Error::NotFound("channel"))?;
     let mut settings = row.settings()?;
+    let was = row.status;
     change(&mut row, &mut settings)?;
     let settings = keys.seal_json(&place_of(row.company_id, &row.id.to_string()), &settings).map_err(Error::from)?;
-    let row = sqlx::query_as(
+    let row: ChannelRow = sqlx::query_as(
         "update channels set name = $3, status = $4, number = $5, queue_id = $6, last_error = $7, settings = $8,
              updated_at = now()
          where company_id = $1 and id = $2 returning *",
@@ -196,6 +227,7 @@ pub async fn update<E: From<Error>>(
     .fetch_one(&mut *transaction)
     .await
     .map_err(refused)?;
+    tell(&mut transaction, Some(was), &row).await?;
     transaction.commit().await.map_err(Error::from)?;
     Ok(row)
 }
@@ -241,12 +273,14 @@ pub async fn refuse_token(
         }
         let update = sqlx::query(
             "update channels set status = 'error', last_error = $3, updated_at = now()
-             where company_id = $1 and id = $2 and status = 'connected' and settings = $4",
+             where company_id = $1 and id = $2 and status = 'connected' and settings = $4 returning *",
         );
         let update = update.bind(company).bind(id).bind(reason).bind(Json(stored));
+        let mut change = db.change().await?;
         // Whoever changed or sealed it meanwhile may have changed the token: it is looked at again.
-        if with_timeout(update.execute(db)).await?.rows_affected() > 0 {
-            return Ok(());
+        if let Some(changed) = with_timeout(update.fetch_optional(change.connection()?)).await? {
+            tell(change.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
+            return change.commit().await;
         }
     }
 }

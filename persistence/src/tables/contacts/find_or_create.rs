@@ -1,6 +1,6 @@
 //! How contacts come to be without being created: a send to a number.
 
-use super::ContactRef;
+use super::{ContactRef, tell_created};
 use crate::error::with_timeout;
 use crate::tables::source::Source;
 use crate::{CompanyId, Database, Result};
@@ -43,6 +43,7 @@ pub async fn find_or_create_by_any_number(
     if let Some(contact) = by_number(db, company, new.number, others).await? {
         return Ok(contact);
     }
+    let mut change = db.change().await?;
     let created: Option<ContactRef> = with_timeout(
         sqlx::query_as(
             "insert into contacts (company_id, name, number, number_country, origin) values ($1, $2, $3, $4, $5)
@@ -53,9 +54,13 @@ pub async fn find_or_create_by_any_number(
         .bind(new.number)
         .bind(new.country)
         .bind(origin)
-        .fetch_optional(db),
+        .fetch_optional(change.connection()?),
     )
     .await?;
+    if let Some(contact) = &created {
+        tell_created(change.connection()?, company, &[contact.id]).await?;
+    }
+    change.commit().await?;
     match created {
         Some(contact) => Ok(contact),
         None => by_number(db, company, new.number, others).await?.ok_or(crate::Error::NotFound("contact")),

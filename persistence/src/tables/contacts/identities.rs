@@ -1,6 +1,6 @@
 //! Contacts a provider knows by an id of its own: page-scoped, account-scoped, or in place of a hidden number.
 
-use super::ContactRef;
+use super::{ContactRef, tell_created, watch};
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
@@ -81,6 +81,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     .await?;
     match created {
         Some(contact) => {
+            tell_created(change.connection()?, company, &[contact.id]).await?;
             change.commit().await?;
             Ok(contact)
         }
@@ -97,8 +98,12 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
 /// When the database cannot answer.
 pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
     let named = "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
-    with_timeout(sqlx::query(named).bind(company).bind(contact).bind(name).execute(db)).await?;
-    Ok(())
+    let mut change = db.change().await?;
+    let watched = watch(change.connection()?, company, &[contact]).await?;
+    let named = sqlx::query(named).bind(company).bind(contact).bind(name);
+    with_timeout(named.execute(change.connection()?)).await?;
+    watched.tell(change.connection()?, &[contact]).await?;
+    change.commit().await
 }
 
 /// Notes an address of a contact that is known otherwise; one that is somebody's stays theirs.

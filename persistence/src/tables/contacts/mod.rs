@@ -7,6 +7,7 @@ mod last_channel;
 mod opt_out;
 mod referral;
 mod remove;
+mod told;
 mod visitors;
 mod write;
 
@@ -25,6 +26,7 @@ pub(crate) use opt_out::set_opt_out;
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, remove, sessions, tie};
+pub use told::{Watched, tell_created, watch};
 pub use visitors::{
     Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
 };
@@ -37,7 +39,7 @@ use crate::document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::table::{Table, Unique};
-use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result};
+use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result, timestamp};
 
 /// One contact with what is shown beside it.
 #[derive(Clone, Debug, Serialize, Deserialize, FromRow)]
@@ -73,7 +75,9 @@ pub struct ContactRow {
     pub tags: Json<Vec<ContactTag>>,
     pub custom_fields: Json<Vec<CustomFieldValue>>,
     pub last_channel: Option<Json<LastChannel>>,
+    #[serde(serialize_with = "timestamp::as_shown")]
     pub created_at: DateTime<Utc>,
+    #[serde(serialize_with = "timestamp::as_shown")]
     pub updated_at: DateTime<Utc>,
 }
 

@@ -2,6 +2,7 @@
 
 use sqlx::PgExecutor;
 
+use super::watch;
 use crate::error::with_timeout;
 use crate::tables::{campaigns, schedules};
 use crate::{CompanyId, ContactId, Database, Db, Error, Result, SessionId};
@@ -80,10 +81,12 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId) -> Result<Opt
     ] {
         with_timeout(sqlx::query(words).bind(company).bind(id).execute(&mut *transaction)).await?;
     }
+    let watched = watch(&mut *transaction, company, &[id]).await?;
     schedules::remove_of_contact(&mut *transaction, company, id).await?;
     campaigns::remove_of_contact(&mut *transaction, company, id).await?;
     let removed = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(removed.bind(company).bind(id).execute(&mut *transaction)).await?;
+    watched.tell(transaction, &[id]).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
     change.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use sqlx::{Acquire, FromRow, PgConnection, Postgres};
 
-use super::ContactRow;
+use super::{ContactRow, tell_created, watch};
 use crate::error::with_timeout;
 use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result};
@@ -76,8 +76,8 @@ pub async fn find_or_create_visitor(
     company: CompanyId,
     visitor: &Visitor,
 ) -> Result<Vouched> {
-    with_timeout(async {
-        let mut transaction = db.begin().await?;
+    let mut transaction = with_timeout(db.begin()).await?;
+    let contact = with_timeout(async {
         for identity in identities(visitor) {
             lock(&mut transaction, company, &identity).await?;
         }
@@ -95,10 +95,14 @@ pub async fn find_or_create_visitor(
             }
             None => insert(&mut transaction, company, visitor, true).await?,
         };
-        transaction.commit().await?;
         Ok(contact)
     })
-    .await
+    .await?;
+    if contact.is_new {
+        tell_created(&mut transaction, company, &[contact.id]).await?;
+    }
+    with_timeout(transaction.commit()).await?;
+    Ok(contact)
 }
 
 /// Until the transaction ends, nobody else finds or makes the contact of this identity.
@@ -178,7 +182,9 @@ async fn insert(
 /// When the database cannot answer.
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let named = Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
-    Ok(with_timeout(insert(db, company, &named, false)).await?.id)
+    let id = with_timeout(insert(&mut *db, company, &named, false)).await?.id;
+    tell_created(db, company, &[id]).await?;
+    Ok(id)
 }
 
 /// The contact a signed identity names.
@@ -213,6 +219,8 @@ pub async fn sign_in(
     own: Option<Own<'_>>,
 ) -> Result<SignedIn> {
     let mut change = db.begin().await?;
+    let owned: Vec<ContactId> = own.iter().map(|own| own.id).collect();
+    let watched = watch(change.connection()?, company, &owned).await?;
     let signed_in = with_timeout(async {
         let transaction = change.connection().map_err(|_| sqlx::Error::PoolClosed)?;
         lock(transaction, company, &external_id.to_lowercase()).await?;
@@ -259,6 +267,10 @@ pub async fn sign_in(
         Ok(contact)
     })
     .await?;
+    match signed_in.is_new {
+        true => tell_created(change.connection()?, company, &[signed_in.id]).await?,
+        false => watched.tell(change.connection()?, &owned).await?,
+    }
     change.commit().await?;
     Ok(signed_in)
 }
@@ -283,6 +295,8 @@ async fn fill_with(
     visitor: &Visitor,
     number: Option<&str>,
 ) -> Result<()> {
+    let mut change = db.change().await?;
+    let watched = watch(change.connection()?, company, &[id]).await?;
     let filled = sqlx::query(
         "update contacts c set updated_at = now(),
              name = case when c.name in ($12, c.number, c.email) then coalesce($3, c.name) else c.name end,
@@ -308,8 +322,10 @@ async fn fill_with(
         .bind(&visitor.utm_medium)
         .bind(&visitor.utm_campaign)
         .bind(&visitor.utm_id);
-    with_timeout(filled.bind(NAMELESS).execute(db)).await.map_err(map_constraint(super::write::UNIQUE))?;
-    Ok(())
+    let filled = filled.bind(NAMELESS).execute(change.connection()?);
+    with_timeout(filled).await.map_err(map_constraint(super::write::UNIQUE))?;
+    watched.tell(change.connection()?, &[id]).await?;
+    change.commit().await
 }
 
 /// Whether somebody vouches for who a contact is; none when there is no such contact.
@@ -329,6 +345,9 @@ pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: Contact
     let verified = sqlx::query(
         "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",
     );
-    with_timeout(verified.bind(company).bind(id).execute(db)).await?;
-    Ok(())
+    let mut change = db.change().await?;
+    let watched = watch(change.connection()?, company, &[id]).await?;
+    with_timeout(verified.bind(company).bind(id).execute(change.connection()?)).await?;
+    watched.tell(change.connection()?, &[id]).await?;
+    change.commit().await
 }

@@ -2,6 +2,7 @@
 
 use sqlx::PgConnection;
 
+use super::watch;
 use crate::error::with_timeout;
 use crate::table::{Links, map_constraint};
 use crate::tables::custom_fields::{CONTACT_VALUES, CustomFieldId};
@@ -81,7 +82,12 @@ pub async fn set_custom_values(
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact or tag.
 pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
-    if TAGS.add(&mut *db, company, contact, tag).await? { touch(db, company, contact).await } else { Ok(()) }
+    let watched = watch(&mut *db, company, &[contact]).await?;
+    if !TAGS.add(&mut *db, company, contact, tag).await? {
+        return Ok(());
+    }
+    touch(&mut *db, company, contact).await?;
+    watched.tell(db, &[contact]).await
 }
 
 /// Takes a tag off a contact; that it was not there is no error.
@@ -89,8 +95,10 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact or tag.
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
+    let watched = watch(&mut *db, company, &[contact]).await?;
     if TAGS.remove(&mut *db, company, contact, tag).await? {
-        return touch(db, company, contact).await;
+        touch(&mut *db, company, contact).await?;
+        return watched.tell(db, &[contact]).await;
     }
     let both_exist: bool = with_timeout(
         sqlx::query_scalar(

@@ -15,7 +15,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 
 pub use days::{drop_old_days, make_days};
 pub use record::{
-    CardThen, ChannelThen, MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, Subject, TicketThen,
+    MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
 };
 
 use super::words;

@@ -2,16 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
-use crate::tables::campaigns::Campaign;
-use crate::tables::cards::{Card, LoadedCard};
-use crate::tables::channels::{ChannelRow, ChannelStatus, ChannelType};
-use crate::tables::contacts::{ContactRef, ContactRow};
 use crate::tables::messages::{Direction, MessageStatus};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
-use crate::{CampaignId, CardId, ChannelId, ContactId, MessageId, QueueId, ScheduleId, SessionId, TicketId};
+use crate::{CampaignId, CardId, ChannelId, ContactId, Error, MessageId, Result, ScheduleId, SessionId, TicketId};
 
 /// A record as it was when its event happened. Names are part of the log's format and never change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,16 +28,37 @@ pub enum Record {
     Schedule(Box<ScheduleThen>),
     /// A contact.
     #[serde(rename = "c")]
-    Contact(Box<ContactRow>),
+    Contact(ShownThen<ContactId>),
     /// A card.
     #[serde(rename = "k")]
-    Card(Box<CardThen>),
+    Card(ShownThen<CardId>),
     /// A campaign.
     #[serde(rename = "g")]
-    Campaign(Box<Campaign>),
+    Campaign(ShownThen<CampaignId>),
     /// A channel.
     #[serde(rename = "h")]
-    Channel(Box<ChannelThen>),
+    Channel(ShownThen<ChannelId>),
+}
+
+/// A plain record, as it was shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct ShownThen<I> {
+    #[serde(rename = "i")]
+    pub id: I,
+    #[serde(rename = "s")]
+    pub shown: Box<RawValue>,
+}
+
+impl<I> ShownThen<I> {
+    /// A record that is shown so.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON, which none is known to be.
+    pub fn of(id: I, shown: &impl Serialize) -> Result<Self> {
+        let shown = to_raw_value(shown).map_err(|error| Error::Unavailable(error.to_string()))?;
+        Ok(Self { id, shown })
+    }
 }
 
 /// Which record an event is of. A message belongs to its ticket.
@@ -63,7 +82,7 @@ impl Record {
             Self::Session(session) => Subject::Session(session.row.id.clone()),
             Self::Schedule(schedule) => Subject::Schedule(schedule.row.id),
             Self::Contact(contact) => Subject::Contact(contact.id),
-            Self::Card(card) => Subject::Card(card.card.id),
+            Self::Card(card) => Subject::Card(card.id),
             Self::Campaign(campaign) => Subject::Campaign(campaign.id),
             Self::Channel(channel) => Subject::Channel(channel.id),
         }
@@ -92,12 +111,6 @@ pub struct PersonThen {
     pub number: Option<String>,
     #[serde(rename = "v", default, skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
-}
-
-impl From<ContactRef> for PersonThen {
-    fn from(contact: ContactRef) -> Self {
-        Self { name: contact.name, number: contact.number, verified: contact.verified }
-    }
 }
 
 /// The last message of a ticket, as that shows it.
@@ -132,7 +145,7 @@ pub struct SessionThen {
     pub row: SessionRow,
     /// None that was deleted before this could be told.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
-    pub contact: Option<ContactRow>,
+    pub contact: Option<Value>,
 }
 
 /// A scheduled message with its contact.
@@ -143,57 +156,4 @@ pub struct ScheduleThen {
     pub row: ScheduleRow,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<PersonThen>,
-}
-
-/// A card with its contacts.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct CardThen {
-    #[serde(rename = "k")]
-    pub card: Card,
-    #[serde(rename = "c")]
-    pub contacts: Vec<ContactRow>,
-}
-
-impl From<LoadedCard> for CardThen {
-    fn from(LoadedCard { card, contacts }: LoadedCard) -> Self {
-        Self { card, contacts }
-    }
-}
-
-impl From<CardThen> for LoadedCard {
-    fn from(CardThen { card, contacts }: CardThen) -> Self {
-        Self { card, contacts }
-    }
-}
-
-/// What is shown of a channel. It holds nothing of its settings.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct ChannelThen {
-    pub id: ChannelId,
-    pub name: String,
-    pub kind: ChannelType,
-    pub status: ChannelStatus,
-    pub number: Option<String>,
-    pub queue_id: Option<QueueId>,
-    pub last_error: Option<String>,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
-}
-
-impl From<&ChannelRow> for ChannelThen {
-    fn from(row: &ChannelRow) -> Self {
-        Self {
-            id: row.id,
-            name: row.name.clone(),
-            kind: row.kind,
-            status: row.status,
-            number: row.number.clone(),
-            queue_id: row.queue_id,
-            last_error: row.last_error.clone(),
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
-    }
 }

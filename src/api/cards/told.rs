@@ -1,0 +1,82 @@
+//! What is told of cards that change.
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::cards::{self, CardId, LoadedCard};
+use hotline_persistence::tables::events::{self, EventKind, Record, ShownThen, Told};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::{Card, found};
+use crate::web::ApiResult;
+
+/// A card that is locked, before it is changed.
+pub struct Watched {
+    company: CompanyId,
+    before: LoadedCard,
+}
+
+/// Looks at a card that is locked and about to be changed.
+pub async fn watch(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Watched> {
+    Ok(Watched { company, before: found(db, company, id).await? })
+}
+
+/// Tells that a card was created, and answers it.
+pub async fn created(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Card> {
+    let card = found(&mut *db, company, id).await?;
+    tell(db, company, (EventKind::CardCreated, card.card.created_at), card.clone(), None).await?;
+    Ok(card.into())
+}
+
+/// Tells that a card was deleted.
+pub async fn removed(db: &mut PgConnection, company: CompanyId, card: LoadedCard) -> ApiResult<()> {
+    tell(db, company, (EventKind::CardDeleted, Utc::now()), card, None).await
+}
+
+impl Watched {
+    /// Tells what has become of the card, and answers it as it is now. One that is in another stage was moved, if nothing
+    /// else is to be said.
+    pub async fn tell(self, db: &mut PgConnection) -> ApiResult<Card> {
+        self.tell_as(db, None).await
+    }
+
+    /// The same of a card whose place among others may be all that has changed.
+    pub async fn tell_moved(self, db: &mut PgConnection) -> ApiResult<Card> {
+        self.tell_as(db, Some(EventKind::CardMoved)).await
+    }
+
+    async fn tell_as(self, db: &mut PgConnection, at_least: Option<EventKind>) -> ApiResult<Card> {
+        let Self { company, before } = self;
+        let after = found(&mut *db, company, before.card.id).await?;
+        let (was, is) = (&before.card, &after.card);
+        let list = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
+        let kind = if is.won && !was.won {
+            EventKind::CardWon
+        } else if is.lost && !was.lost {
+            EventKind::CardLost
+        } else if (was.won && !is.won) || (was.lost && !is.lost) {
+            EventKind::CardReopened
+        } else if list(was) != list(is) {
+            EventKind::CardMoved
+        } else {
+            at_least.unwrap_or(EventKind::CardUpdated)
+        };
+        let shown = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
+        let previous = events::previous(&shown(&before), &shown(&after));
+        if previous.is_some() || at_least.is_some() {
+            tell(db, company, (kind, after.card.updated_at), after.clone(), previous).await?;
+        }
+        Ok(after.into())
+    }
+}
+
+async fn tell(
+    db: &mut PgConnection,
+    company: CompanyId,
+    (kind, at): (EventKind, DateTime<Utc>),
+    card: LoadedCard,
+    previous: Option<Value>,
+) -> ApiResult<()> {
+    let record = Record::Card(ShownThen::of(card.card.id, &Card::from(card))?);
+    Ok(events::tell(db, company, &[Told { kind, at, record, previous }]).await?)
+}
