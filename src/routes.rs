@@ -43,6 +43,8 @@ const OUTSIDE: [&str; 4] = [openapi::PATH, "/docs", "/docs/{file}", media::PATH]
 pub struct Handles {
     /// What the handlers work with.
     pub app: Data<App>,
+    /// What streams of events share.
+    pub tails: Data<events::Tails>,
     /// What providers' calls share.
     pub hooks: Data<Hooks>,
     /// What visitors may ask.
@@ -58,10 +60,11 @@ pub struct Handles {
 /// Adds everything that is served.
 pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
-        let Handles { app, hooks, visitors: of_visitors, demo, document, front } = handles;
+        let Handles { app, tails, hooks, visitors: of_visitors, demo, document, front } = handles;
         front.add(services);
         services
             .app_data(app)
+            .app_data(tails)
             .app_data(hooks)
             .app_data(of_visitors)
             .app_data(demo)
@@ -185,7 +188,8 @@ fn endpoints(table: &mut Table<'_>) {
         .listed::<CardStatus>("/crm/statuses", "statusId", "card statuses")
         .listed::<Business>("/crm/businesses", "businessId", "businesses")
         .listed::<CardOrigin>("/crm/origins", "originId", "card origins")
-        .at("/events").get("listEvents", events::list, "List events");
+        .at("/events").get("listEvents", events::list, "List events")
+        .at("/events/stream").get("streamEvents", events::stream, "Stream events");
 }
 
 /// Every path that is served, as the figures name them.

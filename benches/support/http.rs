@@ -35,6 +35,7 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
         per_page_max: 100,
         wrong_tokens_per_minute: 0,
         visitors: hotline::visitors::VisitorOptions::default(),
+        events: hotline::service::EventOptions::default(),
         metrics_listen: None,
         templates: hotline::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),

@@ -72,6 +72,11 @@ impl Postgres {
         self.cluster.connect_options().database(name)
     }
 
+    /// Its process, which is the parent of all that it computes with.
+    pub fn pid(&self) -> u32 {
+        self.cluster.pid().expect("it runs")
+    }
+
     /// Where the journal of a database lies.
     pub fn journal_dir(&self, database: &str) -> PathBuf {
         self.root.path().join(format!("journal-{database}"))

@@ -11,14 +11,25 @@ use crate::{CompanyId, LoggedEventId};
 /// News of the log of events.
 #[derive(Debug, Default)]
 pub struct EventNews {
-    companies: DashMap<CompanyId, watch::Sender<LoggedEventId>>,
+    companies: DashMap<CompanyId, watch::Sender<Known>>,
     listening: AtomicUsize,
+}
+
+/// What is known of a company's events.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    last: LoggedEventId,
+    /// Another one whenever something was told.
+    version: u64,
 }
 
 impl EventNews {
     /// Begins to listen to a company: from here on, whatever is told of it is heard.
     pub fn listen(self: &Arc<Self>, company: CompanyId) -> Listening {
-        let known = self.companies.entry(company).or_insert_with(|| watch::Sender::new(LoggedEventId::new(0)));
+        let known = self.companies.entry(company).or_insert_with(|| {
+            let nothing = Known { last: LoggedEventId::new(0), version: 1 };
+            watch::Sender::new(nothing)
+        });
         let heard = known.subscribe();
         drop(known);
         self.listening.fetch_add(1, Ordering::AcqRel);
@@ -40,13 +51,16 @@ impl EventNews {
         if self.listening() > 0
             && let Some(known) = self.companies.get(&company)
         {
-            known.send_modify(|known| *known = last.max(*known));
+            known.send_modify(|known| {
+                known.last = last.max(known.last);
+                known.version += 1;
+            });
         }
     }
 
     /// News may have been missed: everybody looks again.
     pub fn tell_all(&self) {
-        self.companies.iter().for_each(|known| known.send_modify(|_| ()));
+        self.companies.iter().for_each(|known| known.send_modify(|known| known.version += 1));
     }
 }
 
@@ -56,7 +70,7 @@ pub struct Listening {
     news: Arc<EventNews>,
     company: CompanyId,
     /// There until this is dropped.
-    heard: Option<watch::Receiver<LoggedEventId>>,
+    heard: Option<watch::Receiver<Known>>,
 }
 
 impl Listening {
@@ -71,7 +85,14 @@ impl Listening {
 
     /// The last event that was told of, as far as was heard; 0: nothing was.
     pub fn last(&self) -> LoggedEventId {
-        self.heard.as_ref().map_or(LoggedEventId::new(0), |heard| *heard.borrow())
+        self.heard.as_ref().map_or(LoggedEventId::new(0), |heard| heard.borrow().last)
+    }
+}
+
+impl Listening {
+    /// What was told so far: another number once there is more to be read.
+    pub fn version(&self) -> u64 {
+        self.heard.as_ref().map_or(0, |heard| heard.borrow().version)
     }
 }
 

@@ -71,6 +71,11 @@ impl Links {
         Self { public_url: origin().unwrap_or_default().into(), ..self.clone() }
     }
 
+    /// What addresses begin with; nothing: they are paths.
+    pub fn site(&self) -> &str {
+        &self.public_url
+    }
+
     /// A fresh address of a file.
     pub fn url(&self, company: CompanyId, media: &StoredMedia, now: DateTime<Utc>) -> String {
         let claim = Claim {

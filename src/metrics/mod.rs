@@ -4,6 +4,7 @@
 //! A request adds to atomic numbers that exist from the start: it makes no text, takes no lock and allocates nothing.
 //! Names and labels are made when the figures are read.
 
+mod events;
 mod hooks;
 mod http;
 mod process;
@@ -15,6 +16,7 @@ mod sockets;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+pub use events::EventFigures;
 pub use hooks::{HookFigures, Tally};
 pub use http::{Listener, PATH};
 pub use requests::Requests;
@@ -26,6 +28,8 @@ pub struct Metrics {
     pub requests: Requests,
     /// Visitors' sockets.
     pub sockets: SocketFigures,
+    /// Streams of events.
+    pub events: EventFigures,
     /// What providers have told.
     pub hooks: HookFigures,
     replays: AtomicU64,
@@ -38,6 +42,7 @@ impl Metrics {
         Self {
             requests: Requests::new(paths),
             sockets: SocketFigures::default(),
+            events: EventFigures::default(),
             hooks: HookFigures::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),

@@ -76,6 +76,7 @@ impl Collector for Sample {
         self.requests(&mut page)?;
         self.actors(&mut page)?;
         self.sockets(&mut page)?;
+        self.events(&mut page)?;
         self.sending(&mut page)?;
         self.schedules(&mut page)?;
         self.campaigns(&mut page)?;
@@ -141,6 +142,12 @@ impl Sample {
         page.gauge("sessions_watching", "Visitor sessions that have one", count(self.engine.sessions.watching()))?;
         page.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
         page.counter("socket_cuts_total", "Sockets cut off because they read too slowly", sockets.cut())
+    }
+
+    fn events(&self, page: &mut Page<'_>) -> fmt::Result {
+        let events = &self.figures.events;
+        page.gauge("event_streams_open", "Streams of events that are open", events.open())?;
+        page.counter("event_stream_events_total", "Events sent to streams", events.sent())
     }
 
     fn sending(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -1,9 +1,23 @@
 //! What goes on behind the requests for as long as the process lives.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{Days, Utc};
+use hotline_persistence::tables::events;
+use hotline_persistence::{Error, Store};
+
+use super::EventOptions;
 use crate::routes::Handles;
 
+/// How often the days of events are looked at. One that is busy then is dropped an hour later.
+const EVENT_DAYS_EVERY: Duration = Duration::from_secs(3600);
+
+/// Days of events that are made ahead, today's among them: a service that nobody looks after over a weekend has them.
+const EVENT_DAYS_AHEAD: u64 = 4;
+
 /// Starts all of it.
-pub(super) fn start(handles: &Handles) {
+pub(super) fn start(handles: &Handles, events: EventOptions) {
     let engine = &handles.app.engine;
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.keep_forgetting().await });
@@ -13,6 +27,32 @@ pub(super) fn start(handles: &Handles) {
     engine.spawn(async move { downloads.keep_looking().await });
     let pending = engine.inbound.clone();
     engine.spawn(async move { pending.keep_pending().await });
+    let store = engine.store().clone();
+    engine.spawn(async move { keep_event_days(store, events).await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.keep_swept(&app.engine).await });
+}
+
+/// Makes the days of events that come, and drops those that are over, for as long as the process lives.
+async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
+    let mut clock = tokio::time::interval(EVENT_DAYS_EVERY);
+    loop {
+        clock.tick().await;
+        if let Err(error) = turn_event_days(&store, options).await {
+            tracing::debug!(%error, "the days of events are not turned now");
+        }
+    }
+}
+
+async fn turn_event_days(store: &Store, options: EventOptions) -> Result<(), Error> {
+    let today = Utc::now().date_naive();
+    if options.are_kept {
+        events::make_days(&store.housekeeping, today, EVENT_DAYS_AHEAD).await?;
+    }
+    let Some(first) = today.checked_sub_days(Days::new(options.kept_for_days.into())) else { return Ok(()) };
+    let dropped = events::drop_old_days(&store.housekeeping, first).await?;
+    if dropped > 0 {
+        tracing::info!(days = dropped, "events are dropped that were kept long enough");
+    }
+    Ok(())
 }

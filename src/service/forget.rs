@@ -33,8 +33,9 @@ impl Handles {
     /// Drops what stands around the engine.
     fn forget(&self, company: CompanyId) {
         // The document is everybody's, the demo's page is how the process was started.
-        let Self { app, hooks, visitors, demo: _, document: _, front } = self;
+        let Self { app, tails, hooks, visitors, demo: _, document: _, front } = self;
         app.forget(company);
+        tails.forget(company);
         hooks.forget(company);
         visitors.forget(company);
         front.forget(company);

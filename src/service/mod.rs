@@ -116,7 +116,7 @@ impl Service {
         engine.schedules.start().await?;
         engine.campaigns.start().await?;
         let handles = handles(settings, engine.clone(), media, keys.clone())?;
-        background::start(&handles);
+        background::start(&handles, settings.events);
         let (address, server) = listen(settings, doors.http, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
@@ -196,6 +196,7 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     let templates = Templates::new(graph, settings.templates);
     Ok(Handles {
         app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, figures)),
+        tails: Data::default(),
         hooks: Data::new(Hooks::new(downloads)),
         visitors: Data::new(Visitors::new(settings.visitors)),
         demo: Data::new(Demo::default()),

@@ -18,6 +18,7 @@ use chrono::Utc;
 use hotline_actors::directory::Token;
 use hotline_actors::tickets::Author;
 use hotline_actors::{Directory, Organization};
+use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, Ownership, QueueId, UserId, key};
 use ipnet::IpNet;
@@ -51,6 +52,16 @@ impl Caller {
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
         let permitted = self.token.row.permissions.get(module).is_some_and(|methods| methods.contains(method));
         if permitted { Ok(()) } else { Err(ApiError::forbidden_scope(method, module)) }
+    }
+
+    /// Whether the token still permits the method in the module: what lasts longer than a request asks again.
+    pub fn stands(&self, method: &str, module: &str, directory: &Directory) -> bool {
+        let Ok(hash) = KeyHash::try_from(self.token.row.hash.as_slice()) else { return false };
+        let Some(token) = directory.token(&hash) else { return false };
+        let is_served = directory.company(self.company).is_some_and(|organization| organization.company.active);
+        let is_current =
+            token.row.revoked_at.is_none() && token.row.expires_at.is_none_or(|expiry| Utc::now() < expiry);
+        is_served && is_current && Self { token, ..self.clone() }.may(method, module).is_ok()
     }
 
     /// As whom the caller does what it does.

@@ -8,6 +8,7 @@ mod changes;
 mod docs;
 mod document;
 mod endpoints;
+mod events;
 mod floors;
 mod fuzz_bodies;
 mod schema;

@@ -9,7 +9,7 @@ use hotline_persistence::tables::reports;
 
 use crate::load::Conversation;
 use crate::process::{Process, data_folder, with_database};
-use crate::support::{Api, Company};
+use crate::support::{Api, Company, check_events};
 
 /// Times the process is killed, and conversations that go on meanwhile.
 const KILLS: usize = 20;
@@ -73,6 +73,7 @@ async fn what_was_answered_survives_twenty_kills_at_random_moments() {
         let mut connection = db.acquire().await.expect("connection");
         let difference = reports::rebuild(&mut connection, company.id).await.expect("counted anew");
         assert!(difference.is_none(), "each change was counted once: {difference:?}");
+        check_events(db, company.id).await;
     })
     .await;
 }

@@ -8,6 +8,7 @@ mod campaigns;
 mod clean_stop;
 mod command_line;
 mod doors;
+mod events;
 mod hooks;
 mod idempotency;
 mod journal_full;

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::load::Conversation;
 use crate::process::data_folder;
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, eventually};
+use crate::support::{Api, Company, check_events, eventually};
 
 /// How long PostgreSQL is stopped.
 const OUTAGE: Duration = Duration::from_secs(12);
@@ -72,6 +72,7 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
     let log = service.app.engine.store().log.clone();
     service.stop().await.expect("a clean stop");
     assert_eq!(log.flushed(), log.appended());
+    check_events(&db, company.id).await;
     for conversation in &conversations {
         let stored: Vec<(String, i64)> =
             sqlx::query_as("select body, id from messages where company_id = $1 and contact_id = $2")

@@ -100,7 +100,9 @@ impl Reply {
     pub async fn try_of(request: RequestBuilder) -> Option<Self> {
         let response = request.send().await.ok()?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = response.bytes().await.ok()?;
+        // A stream has no end: its body is for who reads it piece by piece.
+        let is_stream = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        let bytes = if is_stream { Default::default() } else { response.bytes().await.ok()? };
         let body = if bytes.is_empty() {
             Value::Null
         } else {

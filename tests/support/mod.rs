@@ -5,6 +5,7 @@
 pub mod bucket;
 pub mod client;
 pub mod database;
+pub mod events;
 pub mod figures;
 pub mod form;
 pub mod process;
@@ -19,6 +20,7 @@ use hotline_persistence::sealed::Keyring;
 
 pub use client::{Api, Reply};
 pub use database::TestDatabase;
+pub use events::check_events;
 pub use provider::Provider;
 pub use seed::Company;
 pub use service::TestApp;

@@ -1,5 +1,6 @@
 //! Events: what happened to a company's records, in order. Read-only: every other noun writes them as it changes.
 
+mod stream;
 mod view;
 
 use std::time::Duration;
@@ -7,14 +8,15 @@ use std::time::Duration;
 use actix_web::HttpRequest;
 use actix_web::body::BoxBody;
 use actix_web::web::Data;
-use actix_web::{HttpResponse, Responder, ResponseError};
+use actix_web::{HttpMessage, HttpResponse, Responder, ResponseError};
 use hotline_actors::Engine;
 use hotline_persistence::tables::events::{self, After, EventKind};
-use hotline_persistence::{CompanyId, Listening, LoggedEventId};
+use hotline_persistence::{CompanyId, Listening, LoggedEventId, Presence};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+pub use stream::{EventStream, Tails, stream};
 pub use view::{Event, EventData, EventMeta, show_all};
 
 use super::messages::Showing;
@@ -181,18 +183,23 @@ pub async fn list(
     let mut stopping = app.stopping();
     let mut after = After::event(asked.after);
     let mut db = app.engine.reads().shown(caller.company).await?;
+    // Who waits is not inside the company's door: whoever drops the company does not wait for it.
+    let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
         let read = events::read(db, caller.company, after, &asked.types, limit).await?;
         after = read.next;
         let is_over = !read.events.is_empty() || read.has_more || app.is_stopping();
         let is_over = is_over || {
+            drop(inside.take());
             let woken = async {
                 tokio::select! {
                     () = news.changed() => {}
                     _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
                 }
             };
-            timeout_at(until, woken).await.is_err()
+            let is_late = timeout_at(until, woken).await.is_err();
+            inside = Some(app.engine.enter(caller.company).await?);
+            is_late
         };
         if is_over {
             let showing = Showing::of(&caller, &app, &request);

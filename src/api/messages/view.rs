@@ -175,6 +175,16 @@ impl Showing {
         &self.organization
     }
 
+    /// The same with names as they are now.
+    pub fn with(&self, organization: Arc<Organization>) -> Self {
+        Self { organization, ..self.clone() }
+    }
+
+    /// What addresses of files begin with.
+    pub fn site(&self) -> &str {
+        self.links.site()
+    }
+
     /// For who asks with this request.
     pub fn of(caller: &Caller, app: &App, request: &HttpRequest) -> Self {
         let links = app.media.links().at(|| origin::site(request, &app.trusted_proxies));

@@ -319,6 +319,9 @@ company {company}, token {key}
 # what is open
 curl -s -H 'Authorization: Bearer {key}' '{api}/tickets?status=open'
 
+# events as they happen; leave it open in another terminal
+curl -sN -H 'Authorization: Bearer {key}' {api}/events/stream
+
 # a visitor opens a session, and says something
 session=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"channelId":{webchat},"visitor":{{"name":"Visitor One","externalId":"v1"}}}}' {api}/webchat/sessions | sed 's/.*"data":{{"id":"\([^"]*\)".*/\1/'); echo $session
 ticket=$(curl -s -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"body":"Is anybody there?"}}' {api}/webchat/sessions/$session/messages | sed 's/.*"ticketId":\([0-9]*\).*/\1/'); echo $ticket

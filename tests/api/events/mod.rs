@@ -1,6 +1,9 @@
 //! The log of events: what is told of each change, and how it is read.
 
 mod plain;
+mod readers;
+mod replayed;
+mod stream;
 mod told;
 
 use serde_json::{Value, json};

@@ -1,0 +1,217 @@
+//! Question: how long after a change is answered does who streams events hear of it, and what does a send cost more for
+//! being told?
+//!
+//! `cargo bench --bench events`; `HOTLINE_BENCH_RATE` changes how many changes a second are asked for, and
+//! `HOTLINE_BENCH_MESSAGES` how many there are.
+//!
+//! Messages are sent over HTTP in many tickets, at an even rate. A stream of the company's events is open meanwhile in the same
+//! process, and notes when each `message.created` comes. What is printed is the time from the answer to a send to its event, which
+//! is none where the event comes first.
+//!
+//! Then as many are sent as fast as 64 at once are answered, by a service that keeps events and by one that keeps none, in
+//! turns, with nobody listening; what the processes of PostgreSQL have computed is compared, and what this one has, which is
+//! Hotline with its client. The journal lies in the temporary directory, so `TMPDIR` chooses the disk.
+//!
+//! Aim: half of the events within 30 ms at 1,000 changes a second; a send costs PostgreSQL at most 15 % more, and Hotline 10 %.
+
+// A bench that cannot be set up has nothing to go on with.
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::collections::HashMap;
+use std::fs;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, stream};
+use hotline::cli::everything;
+use hotline::service::{EventOptions, Service, Settings};
+use hotline_persistence::pool;
+use hotline_persistence::tables::tokens::{self, NewToken};
+use reqwest::Client;
+use serde_json::{Value, json};
+use support::{Company, Postgres};
+
+/// Changes a second that are listened to.
+const RATE: usize = 1000;
+
+/// Messages of each part.
+const MESSAGES: usize = 10_000;
+
+/// Tickets they are sent in.
+const TICKETS: usize = 200;
+
+/// Sends at once, where the cost is measured.
+const AT_ONCE: usize = 64;
+
+/// Turns of each side.
+const TURNS: usize = 3;
+
+fn main() {
+    if !support::is_bench() {
+        return;
+    }
+    actix_rt::System::new().block_on(run());
+}
+
+/// A service with a company whose contacts have tickets.
+struct Stage {
+    service: Service,
+    client: Client,
+    key: String,
+    tickets: Vec<i64>,
+}
+
+impl Stage {
+    async fn start(postgres: &Postgres, name: &str, are_kept: bool) -> Self {
+        let database = postgres.database(name).await;
+        let db = pool::connect(database.clone());
+        pool::migrate(&db).await.expect("migrate");
+        let company = Company::create(&db, TICKETS).await;
+        let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
+        let (_, key) = tokens::insert(&db, company.id, new).await.expect("token");
+        db.close().await;
+        let events = EventOptions { are_kept, ..EventOptions::default() };
+        let settings = Settings { events, rate_per_minute: u32::MAX, ..support::http::settings(postgres, database) };
+        let service = Service::start(settings).await.expect("the service starts");
+        let client = hotline::tls::client().pool_max_idle_per_host(512).build().expect("a client");
+        let mut stage = Self { service, client, key, tickets: Vec::new() };
+        for contact in &company.contacts {
+            let opening = json!({"channelId": company.channel, "contactId": contact.id});
+            let opened = stage.post("/tickets", &opening).await;
+            stage.tickets.push(opened["data"]["id"].as_i64().expect("a ticket"));
+        }
+        support::drain(&stage.service.app.engine.store().log).await;
+        stage
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        let url = format!("http://{}/api/v1{path}", self.service.address);
+        let answer = self.client.post(url).bearer_auth(&self.key).json(body).send().await.expect("an answer");
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().await.expect("JSON")
+    }
+
+    /// Sends one message; answers its id, and when it was answered.
+    async fn send(&self, number: usize) -> (i64, Instant) {
+        let ticket = self.tickets[number % self.tickets.len()];
+        let send = json!({"ticketId": ticket, "type": "text", "body": format!("message {number}")});
+        let job = self.post("/messages", &send).await["data"]["jobId"].as_str().expect("a job").to_owned();
+        (job.trim_start_matches("job_").parse().expect("a number"), Instant::now())
+    }
+}
+
+async fn run() {
+    let (rate, messages) =
+        (support::size("HOTLINE_BENCH_RATE", RATE), support::size("HOTLINE_BENCH_MESSAGES", MESSAGES));
+    let postgres = Postgres::start().await;
+    let told = Rc::new(Stage::start(&postgres, "told", true).await);
+    listen(&told, rate, messages).await;
+
+    let silent = Rc::new(Stage::start(&postgres, "silent", false).await);
+    let (mut with, mut without) = (Cost::default(), Cost::default());
+    for turn in 0..=TURNS {
+        let (more, less) = (cost(&told, &postgres, messages).await, cost(&silent, &postgres, messages).await);
+        // The first turn opens the connections.
+        if turn > 0 {
+            with.add(more);
+            without.add(less);
+        }
+    }
+    println!("{:>10} {:>22} {:>22}", "", "PostgreSQL / send", "Hotline+client / send");
+    let each = |ticks: u64| 10_000.0 * ticks as f64 / (TURNS * messages) as f64;
+    for (name, cost) in [("events", &with), ("no events", &without)] {
+        println!("{name:>10} {:>19.1} us {:>19.1} us", each(cost.postgres), each(cost.own));
+    }
+    let ratio = |with: u64, without: u64| with as f64 / without.max(1) as f64;
+    let (postgres_ratio, own_ratio) = (ratio(with.postgres, without.postgres), ratio(with.own, without.own));
+    println!("{:>10} {postgres_ratio:>22.3} {own_ratio:>22.3}", "ratio");
+    for stage in [told, silent] {
+        let stage = Rc::into_inner(stage).expect("nobody else has it");
+        stage.service.stop().await.expect("the service stops");
+    }
+}
+
+/// The time from the answers to the stream.
+async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
+    let url = format!("http://{}/api/v1/events/stream?types=message.created", stage.service.address);
+    let response = stage.client.get(url).bearer_auth(&stage.key).send().await.expect("a stream");
+    let mut body = response.bytes_stream();
+    // The first piece says that it is there.
+    assert!(body.next().await.is_some());
+    let heard = actix_rt::spawn(async move {
+        let (mut heard, mut text) = (HashMap::with_capacity(messages), String::new());
+        while heard.len() < messages {
+            let piece = body.next().await.expect("the stream goes on").expect("a piece");
+            let now = Instant::now();
+            text.push_str(std::str::from_utf8(&piece).expect("text"));
+            while let Some((block, rest)) = text.split_once("\n\n") {
+                if let Some(data) = block.lines().find_map(|line| line.strip_prefix("data: ")) {
+                    let event: Value = serde_json::from_str(data).expect("JSON");
+                    heard.insert(event["data"]["id"].as_i64().expect("an id"), now);
+                }
+                text = rest.to_owned();
+            }
+        }
+        heard
+    });
+    let began = Instant::now();
+    let mut sends = Vec::with_capacity(messages);
+    for number in 0..messages {
+        let due = began + Duration::from_secs_f64(number as f64 / rate as f64);
+        tokio::time::sleep_until(due.into()).await;
+        let stage = stage.clone();
+        sends.push(actix_rt::spawn(async move { stage.send(number).await }));
+    }
+    let mut answered = Vec::with_capacity(messages);
+    for send in sends {
+        answered.push(send.await.expect("an answer"));
+    }
+    let took = answered.iter().map(|(_, at)| at.duration_since(began)).max().unwrap_or_default();
+    let heard = heard.await.expect("all events");
+    let mut times: Vec<Duration> = answered.iter().map(|(id, at)| heard[id].saturating_duration_since(*at)).collect();
+    times.sort_unstable();
+    let (median, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    let reached = messages as f64 / took.as_secs_f64();
+    println!("{messages} changes at {reached:.0}/s: heard of {median:.1?} after the answer (median), {p99:.1?} (p99)");
+}
+
+/// What was computed, in hundredths of a second.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    postgres: u64,
+    own: u64,
+}
+
+impl Cost {
+    fn add(&mut self, other: Self) {
+        self.postgres += other.postgres;
+        self.own += other.own;
+    }
+
+    fn now(postgres: &Postgres) -> Self {
+        let parent = postgres.pid();
+        let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+        let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let of_postgres = ids.filter_map(times).filter(|(of, _)| *of == parent).map(|(_, ticks)| ticks).sum();
+        Self { postgres: of_postgres, own: times(std::process::id()).expect("this process").1 }
+    }
+}
+
+/// The parent of a process, and what it has computed.
+fn times(id: u32) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some((fields.get(1)?.parse().ok()?, number(11)? + number(12)?))
+}
+
+/// What so many sends cost, up to their being in the tables.
+async fn cost(stage: &Rc<Stage>, postgres: &Postgres, messages: usize) -> Cost {
+    let before = Cost::now(postgres);
+    stream::iter(0..messages).map(|number| stage.send(number)).buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
+    support::drain(&stage.service.app.engine.store().log).await;
+    let after = Cost::now(postgres);
+    Cost { postgres: after.postgres - before.postgres, own: after.own - before.own }
+}

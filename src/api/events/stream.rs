@@ -1,0 +1,319 @@
+//! `GET /events/stream`: events as they happen, as Server-Sent Events.
+//!
+//! A stream is asked for more when its reader has taken what there was: one that reads slowly holds one piece of it, and
+//! its connection is cut when it takes nothing for a while. It goes on from the last id it has read. Streams of one
+//! company that are where its events end share what is read and written for them.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::header::{CACHE_CONTROL, HeaderName};
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use dashmap::DashMap;
+use futures_util::stream;
+use hotline_persistence::tables::events::{self, After, EventKind};
+use hotline_persistence::{CompanyId, Listening, LoggedEventId, Presence};
+use serde_json::json;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::view::{Event, show_all};
+use super::{LastId, Types, listen};
+use crate::api::messages::Showing;
+use crate::app::App;
+use crate::openapi::{Describes, Operation, Written};
+use crate::web::schema::Schemas;
+use crate::web::values::FromField;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
+
+/// How often a stream says something: proxies take a connection that is silent for a minute for a dead one.
+const COMMENT_EVERY: Duration = Duration::from_secs(15);
+
+/// Milliseconds after which a browser comes back that has lost its stream.
+const RETRY_MS: u64 = 3000;
+
+/// Pause after the database could not be read.
+const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Events that are read at once, and so the most a stream holds for a reader who takes nothing.
+const EVENTS_AT_ONCE: usize = 100;
+
+/// Events of a company that streams share: enough for those that are a little behind the others.
+const SHARED_EVENTS_MAX: usize = 256;
+
+/// Bytes of them, of a company.
+const SHARED_BYTES_MAX: usize = 1 << 20;
+
+/// Where a browser says what it has read last.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// From where on, and of which types, events are streamed.
+pub struct Asked {
+    after: Option<LoggedEventId>,
+    types: Vec<EventKind>,
+}
+
+impl Filter for Asked {
+    fn read(query: &mut Params) -> Self {
+        Self {
+            after: query.filter::<LastId>("after").map(|last| last.0),
+            types: query.filter::<Types>("types").unwrap_or_default().0,
+        }
+    }
+}
+
+/// What the document says of a stream.
+pub struct EventStream;
+
+impl Describes for EventStream {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.parameters.push(json!({
+            "name": "Last-Event-ID",
+            "in": "header",
+            "description": "The last event that was read, as browsers send it by themselves; comes before `after`.",
+            "schema": {"type": "integer", "format": "int64", "minimum": 0},
+            "example": 4711,
+        }));
+        operation.errors.extend([400, 404]);
+        let stream =
+            json!({"type": "string", "example": "id: 4711\nevent: ticket.opened\ndata: {\"id\": 4711, …}\n\n"});
+        operation.success = (200, Some(json!({"text/event-stream": {"schema": stream}})));
+    }
+}
+
+/// What streams of the same company share.
+#[derive(Default)]
+pub struct Tails {
+    companies: DashMap<(CompanyId, String), Arc<Tail>>,
+}
+
+/// The newest events of a company, as they are sent to those who ask for files at one address.
+#[derive(Default)]
+struct Tail {
+    window: Mutex<Window>,
+}
+
+#[derive(Default)]
+struct Window {
+    /// All events from behind `from` on, up to `next`.
+    frames: VecDeque<Frame>,
+    from: LastId,
+    next: Option<After>,
+    /// What was heard when they were read.
+    version: u64,
+    bytes: usize,
+}
+
+/// An event as it is sent.
+#[derive(Clone)]
+struct Frame {
+    id: LoggedEventId,
+    kind: EventKind,
+    text: Bytes,
+}
+
+impl Frame {
+    fn of(event: &Event) -> ApiResult<Self> {
+        let json = serde_json::to_string(event).map_err(ApiError::internal)?;
+        let mut text = String::with_capacity(json.len() + 64);
+        // JSON of one line has no line ends; so nothing in it can end the event.
+        let written = write!(text, "id: {}\nevent: {}\ndata: {json}\n\n", event.id, event.kind.as_str());
+        written.map_err(ApiError::internal)?;
+        Ok(Self { id: event.id, kind: event.kind, text: text.into() })
+    }
+}
+
+impl Tails {
+    fn of(&self, company: CompanyId, site: String) -> Arc<Tail> {
+        self.companies.entry((company, site)).or_default().clone()
+    }
+
+    /// Lets go of what nobody streams any more.
+    fn leave(&self, company: CompanyId) {
+        // The table's own is one.
+        self.companies.retain(|(of, _), tail| *of != company || Arc::strong_count(tail) > 1);
+    }
+
+    /// Drops what is known of a company; its streams go on with what they have.
+    pub fn forget(&self, company: CompanyId) {
+        self.companies.retain(|(of, _), _| *of != company);
+    }
+}
+
+/// One stream.
+struct Streaming {
+    app: Data<App>,
+    tails: Data<Tails>,
+    caller: Caller,
+    showing: Showing,
+    tail: Option<Arc<Tail>>,
+    news: Listening,
+    after: After,
+    types: Vec<EventKind>,
+    /// When something is said at the latest.
+    comment_at: Instant,
+    begun: bool,
+}
+
+/// `GET /events/stream`.
+pub async fn stream(
+    request: HttpRequest,
+    caller: Caller,
+    app: Data<App>,
+    tails: Data<Tails>,
+    query: QueryParams<Asked>,
+) -> ApiResult<Written<EventStream>> {
+    let company = caller.company;
+    let news = listen(&app.engine, company)?;
+    let Asked { after, types } = query.0;
+    let given = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
+    let given = given.map(LastId::from_text).transpose();
+    let given = given.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;
+    let after = match given.map(|last| last.0).or(after) {
+        Some(after) => after,
+        None => events::last_id(app.engine.reads().shown(company).await?, company).await?,
+    };
+    let showing = Showing::of(&caller, &app, &request);
+    // A stream lasts; who drops the company does not wait for it.
+    request.extensions_mut().remove::<Presence>();
+    let tail = Some(tails.of(company, showing.site().to_owned()));
+    app.figures.events.add_opened();
+    let comment_at = Instant::now() + COMMENT_EVERY;
+    let after = After::event(after);
+    let streaming = Streaming { app, tails, caller, showing, tail, news, after, types, comment_at, begun: false };
+    let body = stream::unfold(streaming, |mut streaming| async move {
+        let piece = streaming.next().await?;
+        Some((Ok::<_, actix_web::Error>(piece), streaming))
+    });
+    let response = HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header((CACHE_CONTROL, "no-cache"))
+        // A proxy that gathers what it passes on would keep events back.
+        .insert_header(("x-accel-buffering", "no"))
+        .streaming(body);
+    Ok(response.into())
+}
+
+impl Streaming {
+    /// What is sent next; none: the stream ends.
+    async fn next(&mut self) -> Option<Bytes> {
+        if !self.begun {
+            self.begun = true;
+            return Some(format!("retry: {RETRY_MS}\n\n").into());
+        }
+        let mut stopping = self.app.stopping();
+        loop {
+            if self.app.is_stopping() || !self.caller.stands("GET", "events", self.app.engine.directory()) {
+                return None;
+            }
+            let had = self.after.id;
+            match self.read().await {
+                Ok((piece, count)) if count > 0 => {
+                    self.app.figures.events.add_sent(count);
+                    self.comment_at = Instant::now() + COMMENT_EVERY;
+                    return Some(piece);
+                }
+                // There were some, of other types.
+                Ok(_) if self.after.id > had => continue,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(company.id = %self.caller.company, status = %error.status, "a stream waits for the database");
+                    sleep(OUTAGE_PAUSE).await;
+                    if Instant::now() < self.comment_at {
+                        continue;
+                    }
+                }
+            }
+            tokio::select! {
+                () = self.news.changed() => {}
+                () = sleep_until(self.comment_at) => {
+                    self.comment_at = Instant::now() + COMMENT_EVERY;
+                    // With up to where was looked: who comes back does not look at other types' events again.
+                    return Some(format!(":\nid: {}\n\n", self.after.id).into());
+                }
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => return None,
+            }
+        }
+    }
+
+    /// The next events, and how many they are.
+    async fn read(&mut self) -> ApiResult<(Bytes, u64)> {
+        let company = self.caller.company;
+        let _inside = self.app.engine.enter(company).await?;
+        let version = self.news.version();
+        if let Some(tail) = self.tail.clone() {
+            let mut window = tail.window.lock().await;
+            if window.next.is_none() {
+                (window.from, window.next) = (LastId(self.after.id), Some(self.after));
+            }
+            if self.after.id >= window.from.0 {
+                window.refresh(self, version).await?;
+                let reached = window.next.unwrap_or(self.after);
+                let frames: Vec<Frame> =
+                    window.frames.iter().filter(|frame| frame.id > self.after.id).cloned().collect();
+                drop(window);
+                if reached.id > self.after.id {
+                    self.after = reached;
+                }
+                return Ok(self.joined(&frames));
+            }
+        }
+        let read = events::read(self.app.db(company), company, self.after, &self.types, EVENTS_AT_ONCE).await?;
+        let shown = show_all(self.app.db(company), company, read.events, &self.showing).await?;
+        let frames = shown.iter().map(Frame::of).collect::<ApiResult<Vec<_>>>()?;
+        self.after = read.next;
+        Ok(self.joined(&frames))
+    }
+
+    fn joined(&self, frames: &[Frame]) -> (Bytes, u64) {
+        let wanted = || frames.iter().filter(|frame| self.types.is_empty() || self.types.contains(&frame.kind));
+        let count = wanted().count() as u64;
+        match wanted().next() {
+            Some(frame) if count == 1 => (frame.text.clone(), 1),
+            _ => (wanted().flat_map(|frame| frame.text.iter().copied()).collect(), count),
+        }
+    }
+}
+
+impl Window {
+    /// Reads what has come since, unless somebody else has done so already.
+    async fn refresh(&mut self, by: &Streaming, version: u64) -> ApiResult<()> {
+        let Some(next) = self.next.filter(|next| self.version < version || next.id < by.after.id || self.version == 0)
+        else {
+            return Ok(());
+        };
+        let (app, company) = (&by.app, by.caller.company);
+        let mut showing = by.showing.clone();
+        if let Some(organization) = app.engine.directory().company(company) {
+            showing = showing.with(organization);
+        }
+        let read = events::read(app.db(company), company, next, &[], EVENTS_AT_ONCE).await?;
+        let has_more = read.has_more;
+        for event in show_all(app.db(company), company, read.events, &showing).await? {
+            let frame = Frame::of(&event)?;
+            self.bytes += frame.text.len();
+            self.frames.push_back(frame);
+        }
+        self.next = Some(read.next);
+        if !has_more {
+            self.version = version;
+        }
+        while self.frames.len() > SHARED_EVENTS_MAX || self.bytes > SHARED_BYTES_MAX && self.frames.len() > 1 {
+            let Some(oldest) = self.frames.pop_front() else { break };
+            self.bytes -= oldest.text.len();
+            self.from = LastId(oldest.id);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.app.figures.events.add_closed();
+        self.tail = None;
+        self.tails.leave(self.caller.company);
+    }
+}

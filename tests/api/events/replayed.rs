@@ -1,0 +1,253 @@
+//! Whoever has heard every event knows what the API shows.
+
+use std::collections::BTreeMap;
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use super::after;
+use crate::steps::id;
+use crate::support::{TestApp, check_events, eventually};
+
+/// Things that happen in one history.
+const STEPS: usize = 160;
+
+/// What somebody knows who has heard every event, by noun and id.
+#[derive(Default)]
+struct Known {
+    contacts: BTreeMap<String, Value>,
+    tickets: BTreeMap<String, Value>,
+    messages: BTreeMap<String, Value>,
+    cards: BTreeMap<String, Value>,
+    schedules: BTreeMap<String, Value>,
+    sessions: BTreeMap<String, Value>,
+}
+
+impl Known {
+    fn hear(&mut self, event: &Value) {
+        let kind = event["type"].as_str().expect("a type");
+        let (data, key) = (event["data"].clone(), event["data"]["id"].to_string());
+        match kind.split_once('.').expect("a noun and a verb") {
+            ("contact", "deleted") => {
+                self.contacts.remove(&key);
+                // With everything that is theirs.
+                let id = &data["id"];
+                let gone = |ticket: &Value| ticket["contact"]["id"] == *id;
+                self.tickets.retain(|_, ticket| !gone(ticket));
+                self.messages.retain(|_, message| message["contactId"] != *id);
+                self.sessions.retain(|_, session| session["contact"]["id"] != *id);
+                self.schedules.retain(|_, schedule| schedule["contact"]["id"] != *id);
+            }
+            ("contact", _) => {
+                self.contacts.insert(key, data);
+            }
+            ("ticket", verb) => {
+                if verb == "read" {
+                    let unread = |message: &Value| {
+                        message["ticketId"] == data["id"]
+                            && message["direction"] == "inbound"
+                            && message["readAt"].is_null()
+                    };
+                    for message in self.messages.values_mut().filter(|message| unread(message)) {
+                        message["readAt"] = event["createdAt"].clone();
+                    }
+                }
+                self.tickets.insert(key, data);
+            }
+            ("message" | "note", verb) => {
+                if data["deleted"] == json!(true) {
+                    return;
+                }
+                let ticket = self.tickets.get_mut(&data["ticketId"].to_string()).expect("its ticket is known");
+                let is_new = matches!(verb, "received" | "created");
+                if is_new && ticket["lastMessage"]["id"].as_i64() < data["id"].as_i64() {
+                    // Its ticket has changed with it.
+                    let fields =
+                        ["id", "body", "direction", "createdAt"].map(|name| (name.to_owned(), data[name].clone()));
+                    ticket["lastMessage"] = Value::Object(fields.into_iter().collect());
+                    if verb == "received" {
+                        ticket["unreadCount"] = json!(ticket["unreadCount"].as_i64().expect("a number") + 1);
+                    }
+                    if verb == "created" && ticket["firstResponseAt"].is_null() {
+                        ticket["firstResponseAt"] = data["createdAt"].clone();
+                    }
+                }
+                self.messages.insert(key, data);
+            }
+            ("card", "deleted") => drop(self.cards.remove(&key)),
+            ("card", _) => drop(self.cards.insert(key, data)),
+            ("schedule", _) => drop(self.schedules.insert(key, data)),
+            ("session", _) => drop(self.sessions.insert(key, data)),
+            ("channel", _) => {}
+            other => panic!("nobody knows {other:?}"),
+        }
+    }
+}
+
+/// A record without the fields that other records' changes move.
+fn without(record: &Value, fields: &[&str]) -> Value {
+    let mut record = record.clone();
+    for field in fields {
+        record.as_object_mut().expect("a record").remove(*field);
+    }
+    record
+}
+
+async fn step(app: &TestApp, random: &mut impl Rng, number: usize, fixed: &(Value, Vec<Value>, i64)) {
+    let (api, company) = (&app.api, &app.company);
+    let (board, lists, tag) = fixed;
+    let one = |rows: Vec<Value>, random: &mut dyn FnMut(usize) -> usize| {
+        if rows.is_empty() { None } else { Some(rows[random(rows.len())].clone()) }
+    };
+    let mut pick = |count: usize| random.random_range(0..count);
+    let ticket = one(api.all("/tickets").await, &mut pick).map(|ticket| id(&ticket));
+    let contact = one(api.all("/contacts").await, &mut pick).map(|contact| id(&contact));
+    let card = one(api.all("/crm/cards").await, &mut pick).map(|card| id(&card));
+    let text = format!("step {number}");
+    let user = [company.ana.0, company.ben.0].choose(random).copied();
+    match random.random_range(0..20) {
+        0 => drop(api.post("/contacts", json!({"name": text, "email": format!("{number}@example.com")})).await),
+        1 => drop(app.session(&format!("visitor-{number}")).await),
+        2..5 => {
+            let sessions: Vec<String> = sqlx::query_scalar("select id from webchat_sessions where company_id = $1")
+                .bind(company.id)
+                .fetch_all(&app.database.db)
+                .await
+                .expect("sessions");
+            if let Some(session) = sessions.choose(random) {
+                api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": text})).await;
+                if random.random_bool(0.1) {
+                    api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await;
+                }
+            }
+        }
+        5..8 => {
+            if let Some(ticket) = ticket {
+                let send =
+                    json!({"ticketId": ticket, "type": "text", "body": text, "reopenTicket": random.random_bool(0.5)});
+                api.post("/messages", send).await;
+            }
+        }
+        8..13 => {
+            if let Some(ticket) = ticket {
+                let (verb, body) = match random.random_range(0..5) {
+                    0 => ("transfer", json!({"userId": user})),
+                    1 => ("close", json!({"wrapupTypeId": company.solved})),
+                    2 => ("reopen", json!({})),
+                    3 => ("read", json!({})),
+                    _ => ("notes", json!({"body": text})),
+                };
+                api.post(&format!("/tickets/{ticket}/{verb}"), body).await;
+            }
+        }
+        13 => {
+            if let Some(contact) = contact {
+                api.put(&format!("/contacts/{contact}"), json!({"name": text, "code": null, "tagIds": [tag]})).await;
+            }
+        }
+        14 => {
+            if let Some(contact) = contact {
+                if random.random_bool(0.5) {
+                    api.delete(&format!("/contacts/{contact}/tags/{tag}")).await;
+                } else {
+                    api.delete(&format!("/contacts/{contact}")).await;
+                }
+            }
+        }
+        15 => drop(api.post("/crm/cards", json!({"boardId": board, "name": text, "assignedToUserId": user})).await),
+        16..18 => {
+            if let Some(card) = card {
+                let path = format!("/crm/cards/{card}");
+                let list = lists.choose(random).expect("a stage");
+                match random.random_range(0..6) {
+                    0 => drop(api.post(&format!("{path}/move"), json!({"crmBoardListId": list["id"]})).await),
+                    1 => drop(api.post(&format!("{path}/win"), json!({})).await),
+                    2 => drop(api.post(&format!("{path}/lose"), json!({"statusReason": text})).await),
+                    3 => drop(api.post(&format!("{path}/reopen"), json!({})).await),
+                    4 => drop(api.put(&path, json!({"description": text})).await),
+                    _ => drop(api.delete(&path).await),
+                }
+            }
+        }
+        _ => {
+            let Some(contact) = contact else { return };
+            let at = "2099-01-31T12:00:00.000Z";
+            let schedule = json!({"contactId": contact, "channelId": company.phone, "body": text, "sendAt": at});
+            let made = api.post("/schedules", schedule).await;
+            let path = format!("/schedules/{}", made.data(201)["id"]);
+            match random.random_range(0..3) {
+                0 => drop(api.put(&path, json!({"body": "otherwise"})).await),
+                1 => drop(api.delete(&path).await),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[actix_web::test]
+async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut random = rand::rngs::StdRng::seed_from_u64(seed);
+    let app = TestApp::start().await;
+    let board = app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201)["id"].clone();
+    let lists =
+        app.api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"].as_array().expect("lists").clone();
+    let tag = id(app.api.post("/tags", json!({"name": "VIP"})).await.data(201));
+    let fixed = (board, lists, tag);
+    for number in 0..STEPS {
+        step(&app, &mut random, number, &fixed).await;
+    }
+    // What is behind an answer, a contact that is named for one, comes to rest.
+    eventually("nothing is on its way", || async {
+        let log = &app.service.app.engine.store().log;
+        log.flushed() == log.appended()
+    })
+    .await;
+    let events = after(&app.api, 0).await;
+    let mut known = Known::default();
+    events.iter().for_each(|event| known.hear(event));
+    let shown = async |path: &str| -> BTreeMap<String, Value> {
+        app.api.all(path).await.into_iter().map(|record| (record["id"].to_string(), record)).collect()
+    };
+    let same = |noun: &str, known: &BTreeMap<String, Value>, shown: &BTreeMap<String, Value>, but: &[&str]| {
+        assert_eq!(known.keys().collect::<Vec<_>>(), shown.keys().collect::<Vec<_>>(), "{noun}");
+        assert!(!shown.is_empty(), "no {noun} at all");
+        for (id, record) in shown {
+            assert_eq!(without(&known[id], but), without(record, but), "{noun} {id}");
+        }
+    };
+    // Where a contact was talked to last, and when a ticket changed last, follow from messages.
+    same("contact", &known.contacts, &shown("/contacts").await, &["lastChannel", "updatedAt"]);
+    same("ticket", &known.tickets, &shown("/tickets").await, &["updatedAt", "contact"]);
+    same("message", &known.messages, &shown("/messages").await, &[]);
+    same("card", &known.cards, &shown("/crm/cards").await, &["contacts", "updatedAt"]);
+    same("schedule", &known.schedules, &shown("/schedules").await, &["contact"]);
+    for (id, session) in &known.sessions {
+        let now = app.api.get(&format!("/webchat/sessions/{}", id.trim_matches('"'))).await.data(200).clone();
+        let moved = ["contact", "lastSeenAt", "ticketId"];
+        assert_eq!(without(session, &moved), without(&now, &moved));
+    }
+    assert!(!known.sessions.is_empty());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_log_is_whole_after_a_history_without_deletions() {
+    let app = TestApp::start().await;
+    let (session, _) = app.session("visitor").await;
+    for number in 0..5 {
+        let body = json!({"body": format!("hello {number}")});
+        let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), body).await;
+        let ticket = id(&json!({"id": said.data(201)["ticketId"]}));
+        let send = json!({"ticketId": ticket, "type": "text", "body": "welcome"});
+        app.api.post("/messages", send).await.data(202);
+        app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "noted"})).await.data(201);
+        app.api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": app.company.solved})).await.data(200);
+    }
+    app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
+    after(&app.api, 0).await;
+    check_events(&app.database.db, app.company.id).await;
+    app.stop().await;
+}

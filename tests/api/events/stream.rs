@@ -1,0 +1,205 @@
+//! Events as they happen: held answers, and streams.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{after, ids, newest, types};
+use crate::support::service::TestOptions;
+use crate::support::{Api, TestApp, eventually};
+
+/// What a test waits for a stream at most.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A reader of a stream.
+pub struct Reader {
+    body: futures_util::stream::BoxStream<'static, reqwest::Result<bytes::Bytes>>,
+    text: String,
+    /// Every line that was no event's.
+    pub comments: usize,
+}
+
+impl Reader {
+    pub async fn open(api: &Api, query: &str, last: Option<i64>) -> Self {
+        let mut request = api.request(Method::GET, &format!("/events/stream{query}"));
+        if let Some(last) = last {
+            request = request.header("last-event-id", last.to_string());
+        }
+        let response = request.timeout(Duration::from_secs(600)).send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["cache-control"], "no-cache");
+        let mut reader = Self { body: response.bytes_stream().boxed(), text: String::new(), comments: 0 };
+        // From here on the stream is there: nothing that happens now is before it.
+        assert_eq!(reader.block().await.as_deref(), Some("retry: 3000"));
+        reader
+    }
+
+    /// What comes up to the next empty line; none: the stream has ended.
+    async fn block(&mut self) -> Option<String> {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let block = block.to_owned();
+                self.text = rest.to_owned();
+                return Some(block);
+            }
+            let piece = tokio::time::timeout(PATIENCE, self.body.next()).await.expect("something in time")?;
+            self.text.push_str(std::str::from_utf8(&piece.ok()?).expect("text"));
+        }
+    }
+
+    /// The next event; none: the stream has ended.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            let block = self.block().await?;
+            let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+            let Some(data) = field("data: ") else {
+                self.comments += 1;
+                continue;
+            };
+            let event: Value = serde_json::from_str(&data).expect("JSON");
+            assert_eq!(field("id: "), Some(event["id"].to_string()));
+            assert_eq!(field("event: ").as_deref(), event["type"].as_str());
+            return Some(event);
+        }
+    }
+
+    pub async fn take(&mut self, count: usize) -> Vec<Value> {
+        let mut events = Vec::new();
+        while events.len() < count {
+            events.push(self.next().await.expect("the stream goes on"));
+        }
+        events
+    }
+}
+
+async fn note(api: &Api, name: &str) -> Value {
+    api.post("/contacts", json!({"name": name})).await.data(201).clone()
+}
+
+#[actix_web::test]
+async fn an_answer_is_held_until_something_happens() {
+    let app = TestApp::start().await;
+    let last = newest(&app.api).await;
+    let nothing = app.api.get(&format!("/events?after={last}&wait=1")).await;
+    assert_eq!(nothing.data(200), &json!([]));
+    assert_eq!(nothing.body["meta"], json!({"lastId": last, "hasMore": false}));
+    let held = tokio::spawn({
+        let api = app.api.clone();
+        async move { api.get(&format!("/events?after={last}&wait=30&types=contact.deleted,contact.created")).await }
+    });
+    let news = app.service.app.engine.store().events.clone().expect("events are kept");
+    let company = app.company.id;
+    eventually("it is waited for", || async { news.is_heard(company) }).await;
+    let made = note(&app.api, "Maria").await;
+    let held = held.await.expect("an answer");
+    assert_eq!(held.data(200)[0]["data"], made);
+    assert_eq!(held.body["meta"], json!({"lastId": last + 1, "hasMore": false}));
+    eventually("nobody waits", || async { !news.is_heard(company) }).await;
+
+    // A session that begins is live, and waits for no gathering.
+    let held = tokio::spawn({
+        let api = app.api.clone();
+        async move { api.get(&format!("/events?after={}&wait=30&types=session.started", last + 1)).await }
+    });
+    eventually("it is waited for", || async { news.is_heard(company) }).await;
+    let (session, _) = app.session("visitor").await;
+    assert_eq!(held.await.expect("an answer").data(200)[0]["data"]["id"], session.0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
+    let app = TestApp::start().await;
+    let mut live = Reader::open(&app.api, "", None).await;
+    let last = newest(&app.api).await;
+    let mut sent = Vec::new();
+    for name in ["A", "B", "C"] {
+        sent.push(note(&app.api, name).await);
+    }
+    let heard = live.take(3).await;
+    assert_eq!(ids(&heard), [last + 1, last + 2, last + 3], "what was before is not told");
+    assert_eq!(heard.iter().map(|event| &event["data"]).collect::<Vec<_>>(), sent.iter().collect::<Vec<_>>());
+    assert_eq!(heard, after(&app.api, last).await, "it is the same as is read");
+
+    // One that comes back, by the header or by the query; the header counts.
+    let mut back = Reader::open(&app.api, "?after=0", Some(last + 1)).await;
+    assert_eq!(ids(&back.take(2).await), [last + 2, last + 3]);
+    let mut all = Reader::open(&app.api, "?after=0", None).await;
+    assert_eq!(all.take(usize::try_from(last + 3).expect("few")).await, after(&app.api, 0).await);
+    // Of some types only.
+    let mut some = Reader::open(&app.api, "?types=session.started,%20contact.deleted", None).await;
+    note(&app.api, "D").await;
+    app.session("visitor").await;
+    assert_eq!(types(&some.take(1).await), ["session.started"]);
+    assert_eq!(types(&live.take(3).await), ["contact.created", "contact.created", "session.started"]);
+    assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "those who share what is read hear the same");
+    drop((live, back, all, some));
+    let figures = app.service.app.figures.clone();
+    eventually("the streams are closed", || async { figures.events.open() == 0 }).await;
+    assert!(figures.events.sent() >= 12, "{}", figures.events.sent());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_or_its_token() {
+    let app = TestApp::start().await;
+    let mut stream = Reader::open(&app.api, "", None).await;
+    let (_, other) = app.another_company().await;
+    let mut theirs = Reader::open(&other, "", None).await;
+    // Fifteen seconds without an event: a comment, with the id that was reached.
+    let waited = std::time::Instant::now();
+    let comment = stream.block().await.expect("a comment");
+    assert!(comment.starts_with(":\nid: "), "{comment}");
+    assert!(waited.elapsed() > Duration::from_secs(10), "{:?}", waited.elapsed());
+    // What happens here is not heard there.
+    note(&app.api, "Maria").await;
+    assert_eq!(types(&stream.take(1).await), ["contact.created"]);
+    let revoke = "update tokens set revoked_at = now() where company_id <> $1";
+    sqlx::query(revoke).bind(app.company.id).execute(&app.database.db).await.expect("revoked");
+    assert!(theirs.next().await.is_none(), "a token that is revoked ends its streams");
+    let end = tokio::spawn(async move { stream.next().await.is_none() });
+    app.stop().await;
+    assert!(end.await.expect("the stream's end"));
+}
+
+#[actix_web::test]
+async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_ask() {
+    let app = TestApp::start().await;
+    for (query, field) in [
+        ("after=-1", "after"),
+        ("after=x", "after"),
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("wait=31", "wait"),
+        ("types=ticket.opened,ticket.lost", "types"),
+    ] {
+        assert_eq!(app.api.get(&format!("/events?{query}")).await.invalid_fields(), [field], "{query}");
+    }
+    assert_eq!(app.api.get("/events/stream?types=x&after=y").await.invalid_fields(), ["after", "types"]);
+    let wrong = app.api.request(Method::GET, "/events/stream").header("last-event-id", "x");
+    crate::support::Reply::of(wrong).await.error(400, "ERR_API_BAD_REQUEST");
+    let beyond = app.api.get("/events?after=99999999999999999999").await;
+    assert_eq!(beyond.data(200), &json!([]));
+    app.stop().await;
+
+    let mut options = TestOptions::default();
+    options.events.are_kept = false;
+    let app = TestApp::start_with(options).await;
+    app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
+    app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");
+    note(&app.api, "Maria").await;
+    app.session("visitor").await;
+    eventually("all is written", || async {
+        let log = &app.service.app.engine.store().log;
+        log.flushed() == log.appended()
+    })
+    .await;
+    // Channels were made before the service was started.
+    let kept = "select count(*) from events where types & ~(7::bigint << 39) <> 0";
+    let kept: i64 = sqlx::query_scalar(kept).fetch_one(&app.database.db).await.expect("a count");
+    assert_eq!(kept, 0);
+    app.stop().await;
+}

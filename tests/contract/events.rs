@@ -1,0 +1,56 @@
+//! What tells what: `docs/events.md` has every operation that changes something, with its events or why there are none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hotline::web::schema::Schemas;
+use hotline_persistence::tables::events::EventKind;
+
+const PAGE: &str = include_str!("../../docs/events.md");
+
+/// Operations that read, whatever their method is.
+const READING: [&str; 0] = [];
+
+fn table() -> BTreeMap<String, String> {
+    let section =
+        PAGE.split("\n## What tells what\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
+    let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
+    let cells = |line: &str| {
+        let (name, tells) = line.trim_matches('|').split_once('|').expect("two cells");
+        (name.trim().trim_matches('`').to_owned(), tells.trim().to_owned())
+    };
+    let rows: Vec<_> = rows.map(cells).collect();
+    let table: BTreeMap<_, _> = rows.iter().cloned().collect();
+    assert_eq!(table.len(), rows.len(), "an operation is there twice");
+    table
+}
+
+#[test]
+fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
+    let table = table();
+    let mut operations = hotline::routes::operations(&mut Schemas::new());
+    operations.extend(hotline::routes::beside(&mut Schemas::new()));
+    let changing: BTreeSet<String> = operations
+        .iter()
+        .filter(|operation| operation.method != "GET" && !READING.contains(&operation.id.as_ref()))
+        .map(|operation| operation.id.to_string())
+        .collect();
+    let named: BTreeSet<String> =
+        table.keys().filter(|name| !["by itself", "hotline channel"].contains(&name.as_str())).cloned().collect();
+    // Webhooks are told of events; they are none.
+    let changing: BTreeSet<String> = changing.into_iter().filter(|id| !id.contains("Webhook")).collect();
+    assert_eq!(named, changing, "docs/events.md does not name what changes something");
+    let mut told = BTreeSet::new();
+    for (name, tells) in &table {
+        if let Some(why) = tells.strip_prefix("nothing: ") {
+            assert!(why.len() > 10, "{name} does not say why it tells nothing");
+            continue;
+        }
+        for kind in tells.split(", ") {
+            let word = kind.trim_matches('`');
+            let kind: EventKind = word.parse().unwrap_or_else(|()| panic!("{name}: there is no event `{word}`"));
+            told.insert(kind.as_str());
+        }
+    }
+    let all: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    assert_eq!(told, all, "these events are told by nothing, or there are none");
+}
