@@ -6,7 +6,13 @@ BROWSER := tests/webchat/browser
 CLIENTS := tests/clients
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults load neighbours schedules campaigns fmt postgres wrk nextest node chromium clients java
+# What is shipped, what it is made of, and the run of the load that it is made for: every scenario, briefly.
+DIST := $(TARGET)/dist/hotline
+SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/dev/null)
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
+
+.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults dist load neighbours schedules campaigns fmt postgres wrk pgo nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -103,9 +109,22 @@ bench:
 
 # The whole service under load beside yardsticks, forty minutes: docs/benchmarks.md. Options and the other runs go into
 # ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, ARGS=memory, ARGS=grown
-load: postgres wrk
-	cargo build --release --bin hotline --example load
-	$(TARGET)/release/examples/load $(ARGS)
+load: postgres wrk $(DIST)
+	cargo build --release --example load
+	HOTLINE_LOAD_BINARY=$(DIST) $(TARGET)/release/examples/load $(ARGS)
+
+# The binary that is shipped, and that `make load` measures: built once to note which way a run of the load goes through it,
+# and once more with what it noted. Twenty minutes on two cores.
+dist: $(DIST)
+	@echo "$(DIST)"
+
+$(DIST): $(SHIPPED) | postgres wrk pgo
+	cargo build --release --example load
+	cargo pgo instrument build -- --bin hotline
+	HOTLINE_LOAD_BINARY=$(TARGET)/$(HOST)/release/hotline $(TARGET)/release/examples/load $(TRAINING)
+	cargo pgo optimize build -- --bin hotline
+	@mkdir -p $(@D)
+	cp $(TARGET)/$(HOST)/release/hotline $@
 
 fmt:
 	cargo fmt --all
@@ -166,6 +185,11 @@ wrk:
 	sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
 	$$sudo apt-get update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends wrk
+
+# Profile-guided builds: the tool, and the compiler's own reader of what was noted.
+pgo:
+	@cargo pgo --version >/dev/null 2>&1 || cargo install cargo-pgo --locked
+	@rustup component list --installed 2>/dev/null | grep -q llvm-tools || rustup component add llvm-tools
 
 nextest:
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked

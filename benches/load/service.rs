@@ -107,11 +107,22 @@ impl Figures {
     }
 }
 
-/// A command of the binary that was built with this one.
-fn hotline(folder: &Path, arguments: &[&str]) -> Outcome<Command> {
+/// Names another binary than the one that was built with this one: the shipped one, or one that notes what it does.
+const BINARY_VARIABLE: &str = "HOTLINE_LOAD_BINARY";
+
+fn binary() -> Outcome<PathBuf> {
+    if let Some(named) = std::env::var_os(BINARY_VARIABLE) {
+        // The command's own folder is another one.
+        return Ok(std::path::absolute(named)?);
+    }
     let here = std::env::current_exe()?;
     let profile = here.parent().and_then(Path::parent).ok_or("where this was built is not known")?;
-    let binary = profile.join("hotline");
+    Ok(profile.join("hotline"))
+}
+
+/// A command of the binary that is measured.
+fn hotline(folder: &Path, arguments: &[&str]) -> Outcome<Command> {
+    let binary = binary()?;
     if !binary.exists() {
         return Err(format!("{} is not built; `make load` builds it", binary.display()).into());
     }
