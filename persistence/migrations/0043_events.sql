@@ -25,8 +25,8 @@ create table events (
 alter table events alter column company_id set statistics 0;
 
 -- What has no day of its own yet: nothing is refused because a partition is missing.
-create table events_undated partition of events default;
-alter table events_undated alter column company_id set statistics 0;
+create table events_default partition of events default;
+alter table events_default alter column company_id set statistics 0;
 
 -- Events of a plain change on their way: they are numbered at its commit.
 create table event_drafts (

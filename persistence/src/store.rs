@@ -79,9 +79,6 @@ pub struct Connections {
     pub waiting: usize,
 }
 
-/// Days of the log of events that are there before anything is served; the sweeper makes more.
-const DAYS_AT_START: u64 = 2;
-
 /// How often the id blocks are looked at: far more often than a half block can be used up.
 const REFILL_EVERY: Duration = Duration::from_secs(20);
 
@@ -103,8 +100,10 @@ impl Store {
         recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
-        if events.is_some() {
-            events::make_days(&housekeeping, Utc::now().date_naive(), DAYS_AT_START).await?;
+        if events.is_some()
+            && let Err(error) = events::make_room(&housekeeping, Utc::now()).await
+        {
+            tracing::info!(%error, "the events of today have no partition of their own yet");
         }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
         let requests = pool::connect_requests(options.database.clone(), options.events);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{Days, Utc};
+use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::events;
 use hotline_persistence::{Error, Store};
 
@@ -12,9 +12,6 @@ use crate::routes::Handles;
 
 /// How often the days of events are looked at. One that is busy then is dropped an hour later.
 const EVENT_DAYS_EVERY: Duration = Duration::from_secs(3600);
-
-/// Days of events that are made ahead, today's among them: a service that nobody looks after over a weekend has them.
-const EVENT_DAYS_AHEAD: u64 = 4;
 
 /// Starts all of it.
 pub(super) fn start(handles: &Handles, events: EventOptions) {
@@ -45,14 +42,9 @@ async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
 }
 
 async fn turn_event_days(store: &Store, options: EventOptions) -> Result<(), Error> {
-    let today = Utc::now().date_naive();
+    let now = Utc::now();
     if options.are_kept {
-        events::make_days(&store.housekeeping, today, EVENT_DAYS_AHEAD).await?;
+        events::make_room(&store.housekeeping, now).await?;
     }
-    let Some(first) = today.checked_sub_days(Days::new(options.kept_for_days.into())) else { return Ok(()) };
-    let dropped = events::drop_old_days(&store.housekeeping, first).await?;
-    if dropped > 0 {
-        tracing::info!(days = dropped, "events are dropped that were kept long enough");
-    }
-    Ok(())
+    events::drop_expired(&store.housekeeping, now - TimeDelta::days(options.kept_for_days.into())).await
 }

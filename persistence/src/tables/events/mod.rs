@@ -4,22 +4,21 @@
 //! A row holds the events of one transaction of one company. An event names its message, whose row keeps how it was at any
 //! moment; every other record it holds as it was. How it is shown is for who shows it.
 
-mod days;
 mod record;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
-pub use days::{drop_old_days, make_days};
 pub use record::{
     MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
 };
 
 use super::words;
 use crate::error::with_timeout;
+use crate::partitions::Partitions;
 use crate::{CompanyId, Database, LoggedEventId, Result, TicketId};
 
 words! {
@@ -76,6 +75,9 @@ impl EventKind {
         1 << (self as i64)
     }
 }
+
+/// A day each: dropping one costs nothing.
+const DAYS: Partitions = Partitions { table: "events", span: chrono::TimeDelta::days(1) };
 
 /// Events of one row at most: what a reader wants few of is not read with thousands.
 const EVENTS_OF_ROW_MAX: usize = 200;
@@ -368,6 +370,22 @@ fn events_of(told: &str) -> Vec<Option<Told>> {
         }
     };
     parts.into_iter().map(read).collect()
+}
+
+/// Makes room for the events of today and of the next days.
+///
+/// # Errors
+/// When the database cannot answer, or somebody holds the table; the next time does what is left.
+pub async fn make_room(db: &PgPool, now: DateTime<Utc>) -> Result<()> {
+    DAYS.make_ahead(db, now).await
+}
+
+/// Drops the days that were over `before`.
+///
+/// # Errors
+/// As of [`make_room`].
+pub async fn drop_expired(db: &PgPool, before: DateTime<Utc>) -> Result<()> {
+    DAYS.drop_expired(db, before).await
 }
 
 /// The last event of a company; 0 when there was none.
