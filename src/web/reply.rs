@@ -23,6 +23,9 @@ pub trait Reply: 'static {
     /// Whether it is answered as CSV as well, to who asks for that.
     const IS_TABLE: bool = false;
 
+    /// Whether it holds a secret that is shown once: what is recorded of it for retries is sealed.
+    const IS_SECRET: bool = false;
+
     /// The body; empty when there is none.
     ///
     /// # Errors
@@ -70,6 +73,9 @@ impl<T: Serialize> CachedJson<T> {
         write(&Data { data: resource }, 1)
     }
 }
+
+/// A success with a secret in it that is shown once.
+pub struct Confidential<R>(pub R);
 
 /// `204`: done, and nothing to show.
 pub struct NoContent;
@@ -164,6 +170,19 @@ impl<T: Serialize + ToSchema + 'static> Reply for Page<T> {
     }
 }
 
+impl<R: Reply> Reply for Confidential<R> {
+    const STATUS: u16 = R::STATUS;
+    const IS_SECRET: bool = true;
+
+    fn body(&self) -> ApiResult<Vec<u8>> {
+        self.0.body()
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        R::schema(schemas)
+    }
+}
+
 impl Reply for NoContent {
     const STATUS: u16 = 204;
 
@@ -204,6 +223,7 @@ macro_rules! responder {
 
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
 responder!([T: Serialize + ToSchema + 'static] Page<T>);
+responder!([R: Reply] Confidential<R>);
 responder!([] NoContent);
 
 /// As it is, without another copy.

@@ -12,6 +12,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 use crate::copy;
 use crate::error::with_timeout;
 use crate::partitions::Partitions;
+use crate::sealed::{Keyring, Location};
 use crate::{CompanyId, Database, Result};
 
 /// How long an answer is kept.
@@ -119,6 +120,36 @@ pub struct AnswerRow {
     pub body: String,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
+}
+
+/// What the body of an answer that holds a secret begins with, as it is kept: no JSON does.
+const SEALED: &str = "v1.";
+
+impl AnswerRow {
+    /// Seals the body: it holds a secret. It is not sealed anew with another key: it is forgotten before anybody takes
+    /// the old one away.
+    ///
+    /// # Errors
+    /// [`crate::Error::Key`] when it cannot be sealed.
+    pub fn seal(&mut self, keys: &Keyring) -> Result<()> {
+        let row = format!("{:?}", self.key);
+        let place = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
+        self.body = keys.seal(&place, self.body.as_bytes())?;
+        Ok(())
+    }
+
+    /// The body as it was answered.
+    ///
+    /// # Errors
+    /// [`crate::Error::Key`] when it holds a secret, and does not open.
+    pub fn opened_body(&self, keys: &Keyring) -> Result<Vec<u8>> {
+        if !self.body.starts_with(SEALED) {
+            return Ok(self.body.clone().into_bytes());
+        }
+        let row = format!("{:?}", self.key);
+        let place = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
+        Ok(keys.open(&place, &self.body)?)
+    }
 }
 
 /// Writes rows that are not there yet.

@@ -115,8 +115,17 @@ async fn serve<B: MessageBody + 'static>(
     match look_up(&retries, &running).await {
         Err(refused) => Ok(refuse(request, &refused)),
         Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
-            retries.figures.replayed();
-            Ok(replay(request, &answer))
+            // One that holds a secret was kept sealed.
+            match answer.opened_body(&retries.engine.store().keys) {
+                Ok(body) => {
+                    retries.figures.replayed();
+                    Ok(replay(request, answer.status, body))
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "an answer that holds a secret does not open, and cannot be given again");
+                    Ok(refuse(request, &ApiError::unavailable()))
+                }
+            }
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
@@ -163,7 +172,8 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     let fingerprint = Digest::from(hash);
     request.set_payload(payload);
     let turn = retries.keys.turn(company, Digest::of(&[key.as_bytes()])).await;
-    Ok((retries, Arc::new(Running::new(turn, fingerprint))))
+    let keys = retries.engine.store().keys.clone();
+    Ok((retries, Arc::new(Running::new(turn, fingerprint, keys))))
 }
 
 fn is_valid(key: &str) -> bool {
@@ -184,8 +194,8 @@ async fn look_up(retries: &Retries, running: &Running) -> ApiResult<Option<Arc<A
     Ok(found.map(Arc::new))
 }
 
-fn replay(request: ServiceRequest, answer: &AnswerRow) -> ServiceResponse<BoxBody> {
-    let mut response = reply::respond(u16::try_from(answer.status).unwrap_or(500), answer.body.clone().into_bytes());
+fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceResponse<BoxBody> {
+    let mut response = reply::respond(u16::try_from(status).unwrap_or(500), body);
     response.headers_mut().insert(IDEMPOTENT_REPLAY, HeaderValue::from_static("true"));
     request.into_response(response)
 }
