@@ -12,7 +12,7 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults dist load neighbours schedules campaigns fmt postgres wrk pgo nextest node chromium clients java
+.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -71,6 +71,10 @@ faults: postgres nextest
 # prints how late they were. Two minutes.
 schedules: postgres nextest
 	SCHEDULES_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^schedules::/)' $(ARGS)
+
+# Ten thousand events that wait for a webhook, while the service is killed nine times. Two minutes.
+webhooks: postgres nextest
+	WEBHOOKS_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^webhooks::/)' $(ARGS)
 
 # A campaign of twenty thousand recipients while the service is killed ten times and the provider errs, another while the
 # database is away, and memory with a hundred thousand. Seven minutes.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::media::Media;
 use crate::metrics::Metrics;
 use crate::templates::Templates;
+use crate::webhooks::Webhooks;
 
 /// The handles. What stands before the handlers has its own ([`crate::web::Front`]), and so have the providers' calls and
 /// the visitors.
@@ -21,6 +22,8 @@ pub struct App {
     pub media: Media,
     /// The templates of channels, as their providers told them lately.
     pub templates: Templates,
+    /// The way to the endpoints of webhooks.
+    pub webhooks: Webhooks,
     /// What is counted.
     pub figures: Data<Metrics>,
     stopping: watch::Sender<bool>,
@@ -33,9 +36,10 @@ impl App {
         trusted_proxies: Vec<IpNet>,
         media: Media,
         templates: Templates,
+        webhooks: Webhooks,
         figures: Data<Metrics>,
     ) -> Self {
-        Self { engine, trusted_proxies, media, templates, figures, stopping: watch::Sender::new(false) }
+        Self { engine, trusted_proxies, media, templates, webhooks, figures, stopping: watch::Sender::new(false) }
     }
 
     /// The tables, as a company asks them: the one way of a handler to a statement, and to the transaction of a plain
@@ -46,8 +50,9 @@ impl App {
 
     /// Drops what is known of a company, but for what the engine drops itself.
     pub fn forget(&self, company: CompanyId) {
-        // Files are found by their names; what is counted is not counted by company.
-        let Self { engine: _, trusted_proxies: _, media: _, templates, figures: _, stopping: _ } = self;
+        // Files are found by their names; what is counted is not counted by company, but for what the dispatcher of
+        // webhooks takes back itself. A test of a webhook ends with its request.
+        let Self { engine: _, trusted_proxies: _, media: _, templates, webhooks: _, figures: _, stopping: _ } = self;
         templates.forget(company);
     }
 

@@ -21,6 +21,7 @@ use crate::templates;
 use crate::visitors::{UploadOptions, VisitorOptions};
 use crate::web::wire::{CONNECTIONS_PER_ADDRESS, Limits};
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
+use crate::webhooks::WebhookOptions;
 
 /// What visitors may do unless it is said otherwise.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
@@ -193,6 +194,11 @@ pub struct ServeArgs {
     /// they are paths
     #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
     pub public_url: Option<String>,
+    /// A network that webhooks may be in although it is not public; of this machine's own also over http (repeatable, or
+    /// separated by commas)
+    #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = network,
+        value_name = "IP|CIDR")]
+    pub webhook_allow_network: Vec<IpNet>,
     /// How messages are handed over.
     #[command(flatten)]
     pub sending: SendingArgs,
@@ -283,6 +289,7 @@ impl ServeArgs {
             metrics_listen: self.metrics_listen,
             provider: self.sending.provider(),
             outbound: self.sending.outbound(),
+            webhooks: webhooks(&self.webhook_allow_network),
             templates: templates::Options::default(),
             media: media::Options {
                 store: self.media_store.clone(),
@@ -347,8 +354,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
+/// How webhooks are delivered to, with these networks opened.
+pub fn webhooks(networks: &[IpNet]) -> WebhookOptions {
+    WebhookOptions { allowed_networks: networks.to_vec(), ..WebhookOptions::default() }
+}
+
 /// A single address is a range of one.
-fn network(text: &str) -> Result<IpNet, String> {
+pub fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     text.parse::<IpNet>()
         .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))

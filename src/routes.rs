@@ -22,7 +22,8 @@ use serde_json::Value;
 use crate::api::plain::{self, Plain};
 use crate::api::{
     boards, campaigns, cards, channels, contact_lists, contacts, custom_fields, events, health, media, messages,
-    profiles, queues, reports, schedules, templates, tickets, users, webchat, wrapup_categories, wrapup_types,
+    profiles, queues, reports, schedules, templates, tickets, users, webchat, webhooks, wrapup_categories,
+    wrapup_types,
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
@@ -159,6 +160,13 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/schedules").get("listSchedules", schedules::list, "List scheduled messages").post("createSchedule", schedules::create, "Schedule a message")
         .at("/schedules/{scheduleId}")
             .get("getSchedule", schedules::show, "Read a scheduled message").put("updateSchedule", schedules::update, "Update a scheduled message").delete("cancelSchedule", schedules::cancel, "Cancel a scheduled message")
+        .at("/webhooks").get("listWebhooks", webhooks::list, "List webhooks").post("createWebhook", webhooks::create, "Create a webhook")
+        .at("/webhooks/{webhookId}")
+            .get("getWebhook", webhooks::show, "Read a webhook").put("updateWebhook", webhooks::update, "Update a webhook").delete("deleteWebhook", webhooks::remove, "Delete a webhook")
+        .at("/webhooks/{webhookId}/rotate-secret").post("rotateWebhookSecret", webhooks::rotate_secret, "Give a webhook another secret")
+        .at("/webhooks/{webhookId}/test").post("testWebhook", webhooks::test, "Send a test to a webhook")
+        .at("/webhooks/{webhookId}/deliveries").get("listWebhookDeliveries", webhooks::list_deliveries, "List the deliveries of a webhook")
+        .at("/webhooks/{webhookId}/replay").post("replayWebhook", webhooks::replay, "Send events to a webhook again")
         .plain::<QuickMessage>("/quick-messages", "quickMessageId", "quick messages")
         .at("/custom-fields").get("listCustomFields", plain::list::<CustomField>, "List custom fields").post("createCustomField", custom_fields::create, "Create a custom field")
         // Before the path with an id, which would match it.
@@ -224,7 +232,8 @@ pub fn document() -> Value {
     let mut schemas = Schemas::new();
     let mut operations = operations(&mut schemas);
     operations.extend(beside(&mut schemas));
-    openapi::document(operations, schemas)
+    let told = webhooks::document::told(&mut schemas);
+    openapi::document(operations, told, schemas)
 }
 
 fn health_paths(table: &mut Table<'_>) {

@@ -15,7 +15,7 @@ pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
 use hotline_persistence::{
-    ChannelId, CompanyId, Database, EventNews, PgPool, QueueId, Result, TokenId, UserId, WrapupTypeId,
+    ChannelId, CompanyId, Database, EventNews, PgPool, QueueId, Result, TokenId, UserId, WebhookNews, WrapupTypeId,
 };
 use ipnet::{IpNet, Ipv4Net};
 use tokio::sync::watch;
@@ -227,19 +227,20 @@ impl Directory {
 
     /// Follows the tables' news for as long as the process lives: a change from anywhere is seen within a second. Who
     /// listens to events hears of those that others have told.
-    pub async fn follow(self, db: PgPool, events: Option<Arc<EventNews>>) {
+    pub async fn follow(self, db: PgPool, events: Option<Arc<EventNews>>, webhooks: Arc<WebhookNews>) {
         loop {
-            if let Err(error) = self.listen(&db, events.as_deref()).await {
+            if let Err(error) = self.listen(&db, events.as_deref(), &webhooks).await {
                 tracing::debug!(%error, "the directory's news are interrupted");
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
         }
     }
 
-    async fn listen(&self, db: &PgPool, events: Option<&EventNews>) -> Result<()> {
+    async fn listen(&self, db: &PgPool, events: Option<&EventNews>, webhooks: &WebhookNews) -> Result<()> {
         let mut news = DirectoryEvents::listen(db).await?;
         // What happened while nobody listened is seen now.
         events.iter().for_each(|events| events.tell_all());
+        webhooks.tell_all();
         self.reload_all(db).await?;
         // By the clock, however many news there are in between: the lost one is none of them.
         let mut clock = tokio::time::interval(self.inner.reload_every);
@@ -251,6 +252,7 @@ impl Directory {
                 _ = clock.tick() => self.reload_all(db).await?,
                 news = news.next() => match news? {
                     Some(News::Directory(company)) => self.refresh(db, company).await?,
+                    Some(News::Webhooks(company)) => webhooks.tell(company),
                     Some(News::Events(company, last)) => events.iter().for_each(|events| events.tell(company, last)),
                     None => return Ok(()),
                 },

@@ -11,11 +11,16 @@ const CHANNEL: &str = "hotline_directory";
 /// The channel that events of plain changes are told on (`0043_events.sql`).
 const EVENTS_CHANNEL: &str = "hotline_events";
 
+/// The channel that changes of webhooks are told on (`0044_webhooks.sql`).
+const WEBHOOKS_CHANNEL: &str = "hotline_webhooks";
+
 /// What is heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// A company's directory changed.
     Directory(CompanyId),
+    /// A company's webhooks changed.
+    Webhooks(CompanyId),
     /// The events of a company up to this one can be read.
     Events(CompanyId, LoggedEventId),
 }
@@ -24,6 +29,9 @@ impl News {
     fn read(channel: &str, payload: &str) -> Option<Self> {
         if channel == CHANNEL {
             return payload.parse().ok().map(|id| Self::Directory(CompanyId::new(id)));
+        }
+        if channel == WEBHOOKS_CHANNEL {
+            return payload.parse().ok().map(|id| Self::Webhooks(CompanyId::new(id)));
         }
         let (company, last) = payload.split_once(' ')?;
         Some(Self::Events(CompanyId::new(company.parse().ok()?), LoggedEventId::new(last.parse().ok()?)))
@@ -45,7 +53,7 @@ impl DirectoryEvents {
         listener.ignore_pool_close_event(true);
         // Who lost news begins anew, so a connection in the lost one's place would be thrown away.
         listener.eager_reconnect(false);
-        listener.listen_all([CHANNEL, EVENTS_CHANNEL]).await?;
+        listener.listen_all([CHANNEL, EVENTS_CHANNEL, WEBHOOKS_CHANNEL]).await?;
         Ok(Self { listener })
     }
 

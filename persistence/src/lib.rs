@@ -44,6 +44,7 @@ pub mod store;
 pub mod table;
 pub mod tables;
 pub mod timestamp;
+pub mod webhook_news;
 
 pub use amount::Amount;
 pub use change::Change;
@@ -64,3 +65,4 @@ pub use readers::Readers;
 pub use sqlx::{PgConnection, PgPool};
 pub use store::{Store, StoreOptions};
 pub use timestamp::Timestamp;
+pub use webhook_news::WebhookNews;

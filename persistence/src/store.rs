@@ -21,7 +21,8 @@ use crate::sealed::Keyring;
 use crate::tables::events;
 use crate::tables::secret_keys::{self, NewFile};
 use crate::{
-    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, journal, pool, recovery,
+    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal, pool,
+    recovery,
 };
 
 /// How the store is opened.
@@ -56,6 +57,8 @@ pub struct Store {
     pub ids: IdBlocks,
     /// Who hears of events; none: no log of them is kept.
     pub events: Option<Arc<EventNews>>,
+    /// Who hears whose webhooks have changed.
+    pub webhooks: Arc<WebhookNews>,
     /// What recovery did at the start.
     pub recovered: recovery::Report,
     /// Connections of requests, which the scheduler shares out by company.
@@ -143,6 +146,7 @@ impl Store {
             log,
             ids,
             events,
+            webhooks: Arc::default(),
             recovered,
             requests,
             scheduler,
@@ -174,6 +178,7 @@ impl Store {
             log,
             ids: _,
             events: _,
+            webhooks,
             recovered: _,
             requests: _,
             scheduler: _,
@@ -182,6 +187,7 @@ impl Store {
             refiller: _,
         } = self;
         log.forget(company);
+        webhooks.forget(company);
     }
 
     /// How busy the connections of requests are.

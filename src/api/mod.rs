@@ -32,5 +32,6 @@ pub mod templates;
 pub mod tickets;
 pub mod users;
 pub mod webchat;
+pub mod webhooks;
 pub mod wrapup_categories;
 pub mod wrapup_types;

@@ -14,6 +14,7 @@ mod reports;
 mod secrets;
 mod serve;
 mod token;
+mod webhook;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,9 +63,12 @@ enum Command {
     /// Permission profiles
     #[command(subcommand)]
     Profile(profile::Command),
-    /// The keys that seal the credentials of channels
+    /// The keys that seal the credentials of channels and webhooks
     #[command(subcommand)]
     Secrets(secrets::Command),
+    /// Where companies are told of their events
+    #[command(subcommand)]
+    Webhook(Box<webhook::Command>),
     /// Figures that reports are made of
     #[command(subcommand)]
     Reports(reports::Command),
@@ -90,6 +94,7 @@ pub async fn run() -> ExitCode {
         Command::Channel(command) => channel::run(*command).await,
         Command::Profile(command) => profile::run(command).await,
         Command::Secrets(command) => secrets::run(command).await,
+        Command::Webhook(command) => webhook::run(*command).await,
         Command::Reports(command) => reports::run(command).await,
         Command::Admin(command) => admin::run(command).await,
     };

@@ -12,6 +12,7 @@ mod requests;
 mod routes;
 mod sample;
 mod sockets;
+mod webhooks;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -21,6 +22,7 @@ pub use hooks::{HookFigures, Tally};
 pub use http::{Listener, PATH};
 pub use requests::Requests;
 pub use sockets::SocketFigures;
+pub use webhooks::{AttemptEnd, WebhookFigures};
 
 /// What a service counts by itself.
 pub struct Metrics {
@@ -32,6 +34,8 @@ pub struct Metrics {
     pub events: EventFigures,
     /// What providers have told.
     pub hooks: HookFigures,
+    /// What became of deliveries to webhooks.
+    pub webhooks: WebhookFigures,
     replays: AtomicU64,
     started: Instant,
 }
@@ -44,6 +48,7 @@ impl Metrics {
             sockets: SocketFigures::default(),
             events: EventFigures::default(),
             hooks: HookFigures::default(),
+            webhooks: WebhookFigures::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use hotline_actors::Engine;
+use hotline_actors::{Engine, clock};
 use hotline_persistence::figures::Spread;
 use hotline_persistence::{journal, pool, rejected};
 use prometheus_client::collector::Collector;
@@ -81,6 +81,7 @@ impl Collector for Sample {
         self.schedules(&mut page)?;
         self.campaigns(&mut page)?;
         self.hooks(&mut page)?;
+        self.webhooks(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
@@ -206,6 +207,19 @@ impl Sample {
             lines.value([("end", end)], notices)?;
         }
         Ok(())
+    }
+
+    fn webhooks(&self, page: &mut Page<'_>) -> fmt::Result {
+        let webhooks = &self.figures.webhooks;
+        let mut lines = page.counters("webhook_attempts_total", "Attempts to deliver an event, by how they ended")?;
+        for (end, attempts) in webhooks.ends() {
+            lines.value([("end", end)], attempts)?;
+        }
+        page.gauge("webhook_attempts_under_way", "Attempts that wait for an answer", webhooks.under_way())?;
+        let help = "How long the oldest event waits that an active webhook has not taken";
+        page.gauge("webhook_lag_seconds", help, webhooks.lag(clock::now()).as_secs_f64())?;
+        let help = "Webhooks that were switched off because their endpoint is gone or has failed for days";
+        page.counter("webhooks_switched_off_total", help, webhooks.all_switched_off())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -21,8 +21,8 @@ use crate::web::schema::{Schemas, reference};
 /// Where the document is served.
 pub const PATH: &str = "/api/v1/openapi.json";
 
-/// The whole document, of these operations and the schemas they refer to.
-pub fn document(operations: Vec<Operation>, mut schemas: Schemas) -> Value {
+/// The whole document, of these operations, of what is sent to webhooks, and of the schemas both refer to.
+pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, mut schemas: Schemas) -> Value {
     let texts = Texts::read();
     schemas.extend(common_schemas());
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
@@ -49,6 +49,7 @@ pub fn document(operations: Vec<Operation>, mut schemas: Schemas) -> Value {
         "security": [{"token": []}],
         "tags": tags.iter().map(|tag| json!({"name": tag, "description": texts.tag(tag)})).collect::<Vec<_>>(),
         "paths": paths,
+        "webhooks": webhooks,
         "components": {
             "securitySchemes": {
                 "token": {

@@ -11,11 +11,15 @@
 //! - every redirect, as if it were the first address, and at most `REDIRECTS_MAX` of them. A token goes to the origin
 //!   it was meant for and to no other.
 //!
-//! No proxy of the environment is used: it would connect in place of this process, and none of this would hold. No
-//! connection is kept for the next call, and none speaks HTTP/2: a stranger's server gets what one answer needs.
+//! No proxy of the environment is used: it would connect in place of this process, and none of this would hold. None
+//! speaks HTTP/2: a stranger's server gets what one answer needs. Of a file's server no connection is kept for the next
+//! call; those that are told of events have the next one soon.
 //!
 //! The operator may open networks (`--fetch-allow-network`): a provider of their own, or a stub of one. Within those
 //! `http` is allowed too.
+//!
+//! Webhooks ([`Outbound::post`]) have a client of their own with stricter rules: networks of their own
+//! (`--webhook-allow-network`), `http` to this machine alone, and no redirects.
 
 mod reach;
 mod resolver;
@@ -24,8 +28,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use ipnet::IpNet;
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use url::{Host, Url};
@@ -42,6 +47,11 @@ const REDIRECTS_MAX: usize = 3;
 
 /// Bytes of an address. Those of the providers have some hundred.
 const URL_BYTES_MAX: usize = 8 * 1024;
+
+/// Connections to one address that are kept for the next delivery, and for how long: an endpoint that is told much has
+/// them open anyway, and of thousands that are told little none may hold file descriptors.
+const KEPT_PER_HOST: usize = 16;
+const KEPT_FOR: Duration = Duration::from_secs(10);
 
 /// What may be fetched, and how long that may take.
 #[derive(Clone, Debug)]
@@ -96,14 +106,33 @@ impl Outbound {
     /// # Errors
     /// When the client cannot be made.
     pub fn with_lookup(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
-        let reach = Arc::new(Reach::new(options.allowed_networks.clone()));
+        Self::build(options, lookup, Reach::new(options.allowed_networks.clone()), 0)
+    }
+
+    /// The same for webhooks: only within this machine without TLS, where the operator opened that.
+    ///
+    /// # Errors
+    /// When the client cannot be made.
+    pub fn of_webhooks(options: &OutboundOptions, lookup: Arc<dyn Lookup>) -> Result<Self, reqwest::Error> {
+        Self::build(options, lookup, Reach::strict(options.allowed_networks.clone()), KEPT_PER_HOST)
+    }
+
+    fn build(
+        options: &OutboundOptions,
+        lookup: Arc<dyn Lookup>,
+        reach: Reach,
+        kept_per_host: usize,
+    ) -> Result<Self, reqwest::Error> {
+        let reach = Arc::new(reach);
         let client = |is_secure: bool| {
             let guarded = Guarded::new(lookup.clone(), reach.clone(), is_secure);
             crate::tls::client()
                 .user_agent(concat!("hotline/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIME_MAX)
                 .timeout(options.call_time_max)
-                .pool_max_idle_per_host(0)
+                .pool_max_idle_per_host(kept_per_host)
+                .pool_idle_timeout(KEPT_FOR)
+                .tcp_nodelay(true)
                 .http1_only()
                 .https_only(is_secure)
                 .no_proxy()
@@ -142,6 +171,25 @@ impl Outbound {
             }
         }
         Err(OutboundError::Unreachable(format!("more than {REDIRECTS_MAX} redirects")))
+    }
+
+    /// Whether an address may be called, as far as it says by itself: what its name means is seen when it is.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn may_call(&self, address: &str) -> Result<(), OutboundError> {
+        self.check(&parse(address)?).map(|_| ())
+    }
+
+    /// Sends JSON to an address, and answers whatever comes back: no redirect is followed. The answer's body is not read
+    /// yet: whoever does bounds it.
+    ///
+    /// # Errors
+    /// Why nothing came back.
+    pub async fn post(&self, address: &str, headers: HeaderMap, json: Bytes) -> Result<Response, OutboundError> {
+        let url = parse(address)?;
+        let request = self.check(&url)?.post(url).header(CONTENT_TYPE, "application/json").headers(headers);
+        request.body(json).send().await.map_err(failure)
     }
 
     /// The client that may be used for an address.

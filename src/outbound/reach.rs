@@ -52,12 +52,19 @@ const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
 #[derive(Debug)]
 pub struct Reach {
     allowed: Vec<IpNet>,
+    /// Whether TLS may be left out within this machine only.
+    is_strict: bool,
 }
 
 impl Reach {
     /// With these networks beside the public ones.
     pub fn new(allowed: Vec<IpNet>) -> Self {
-        Self { allowed }
+        Self { allowed, is_strict: false }
+    }
+
+    /// With these networks beside the public ones, all of them secured but for this machine's own, if that is among them.
+    pub fn strict(allowed: Vec<IpNet>) -> Self {
+        Self { allowed, is_strict: true }
     }
 
     /// Whether the operator opened any.
@@ -67,7 +74,8 @@ impl Reach {
 
     /// Whether an address may be reached; not secured, only within what the operator opened.
     pub fn permits(&self, address: IpAddr, is_secure: bool) -> bool {
-        self.is_allowed(address) || (is_secure && is_public(address))
+        let may_be_plain = !self.is_strict || address.to_canonical().is_loopback();
+        self.is_allowed(address) && (is_secure || may_be_plain) || is_secure && is_public(address)
     }
 
     fn is_allowed(&self, address: IpAddr) -> bool {
@@ -168,6 +176,24 @@ mod tests {
         ] {
             assert!(is_public(address(public)), "{public}");
         }
+    }
+
+    #[test]
+    fn where_only_this_machine_may_be_reached_without_tls_nothing_else_is() {
+        let opened = ["10.1.0.0/16", "127.0.0.0/8", "::1/128"].map(|network| network.parse().expect("a range"));
+        let reach = Reach::strict(opened.into());
+        for (text, secure, plain) in [
+            ("127.0.0.1", true, true),
+            ("::ffff:127.0.0.1", true, true),
+            ("::1", true, true),
+            ("10.1.2.3", true, false),
+            ("10.2.0.1", false, false),
+            ("8.8.8.8", true, false),
+        ] {
+            let permitted = (reach.permits(address(text), true), reach.permits(address(text), false));
+            assert_eq!(permitted, (secure, plain), "{text}");
+        }
+        assert!(!Reach::strict(Vec::new()).permits(address("127.0.0.1"), false));
     }
 
     #[test]

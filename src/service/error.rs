@@ -20,6 +20,9 @@ pub enum ServiceError {
     /// The client that calls the providers.
     #[error("the HTTP client: {0}")]
     Client(#[from] reqwest::Error),
+    /// The dispatcher of webhooks.
+    #[error("the dispatcher of webhooks: {0}")]
+    Dispatcher(std::io::Error),
     /// The files of messages.
     #[error(transparent)]
     Media(#[from] media::OpenError),

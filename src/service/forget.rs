@@ -17,6 +17,7 @@ impl Service {
     pub async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
         let closed = engine.store().ownership().close(company).await?;
+        let _resting = Resting::of(self, company).await;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
         let retries = &self.handles.front.retries;
@@ -26,6 +27,29 @@ impl Service {
         drop(closed);
         self.handles.hooks.downloads.look_soon();
         Ok(())
+    }
+}
+
+/// Nothing is delivered to a company's webhooks for as long as this lives, however it ends.
+struct Resting<'a> {
+    service: &'a Service,
+    company: CompanyId,
+}
+
+impl<'a> Resting<'a> {
+    async fn of(service: &'a Service, company: CompanyId) -> Self {
+        if let Some(deliveries) = &service.deliveries {
+            deliveries.rest(company).await;
+        }
+        Self { service, company }
+    }
+}
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        if let Some(deliveries) = &self.service.deliveries {
+            deliveries.go_on(self.company);
+        }
     }
 }
 

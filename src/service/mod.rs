@@ -26,6 +26,7 @@ use self::doors::{Doors, LISTEN, METRICS_LISTEN};
 pub use self::error::ServiceError;
 pub use self::settings::{EventOptions, Settings};
 use crate::app::App;
+use crate::deliveries::Deliveries;
 use crate::hooks::{Downloads, Hooks};
 use crate::media::Media;
 use crate::metrics::{Listener, Metrics};
@@ -43,6 +44,7 @@ use crate::web::rate::RateLimits;
 use crate::web::wire::{self, Listening};
 use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head};
+use crate::webhooks::Webhooks;
 
 /// How long requests that are being served may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -59,6 +61,8 @@ pub struct Service {
     pub address: SocketAddr,
     /// Where figures are served, if they are.
     pub metrics: Option<Listener>,
+    /// What delivers to webhooks; none where no events are kept.
+    deliveries: Option<Deliveries>,
     cluster: Option<Cluster>,
     server: ServerHandle,
     serving: JoinHandle<std::io::Result<()>>,
@@ -106,7 +110,11 @@ impl Service {
         let keys = Keys::load(&store.housekeeping).await?;
         // After the store: its lock on the folder is what keeps another process out.
         let media = Media::open(settings.media.clone(), &store.housekeeping, &store.keys, Handle::current()).await?;
-        let following = tokio::spawn(directory.clone().follow(store.housekeeping.clone(), store.events.clone()));
+        let following = tokio::spawn(directory.clone().follow(
+            store.housekeeping.clone(),
+            store.events.clone(),
+            store.webhooks.clone(),
+        ));
         // The threads that serve run the actors too.
         let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
         engine.start_sweeping();
@@ -117,6 +125,10 @@ impl Service {
         engine.campaigns.start().await?;
         let handles = handles(settings, engine.clone(), media, keys.clone())?;
         background::start(&handles, settings.events);
+        let deliveries = match &handles.app.engine.store().events {
+            Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
+            None => None,
+        };
         let (address, server) = listen(settings, doors.http, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
@@ -131,6 +143,7 @@ impl Service {
             keys,
             address,
             metrics,
+            deliveries,
             cluster: None,
             server: server.handle(),
             serving: tokio::spawn(server),
@@ -147,6 +160,9 @@ impl Service {
         self.app.engine.begin_stopping();
         self.server.stop(true).await;
         let _ = self.serving.await;
+        if let Some(deliveries) = self.deliveries {
+            deliveries.stop().await;
+        }
         if let Some(metrics) = self.metrics {
             metrics.stop().await;
         }
@@ -194,8 +210,9 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
         figures: figures.clone(),
     };
     let templates = Templates::new(graph, settings.templates);
+    let webhooks = Webhooks::new(&settings.webhooks)?;
     Ok(Handles {
-        app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, figures)),
+        app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, webhooks, figures)),
         tails: Data::default(),
         hooks: Data::new(Hooks::new(downloads)),
         visitors: Data::new(Visitors::new(settings.visitors)),

@@ -14,6 +14,7 @@ use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
 use crate::visitors::VisitorOptions;
 use crate::web::wire::Limits;
+use crate::webhooks::WebhookOptions;
 use crate::{media, templates};
 
 /// Each an option of the command line.
@@ -63,6 +64,8 @@ pub struct Settings {
     pub provider: ProviderOptions,
     /// How addresses are called that are not the operator's own.
     pub outbound: OutboundOptions,
+    /// How webhooks are delivered to.
+    pub webhooks: WebhookOptions,
 }
 
 /// Whether and how long events are kept.

@@ -21,6 +21,7 @@ pub const MODULES: &[&str] = &[
     "crm",
     "products",
     "customFields",
+    "webhooks",
     "reports",
     "events",
 ];
@@ -49,6 +50,7 @@ pub fn module_of(path: &str) -> Option<&'static str> {
         "crm" => "crm",
         "products" | "product-categories" => "products",
         "custom-fields" | "global-variables" => "customFields",
+        "webhooks" => "webhooks",
         "reports" | "dashboards" => "reports",
         "events" => "events",
         _ => return None,

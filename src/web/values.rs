@@ -13,6 +13,8 @@ use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Map, Number as JsonNumber, Value, json};
 
+use crate::webhooks::check_address;
+
 /// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 255;
 /// Characters of a free text.
@@ -238,6 +240,15 @@ text! {
             !name.is_empty() && !host.is_empty() && !host.contains('@') && !text.contains(char::is_whitespace)
         });
         if is_address { Ok(text) } else { Err("must be an e-mail address".to_owned()) }
+    }
+}
+
+text! {
+    /// The address of a webhook, as far as its form goes.
+    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": 2_000, "description": "`https`; of a demo's own machine also `http`", "example": "https://example.com/hotline"}, |value| {
+        let text = bounded(value, 2_000)?;
+        check_address(&text)?;
+        Ok(text)
     }
 }
 
@@ -537,6 +548,8 @@ words! {
     hotline_persistence::tables::reports::TicketGrouping
     hotline_persistence::tables::reports::MessageGrouping
     hotline_persistence::tables::reports::sales::SalesGrouping
+    hotline_persistence::tables::events::EventKind
+    hotline_persistence::tables::webhooks::deliveries::DeliveryStatus
 }
 
 #[cfg(test)]

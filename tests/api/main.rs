@@ -44,5 +44,6 @@ mod tags;
 mod tickets;
 mod users;
 mod webchat;
+mod webhooks;
 mod wire;
 mod wrapup_types;

@@ -26,5 +26,6 @@ mod refused_rows;
 mod rows;
 mod schedules;
 mod spans;
+mod webhooks;
 
 use support::process;

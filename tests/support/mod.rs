@@ -10,6 +10,7 @@ pub mod figures;
 pub mod form;
 pub mod process;
 pub mod provider;
+pub mod receiver;
 pub mod seed;
 pub mod service;
 
@@ -22,6 +23,7 @@ pub use client::{Api, Reply};
 pub use database::TestDatabase;
 pub use events::check_events;
 pub use provider::Provider;
+pub use receiver::{Conduct, Received, Receiver};
 pub use seed::Company;
 pub use service::TestApp;
 

@@ -1,15 +1,19 @@
 //! The service in the test's own process, on a free port.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use hotline::media;
-use hotline::outbound::OutboundOptions;
+use hotline::outbound::{Lookup, OutboundOptions};
 use hotline::providers::ProviderOptions;
 use hotline::service::{EventOptions, Service, Settings};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline::web::wire::Limits;
+use hotline::webhooks::WebhookOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::source::Source;
@@ -51,6 +55,17 @@ pub struct TestOptions {
     pub provider: ProviderOptions,
     /// What may be fetched: providers of tests are on this machine.
     pub outbound: OutboundOptions,
+    /// How webhooks are delivered to: the endpoints of tests are on this machine.
+    pub webhooks: WebhookOptions,
+}
+
+/// No name means anything: a test reaches nobody by chance.
+struct NoNames;
+
+impl Lookup for NoNames {
+    fn addresses(&self, _: &str) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async { Err(std::io::ErrorKind::NotFound.into()) })
+    }
 }
 
 impl Default for TestOptions {
@@ -82,6 +97,11 @@ impl Default for TestOptions {
                 allowed_networks: vec!["127.0.0.0/8".parse().expect("network")],
                 ..OutboundOptions::default()
             },
+            webhooks: WebhookOptions {
+                allowed_networks: vec!["127.0.0.0/8".parse().expect("network")],
+                lookup: Arc::new(NoNames),
+                ..WebhookOptions::default()
+            },
         }
     }
 }
@@ -111,6 +131,7 @@ impl TestOptions {
             events: self.events,
             provider: self.provider.clone(),
             outbound: self.outbound.clone(),
+            webhooks: self.webhooks.clone(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

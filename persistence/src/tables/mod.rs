@@ -37,6 +37,7 @@ pub mod tokens;
 pub mod user_metrics;
 pub mod users;
 pub mod webchat_sessions;
+pub mod webhooks;
 pub mod wrapup_categories;
 pub mod wrapup_types;
 pub(crate) mod zones;

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
-use super::{channels, installation_keys};
+use super::{channels, installation_keys, webhooks};
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring};
 use crate::{Error, Result};
@@ -17,7 +17,9 @@ const USES: &str = r#"
     select split_part(value #>> '{}', '.', 2) as id
     from channels, jsonb_path_query(settings, 'strict $.**."$sealed"', silent => true) value
     union all
-    select split_part(convert_from(key, 'UTF8'), '.', 2) from installation_keys where length(key) <> 64"#;
+    select split_part(convert_from(key, 'UTF8'), '.', 2) from installation_keys where length(key) <> 64
+    union all
+    select split_part(value, '.', 2) from webhooks, unnest(array[secret, old_secret]) value where value is not null"#;
 
 /// A key, as it is listed.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -121,7 +123,9 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
 /// # Errors
 /// When the database cannot answer, or something does not open.
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
-    Ok(channels::reseal(db, keys, channels::Reseal::All).await? + installation_keys::reseal(db, keys, false).await?)
+    let channels = channels::reseal(db, keys, channels::Reseal::All).await?;
+    let installation = installation_keys::reseal(db, keys, false).await?;
+    Ok(channels + installation + webhooks::reseal(db, keys).await?)
 }
 
 /// Takes a key that seals nothing any more out of database and file.

@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         };
         let profile = of_company("select min(id) from profiles where company_id = $1").await;
         let category = of_company("select min(id) from wrapup_categories where company_id = $1").await;
-        let known: [(&str, String); 11] = [
+        let known: [(&str, String); 12] = [
             ("contactId", talk.contact.to_string()),
             ("ticketId", talk.ticket.to_string()),
             ("messageId", talk.message.to_string()),
@@ -100,6 +100,8 @@ impl<'a> World<'a> {
             ("wrapupTypeId", world.company.solved.to_string()),
             ("wrapupCategoryId", category),
             ("profileId", profile),
+            // Of a webhook that is made when it is needed: no other company has it.
+            ("deliveryId", (1_000_000 + world.company.id.0).to_string()),
         ];
         world.ids.extend(known.map(|(noun, id)| (noun.to_owned(), id)));
         // What records of other nouns refer to comes first.
@@ -167,6 +169,20 @@ impl<'a> World<'a> {
         campaign
     }
 
+    /// Something that a webhook was told.
+    async fn delivery(&self, webhook: i64) {
+        sqlx::query(
+            "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
+             values ($1, $2, $3, 'note.added', 'ticket:1', 'failed', now())",
+        )
+        .bind(self.company.id)
+        .bind(webhook)
+        .bind(self.id("deliveryId").parse::<i64>().expect("a number"))
+        .execute(&self.app.database.db)
+        .await
+        .expect("a delivery");
+    }
+
     /// A question with the option `yes` in a conversation.
     pub async fn question(&self, talk: &Conversation) -> i64 {
         // What was said before is in the tables once a list was shown.
@@ -222,6 +238,10 @@ impl<'a> World<'a> {
             body["name"] = json!(format!("{} {}", self.mark, next()));
             body["unitPrice"] = json!(19.9);
         }
+        if (operation.method, operation.path.as_str()) == ("POST", "/webhooks") {
+            // What it is told changes by itself.
+            body["active"] = json!(false);
+        }
         if (operation.method, operation.path.as_str()) == ("POST", "/campaigns") {
             body["message"] = json!(self.mark);
         }
@@ -251,6 +271,12 @@ impl<'a> World<'a> {
                 }
                 "campaignId" if operation.path.ends_with("/pause") || operation.path.ends_with("/resume") => {
                     self.running_campaign(operation.path.ends_with("/resume")).await.to_string()
+                }
+                "webhookId" if operation.path.ends_with("/replay") => {
+                    let webhook = self.created(&noun, &targets).await.expect("a webhook");
+                    let on = self.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await;
+                    on.data(200);
+                    webhook
                 }
                 _ if operation.method == "GET" => self.id(&noun).to_owned(),
                 _ => self.created(&noun, &targets).await.unwrap_or_else(|| self.id(&noun).to_owned()),
@@ -299,6 +325,11 @@ impl<'a> World<'a> {
                 targets[0].1 = talk.session;
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", _) => set("body", json!(self.mark)),
+            ("POST", "/webhooks/{webhookId}/replay", "deliveryId") => {
+                let webhook: i64 = targets[0].1.parse().expect("a number");
+                self.delivery(webhook).await;
+            }
+            ("POST", "/webhooks/{webhookId}/replay", "") => set("after", json!(0)),
             ("PUT", "/custom-fields/order", _) => {
                 let all = self.api.all("/custom-fields").await;
                 let of_contacts = all.iter().filter(|field| field["application"] == "contact").map(id);

@@ -9,6 +9,7 @@ mod reports;
 mod secrets;
 mod start;
 mod tokens;
+mod webhooks;
 mod written;
 
 use std::path::Path;

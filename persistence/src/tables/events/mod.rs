@@ -388,6 +388,37 @@ pub async fn drop_expired(db: &PgPool, before: DateTime<Utc>) -> Result<()> {
     DAYS.drop_expired(db, before).await
 }
 
+/// One event of a company that happened at a time, if it is kept.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    id: LoggedEventId,
+    at: DateTime<Utc>,
+) -> Result<Option<StoredEvent>> {
+    let row = sqlx::query_as(
+        "select first_id, last_id, created_at, told from events
+         where company_id = $1 and last_id >= $2 and created_at >= $3 order by last_id limit 1",
+    );
+    let row = row.bind(company).bind(id).bind(at - DATES_APART_MAX);
+    let row: Option<StoredRow> = with_timeout(row.fetch_optional(db)).await?;
+    let before = After::event(LoggedEventId::new(id.0 - 1));
+    let mut reading = Reading { events: Vec::new(), next: before, has_more: false };
+    row.iter().for_each(|row| reading.take(company, row, -1, 1));
+    Ok(reading.events.into_iter().find(|event| event.id == id))
+}
+
+/// The first event of a company that is kept; none when there is none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn first_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<LoggedEventId>> {
+    let first = sqlx::query_scalar("select first_id from events where company_id = $1 order by last_id limit 1");
+    with_timeout(first.bind(company).fetch_optional(db)).await
+}
+
 /// The last event of a company; 0 when there was none.
 ///
 /// # Errors

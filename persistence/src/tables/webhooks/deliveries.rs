@@ -1,0 +1,397 @@
+//! What became of each event at each webhook. A row is written once an event was tried, or has to wait: what lies beyond a
+//! webhook's `told_to` is in the event log alone.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::{FromRow, PgConnection, PgExecutor};
+
+use super::super::words;
+use super::WebhookId;
+use crate::document::{self, Document};
+use crate::error::with_timeout;
+use crate::select::{Page, PageRequest, Select};
+use crate::{CompanyId, Database, Error, Result};
+
+words! {
+    /// What has become of a delivery.
+    DeliveryStatus {
+        /// It is tried, or will be.
+        Pending = "pending",
+        /// The endpoint has taken it.
+        Delivered = "delivered",
+        /// It was tried for the last time.
+        Failed = "failed",
+    }
+}
+
+/// Attempts that are kept of a delivery: all of one plan, and as many of a replay.
+pub const ATTEMPTS_KEPT: i32 = 20;
+
+/// Deliveries that are removed at once: some hundred milliseconds.
+pub const REMOVED_AT_ONCE: i64 = 10_000;
+
+/// One attempt, as it is kept and shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Attempt {
+    /// RFC 3339.
+    pub at: String,
+    /// What the endpoint answered.
+    pub status: Option<u16>,
+    /// Why it does not count as delivered.
+    pub error: Option<String>,
+    pub duration_ms: u64,
+}
+
+/// One delivery as stored.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct DeliveryRow {
+    pub event_id: i64,
+    #[sqlx(rename = "type")]
+    pub kind: String,
+    pub status: DeliveryStatus,
+    #[sqlx(try_from = "Document")]
+    pub attempts: Value,
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+const SHOWN: &str = "select event_id, type, status, attempts, next_attempt_at, created_at, updated_at
+    from webhook_deliveries";
+
+/// What is narrowed by.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct DeliveryFilter {
+    pub status: Option<DeliveryStatus>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// A page of what became of a webhook's deliveries, by event.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    webhook: WebhookId,
+    filter: &DeliveryFilter,
+    page: PageRequest,
+) -> Result<Page<DeliveryRow>> {
+    Select::new(SHOWN, "company_id", company)
+        .equals("webhook_id", Some(webhook))
+        .equals("status", filter.status)
+        .between("created_at", filter.created)
+        .between("updated_at", filter.updated)
+        .page(db, "event_id", page)
+        .await
+}
+
+/// What became of an event, to be written: with the attempt that was just made, if one was.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Outcome {
+    pub event_id: i64,
+    pub kind: String,
+    pub lane: String,
+    pub status: DeliveryStatus,
+    pub tries: i32,
+    pub attempt: Option<Attempt>,
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Where a webhook stands, with what is written.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Standing {
+    /// Where it was when last read or written.
+    pub from: i64,
+    pub told_to: i64,
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+/// Writes what became of events, and how far the webhook has come, as one. `frees`: others may wait in the table for these,
+/// and are due then. False: the webhook is gone, or somebody had it begin somewhere else; then it goes on from there.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn record(
+    db: &mut PgConnection,
+    company: CompanyId,
+    webhook: WebhookId,
+    standing: Standing,
+    outcomes: &[Outcome],
+    frees: bool,
+) -> Result<bool> {
+    // First: it holds the row, so that nobody removes the webhook, or sends it elsewhere, in between.
+    let place = sqlx::query_scalar::<_, i64>(
+        "update webhooks set told_to = case told_to when $3 then $4 else told_to end, failing_since = $5
+         where company_id = $1 and id = $2 returning told_to",
+    );
+    let place =
+        place.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to).bind(standing.failing_since);
+    let Some(told_to) = with_timeout(place.fetch_optional(&mut *db)).await? else { return Ok(false) };
+    if !outcomes.is_empty() {
+        write(db, company, webhook, outcomes).await?;
+    }
+    let is_over = |outcome: &&Outcome| frees && outcome.status != DeliveryStatus::Pending;
+    let lanes: Vec<&str> = outcomes.iter().filter(is_over).map(|outcome| outcome.lane.as_str()).collect();
+    if !lanes.is_empty() {
+        let go_on = sqlx::query(
+            "update webhook_deliveries d set next_attempt_at = now()
+             from (select distinct unnest($3::text[]) as lane) l
+             cross join lateral (
+                 select event_id from webhook_deliveries w
+                 where w.company_id = $1 and w.webhook_id = $2 and w.lane = l.lane and w.status = 'pending'
+                 order by w.event_id limit 1
+             ) first
+             where d.company_id = $1 and d.webhook_id = $2 and d.event_id = first.event_id
+                 and d.next_attempt_at is null",
+        );
+        with_timeout(go_on.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
+    }
+    Ok(told_to == standing.told_to)
+}
+
+async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, outcomes: &[Outcome]) -> Result<()> {
+    let attempts: Vec<Value> = outcomes
+        .iter()
+        .map(|outcome| {
+            Value::Array(outcome.attempt.iter().filter_map(|made| serde_json::to_value(made).ok()).collect())
+        })
+        .collect();
+    let write = sqlx::query(
+        "insert into webhook_deliveries as d
+             (company_id, webhook_id, event_id, type, lane, status, tries, attempts, next_attempt_at, created_at)
+         select $1, $2, * from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::jsonb[],
+             $9::timestamptz[], $10::timestamptz[])
+         on conflict (company_id, webhook_id, event_id) do update set status = excluded.status, tries = excluded.tries,
+             attempts = case when jsonb_array_length(d.attempts) >= $11 and excluded.attempts <> '[]'
+                 then d.attempts - 0 else d.attempts end || excluded.attempts,
+             next_attempt_at = excluded.next_attempt_at, updated_at = now()",
+    )
+    .bind(company)
+    .bind(webhook)
+    .bind(outcomes.iter().map(|outcome| outcome.event_id).collect::<Vec<_>>())
+    .bind(outcomes.iter().map(|outcome| outcome.kind.as_str()).collect::<Vec<_>>())
+    .bind(outcomes.iter().map(|outcome| outcome.lane.as_str()).collect::<Vec<_>>())
+    .bind(outcomes.iter().map(|outcome| outcome.status.as_str()).collect::<Vec<_>>())
+    .bind(outcomes.iter().map(|outcome| outcome.tries).collect::<Vec<_>>())
+    .bind(attempts)
+    .bind(outcomes.iter().map(|outcome| outcome.next_attempt_at).collect::<Vec<_>>())
+    .bind(outcomes.iter().map(|outcome| outcome.created_at).collect::<Vec<_>>())
+    .bind(ATTEMPTS_KEPT);
+    with_timeout(write.execute(db)).await?;
+    Ok(())
+}
+
+/// A delivery that is due.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Due {
+    pub event_id: i64,
+    pub kind: String,
+    pub lane: String,
+    pub tries: i32,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Deliveries whose time has come, the earliest first, without those that are `held` already.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn due(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    webhook: WebhookId,
+    now: DateTime<Utc>,
+    held: &[i64],
+    limit: i64,
+) -> Result<Vec<Due>> {
+    let due = sqlx::query(
+        "select d.event_id, d.type as kind, d.lane, d.tries, d.created_at
+         from webhook_deliveries d join webhooks w on w.company_id = d.company_id and w.id = d.webhook_id
+         where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3
+             and d.event_id <= w.told_to and d.event_id <> all($4)
+         order by d.next_attempt_at limit $5",
+    );
+    let due = due.bind(company).bind(webhook).bind(now).bind(held).bind(limit);
+    Ok(document::read_all(&with_timeout(due.fetch_all(db)).await?))
+}
+
+/// What of a webhook waits in the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct Waiting {
+    /// When the next one is due, of those that are not held.
+    pub next_at: Option<DateTime<Utc>>,
+    /// When the oldest one's event happened.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+/// What of a webhook waits in the table, without those that are `held`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn waiting(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, held: &[i64]) -> Result<Waiting> {
+    let waiting = sqlx::query_as(
+        "select (select d.next_attempt_at from webhook_deliveries d
+                 where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending'
+                     and d.next_attempt_at is not null and d.event_id <> all($3) and d.event_id <= w.told_to
+                 order by d.next_attempt_at limit 1) as next_at,
+             (select d.created_at from webhook_deliveries d
+                 where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending' and d.event_id <= w.told_to
+                 order by d.event_id limit 1) as oldest
+         from webhooks w where w.company_id = $1 and w.id = $2",
+    );
+    let waiting = with_timeout(waiting.bind(company).bind(webhook).bind(held).fetch_optional(db)).await?;
+    Ok(waiting.unwrap_or_default())
+}
+
+/// Which of these lanes have a delivery that is pending, up to the event `read_to`: what lies beyond is read anew.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn busy_lanes(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    webhook: WebhookId,
+    lanes: &[String],
+    read_to: i64,
+) -> Result<Vec<String>> {
+    let busy = sqlx::query_scalar(
+        "select l.lane from (select distinct unnest($3::text[]) as lane) l
+         where exists (select from webhook_deliveries d
+             where d.company_id = $1 and d.webhook_id = $2 and d.lane = l.lane and d.status = 'pending'
+                 and d.event_id <= $4)",
+    );
+    with_timeout(busy.bind(company).bind(webhook).bind(lanes).bind(read_to).fetch_all(db)).await
+}
+
+/// What waits for another attempt is due now: its endpoint is another one, or is back.
+pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+    let hasten = sqlx::query(
+        "update webhook_deliveries set next_attempt_at = now()
+         where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at > now()",
+    );
+    with_timeout(hasten.bind(company).bind(webhook).execute(db)).await?;
+    Ok(())
+}
+
+/// Has one event delivered again, whatever became of it. Whether there is such a delivery.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
+    let again = sqlx::query(
+        "update webhook_deliveries set status = 'pending', tries = 0, next_attempt_at = now(), updated_at = now()
+         where company_id = $1 and webhook_id = $2 and event_id = $3",
+    );
+    let again = with_timeout(again.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
+    wake(db, company, webhook).await?;
+    Ok(again.rows_affected() > 0)
+}
+
+/// Has what failed since a time delivered again, of each record in order. How many there are.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn replay_failed(
+    db: &mut PgConnection,
+    company: CompanyId,
+    webhook: WebhookId,
+    since: DateTime<Utc>,
+) -> Result<u64> {
+    let again = sqlx::query(
+        "with again as (
+             select event_id, row_number() over (partition by lane order by event_id) = 1 and not exists (
+                 select from webhook_deliveries p
+                 where p.company_id = $1 and p.webhook_id = $2 and p.lane = d.lane and p.status = 'pending'
+             ) as is_first
+             from webhook_deliveries d
+             where company_id = $1 and webhook_id = $2 and status = 'failed' and updated_at >= $3
+         )
+         update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
+             next_attempt_at = case when a.is_first then now() end
+         from again a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id",
+    );
+    let again = with_timeout(again.bind(company).bind(webhook).bind(since).execute(&mut *db)).await?;
+    wake(db, company, webhook).await?;
+    Ok(again.rows_affected())
+}
+
+/// Has everything after an event delivered again, as far as it had come. What is known of it stays until then. How many
+/// events are looked through.
+///
+/// # Errors
+/// [`crate::Error::NotFound`] when the webhook is gone; when the database cannot answer.
+pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<i64> {
+    let before = sqlx::query_scalar("select told_to from webhooks where company_id = $1 and id = $2 for update");
+    let before: Option<i64> = with_timeout(before.bind(company).bind(webhook).fetch_optional(&mut *db)).await?;
+    let before = before.ok_or(Error::NotFound("webhook"))?;
+    let back = sqlx::query("update webhooks set told_to = least(told_to, $3) where company_id = $1 and id = $2");
+    with_timeout(back.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
+    wake(db, company, webhook).await?;
+    Ok((before - event).max(0))
+}
+
+/// Tells the service, which may be another process, that there is something to do.
+async fn wake(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+    // Written anew as it is: the trigger tells of it.
+    let wake = sqlx::query("update webhooks set active = active where company_id = $1 and id = $2");
+    with_timeout(wake.bind(company).bind(webhook).execute(db)).await?;
+    Ok(())
+}
+
+/// Removes deliveries of events up to one, which are no longer kept; at most [`REMOVED_AT_ONCE`]. Those that waited for
+/// one of them are due. How many were removed.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<u64> {
+    let gone = sqlx::query_scalar::<_, i64>(
+        "with old as (
+             select event_id from webhook_deliveries
+             where company_id = $1 and webhook_id = $2 and event_id <= $3 order by event_id limit $4
+         ), gone as (
+             delete from webhook_deliveries d using old
+             where d.company_id = $1 and d.webhook_id = $2 and d.event_id = old.event_id
+             returning d.event_id, d.lane, d.status
+         ), freed as (
+             update webhook_deliveries d set next_attempt_at = now()
+             where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending' and d.next_attempt_at is null
+                 and d.lane in (select lane from gone where status = 'pending')
+                 and d.event_id = (select min(w.event_id) from webhook_deliveries w
+                     where w.company_id = $1 and w.webhook_id = $2 and w.lane = d.lane and w.status = 'pending'
+                         and w.event_id not in (select event_id from gone))
+         )
+         select count(*) from gone",
+    );
+    let gone = gone.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
+    Ok(u64::try_from(with_timeout(gone.fetch_one(db)).await?).unwrap_or_default())
+}
+
+/// Removes deliveries of a company's webhooks that are gone, at most [`REMOVED_AT_ONCE`]. Whether there may be more.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn empty(db: impl Database<'_>, company: CompanyId) -> Result<bool> {
+    let gone = sqlx::query_scalar("select id from removed_webhooks where company_id = $1 limit 1").bind(company);
+    let gone: Option<WebhookId> = with_timeout(gone.fetch_optional(db)).await?;
+    let Some(webhook) = gone else { return Ok(false) };
+    let remove = sqlx::query(
+        "delete from webhook_deliveries where company_id = $1 and webhook_id = $2 and event_id in (
+             select event_id from webhook_deliveries where company_id = $1 and webhook_id = $2 limit $3)",
+    );
+    let removed = with_timeout(remove.bind(company).bind(webhook).bind(REMOVED_AT_ONCE).execute(db)).await?;
+    if removed.rows_affected() == 0 {
+        let done = sqlx::query("delete from removed_webhooks where company_id = $1 and id = $2");
+        with_timeout(done.bind(company).bind(webhook).execute(db)).await?;
+    }
+    Ok(true)
+}

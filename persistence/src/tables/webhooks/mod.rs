@@ -1,0 +1,350 @@
+//! Webhooks: where a company is told of its events. Plain; what becomes of each telling is in [`deliveries`].
+
+pub mod deliveries;
+
+use std::fmt;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+use utoipa::ToSchema;
+
+use crate::error::with_timeout;
+use crate::sealed::{KeyError, Keyring, Location, Secret};
+use crate::table::{self, Columns, Stamps, Table};
+use crate::{CompanyId, Error, Id, Result};
+
+/// The id of a webhook.
+pub type WebhookId = Id<Webhook>;
+
+/// Webhooks of a company: each is sent every event once more, and nobody has so many systems to tell.
+pub const WEBHOOKS_MAX: i64 = 20;
+
+/// How long the secret before signs beside the new one: a day is enough to bring the new one to where it is checked.
+pub const OLD_SECRET_KEPT: TimeDelta = TimeDelta::hours(24);
+
+/// Where a company is told of its events.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct Webhook {
+    pub id: WebhookId,
+    #[schema(example = "https://example.com/hotline")]
+    pub url: String,
+    #[schema(example = "Tells the warehouse")]
+    pub description: Option<String>,
+    /// Which events are sent; none: all.
+    #[schema(example = json!(["ticket.opened", "message.received"]))]
+    pub types: Vec<String>,
+    #[schema(example = true)]
+    pub active: bool,
+    /// Why the service has switched it off.
+    #[schema(example = "the endpoint answered 410 Gone")]
+    pub disabled_reason: Option<String>,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub stamps: Stamps,
+}
+
+impl Table for Webhook {
+    const NAME: &'static str = "webhooks";
+    const NOUN: &'static str = "webhook";
+    const COLUMNS: &'static str = "id, url, description, types, active, disabled_reason, created_at, updated_at";
+    type Id = WebhookId;
+}
+
+/// A webhook as it is delivered to.
+#[derive(Clone)]
+#[allow(missing_docs)]
+pub struct Endpoint {
+    pub company: CompanyId,
+    pub id: WebhookId,
+    pub url: String,
+    /// Which events are sent; none: all.
+    pub types: Vec<String>,
+    /// What a delivery is signed with: the secret, and the one before it while that is good.
+    pub secrets: Vec<Secret>,
+    /// Until when the second one is good.
+    pub old_secret_until: Option<DateTime<Utc>>,
+    /// Up to this event each is delivered, or noted as a delivery.
+    pub told_to: i64,
+    /// Since when no delivery has succeeded, if the last one failed.
+    pub failing_since: Option<DateTime<Utc>>,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("company", &self.company).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// The secrets that are good at a time.
+    pub fn secrets_at(&self, now: DateTime<Utc>) -> &[Secret] {
+        let is_old_good = self.old_secret_until.is_some_and(|until| now < until);
+        if is_old_good { &self.secrets } else { self.secrets.get(..1).unwrap_or_default() }
+    }
+}
+
+#[derive(FromRow)]
+struct EndpointRow {
+    company_id: CompanyId,
+    id: WebhookId,
+    url: String,
+    types: Vec<String>,
+    secret: String,
+    old_secret: Option<String>,
+    old_secret_until: Option<DateTime<Utc>>,
+    told_to: i64,
+    failing_since: Option<DateTime<Utc>>,
+}
+
+impl EndpointRow {
+    fn open(self, keys: &Keyring) -> Result<Endpoint> {
+        let row = self.id.to_string();
+        let mut secrets = vec![opened(keys, &secret_at(self.company_id, &row), &self.secret)?];
+        if let Some(old) = &self.old_secret {
+            secrets.push(opened(keys, &old_secret_at(self.company_id, &row), old)?);
+        }
+        Ok(Endpoint {
+            company: self.company_id,
+            id: self.id,
+            url: self.url,
+            types: self.types,
+            secrets,
+            old_secret_until: self.old_secret_until,
+            told_to: self.told_to,
+            failing_since: self.failing_since,
+        })
+    }
+}
+
+fn secret_at(company: CompanyId, row: &str) -> Location<'_> {
+    Location { column: "webhooks.secret", company, row }
+}
+
+fn old_secret_at(company: CompanyId, row: &str) -> Location<'_> {
+    Location { column: "webhooks.old_secret", company, row }
+}
+
+fn opened(keys: &Keyring, place: &Location<'_>, sealed: &str) -> Result<Secret> {
+    let plain = keys.open(place, sealed)?;
+    Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))
+}
+
+/// Creates a webhook, which is told of what happens from now on: after the event `told_to`. None when the company has as
+/// many as it may.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::Key`] when the secret cannot be sealed.
+pub async fn insert(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    company: CompanyId,
+    mut columns: Columns,
+    secret: &Secret,
+    told_to: i64,
+) -> Result<Option<Webhook>> {
+    // One at a time in a company, so that the last place is taken once.
+    let turn = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
+    with_timeout(turn.execute(&mut *db)).await?;
+    let count = sqlx::query_scalar("select count(*) from webhooks where company_id = $1").bind(company);
+    let count: i64 = with_timeout(count.fetch_one(&mut *db)).await?;
+    if count >= WEBHOOKS_MAX {
+        return Ok(None);
+    }
+    // Its secret is bound to its id, so that is drawn first.
+    let id = sqlx::query_scalar("select nextval(pg_get_serial_sequence('webhooks', 'id'))");
+    let id: i64 = with_timeout(id.fetch_one(&mut *db)).await?;
+    let sealed = keys.seal(&secret_at(company, &id.to_string()), secret.0.as_bytes())?;
+    columns.set("secret", sealed);
+    columns.set("toldTo", told_to);
+    let statement = "insert into webhooks (company_id, id, url, description, types, active, secret, told_to)
+         overriding system value
+         select $1, $2, g.url, g.description, coalesce(g.types, '{}'), coalesce(g.active, true), g.secret, g.told_to
+         from jsonb_populate_record(null::webhooks, $3) g
+         returning id, url, description, types, active, disabled_reason, created_at, updated_at";
+    let insert = sqlx::query_as(statement).bind(company).bind(id).bind(columns.to_value());
+    Ok(Some(with_timeout(insert.fetch_one(db)).await?))
+}
+
+/// Changes what is given. One that is switched on has not failed yet, and what waits for it is due.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
+pub async fn update(db: &mut PgConnection, company: CompanyId, id: WebhookId, columns: Columns) -> Result<Webhook> {
+    let is_on = columns.has("active") && !columns.is_false("active");
+    if is_on {
+        let on = sqlx::query(
+            "update webhooks set disabled_reason = null, failing_since = null
+             where company_id = $1 and id = $2 and not active",
+        );
+        let on = with_timeout(on.bind(company).bind(id).execute(&mut *db)).await?;
+        if on.rows_affected() > 0 {
+            deliveries::hasten(db, company, id).await?;
+        }
+    }
+    table::update::<Webhook>(db, company, id, &columns).await
+}
+
+/// Gives a webhook another secret; the one it had signs beside it for a while.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer; [`Error::Key`] when a secret cannot
+/// be opened or sealed.
+pub async fn rotate(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    company: CompanyId,
+    id: WebhookId,
+    secret: &Secret,
+    now: DateTime<Utc>,
+) -> Result<Webhook> {
+    let held = sqlx::query_scalar("select secret from webhooks where company_id = $1 and id = $2 for update");
+    let held: Option<String> = with_timeout(held.bind(company).bind(id).fetch_optional(&mut *db)).await?;
+    let held = held.ok_or(Error::NotFound(Webhook::NOUN))?;
+    let row = id.to_string();
+    let old = opened(keys, &secret_at(company, &row), &held)?;
+    let columns = Columns::from([
+        ("secret", keys.seal(&secret_at(company, &row), secret.0.as_bytes())?.into()),
+        ("oldSecret", keys.seal(&old_secret_at(company, &row), old.0.as_bytes())?.into()),
+        ("oldSecretUntil", (now + OLD_SECRET_KEPT).to_rfc3339().into()),
+    ]);
+    table::update::<Webhook>(db, company, id, &columns).await
+}
+
+/// Removes a webhook. What is known of its deliveries goes behind it ([`deliveries::empty`]).
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
+pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<()> {
+    let remove = sqlx::query(
+        "with gone as (delete from webhooks where company_id = $1 and id = $2 returning company_id, id)
+         insert into removed_webhooks select company_id, id from gone",
+    );
+    let removed = with_timeout(remove.bind(company).bind(id).execute(db)).await?;
+    if removed.rows_affected() == 0 { Err(Error::NotFound(Webhook::NOUN)) } else { Ok(()) }
+}
+
+/// Switches a webhook off for a reason, unless it was switched off or leads somewhere else meanwhile. Whether it was.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str) -> Result<bool> {
+    let off = sqlx::query(
+        "update webhooks set active = false, disabled_reason = $4, updated_at = now()
+         where company_id = $1 and id = $2 and url = $3 and active",
+    );
+    let off = off.bind(endpoint.company).bind(endpoint.id).bind(&endpoint.url).bind(reason);
+    Ok(with_timeout(off.execute(db)).await?.rows_affected() > 0)
+}
+
+const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, old_secret_until, told_to, failing_since
+    from webhooks where company_id = $1";
+
+/// The active webhooks of a company as they are delivered to. One whose secret does not open is told in the log and left
+/// out: no other one minds.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn active(db: impl PgExecutor<'_>, keys: &Keyring, company: CompanyId) -> Result<Vec<Endpoint>> {
+    let statement = format!("{ENDPOINT} and active order by id");
+    let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(company);
+    let rows: Vec<EndpointRow> = with_timeout(rows.fetch_all(db)).await?;
+    let opened = rows.into_iter().filter_map(|row| {
+        let id = row.id;
+        let told = |error: &Error| {
+            tracing::error!(webhook.id = %id, company.id = %company, %error,
+                "the secret of a webhook does not open; nothing is delivered to it");
+        };
+        row.open(keys).inspect_err(told).ok()
+    });
+    Ok(opened.collect())
+}
+
+/// One webhook as it is delivered to, active or not.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::Key`] when its secret does not open.
+pub async fn endpoint(
+    db: impl PgExecutor<'_>,
+    keys: &Keyring,
+    company: CompanyId,
+    id: WebhookId,
+) -> Result<Option<Endpoint>> {
+    let statement = format!("{ENDPOINT} and id = $2");
+    let row = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(company).bind(id);
+    let row: Option<EndpointRow> = with_timeout(row.fetch_optional(db)).await?;
+    row.map(|row| row.open(keys)).transpose()
+}
+
+/// The webhooks of a company, active or not.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn ids(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Vec<WebhookId>> {
+    let ids = sqlx::query_scalar("select id from webhooks where company_id = $1 order by id").bind(company);
+    with_timeout(ids.fetch_all(db)).await
+}
+
+/// Every company with webhooks, or with deliveries of webhooks that are gone: where a start begins.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn companies(db: &PgPool) -> Result<Vec<CompanyId>> {
+    let all = sqlx::query_scalar("select company_id from webhooks union select company_id from removed_webhooks");
+    with_timeout(all.fetch_all(db)).await
+}
+
+/// The webhooks of all companies or one, for the command line.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<(CompanyId, Webhook)>> {
+    #[derive(FromRow)]
+    struct Row {
+        company_id: CompanyId,
+        #[sqlx(flatten)]
+        webhook: Webhook,
+    }
+    let all = sqlx::query_as("select * from webhooks where company_id = coalesce($1, company_id) order by id");
+    let rows: Vec<Row> = with_timeout(all.bind(company).fetch_all(db)).await?;
+    Ok(rows.into_iter().map(|row| (row.company_id, row.webhook)).collect())
+}
+
+/// The company of a webhook, for the command line, which names no company.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
+pub async fn company_of(db: &PgPool, id: WebhookId) -> Result<CompanyId> {
+    let company = sqlx::query_scalar("select company_id from webhooks where id = $1").bind(id);
+    with_timeout(company.fetch_optional(db)).await?.ok_or(Error::NotFound(Webhook::NOUN))
+}
+
+/// Seals the secrets with the key that seals now; answers how many. It is no change of a webhook.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::Key`] when something does not open.
+pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
+    type Held = (CompanyId, WebhookId, String, Option<String>);
+    let all = sqlx::query_as("select company_id, id, secret, old_secret from webhooks order by id");
+    let all: Vec<Held> = with_timeout(all.fetch_all(db)).await?;
+    let mut resealed = 0;
+    for (company, id, secret, old) in all {
+        let row = id.to_string();
+        let anew = |place: Location<'_>, sealed: &str| -> Result<String> {
+            Ok(keys.seal(&place, opened(keys, &place, sealed)?.0.as_bytes())?)
+        };
+        let new = anew(secret_at(company, &row), &secret)?;
+        let new_old = old.as_deref().map(|old| anew(old_secret_at(company, &row), old)).transpose()?;
+        // Whoever rotated it meanwhile has sealed it with the new key.
+        let update = sqlx::query(
+            "update webhooks set secret = $3, old_secret = $4 where company_id = $1 and id = $2 and secret = $5",
+        );
+        let update = update.bind(company).bind(id).bind(new).bind(&new_old).bind(secret);
+        if with_timeout(update.execute(db)).await?.rows_affected() > 0 {
+            resealed += 1 + u64::from(new_old.is_some());
+        }
+    }
+    Ok(resealed)
+}

@@ -1,0 +1,96 @@
+//! What became of the events that a webhook was told of.
+
+use actix_web::web::Data;
+use hotline_persistence::tables::events::EventKind;
+use hotline_persistence::tables::webhooks::WebhookId;
+use hotline_persistence::tables::webhooks::deliveries::{self, DeliveryFilter, DeliveryRow, DeliveryStatus};
+use hotline_persistence::{LoggedEventId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::found;
+use crate::app::App;
+use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
+
+/// What became of one event at one webhook.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookDelivery)]
+#[allow(missing_docs)]
+pub struct Delivery {
+    /// Of this webhook, it is the event's.
+    #[schema(value_type = LoggedEventId)]
+    pub id: i64,
+    #[schema(value_type = LoggedEventId)]
+    pub event_id: i64,
+    #[serde(rename = "type")]
+    #[schema(value_type = EventKind)]
+    pub kind: String,
+    pub status: DeliveryStatus,
+    /// The last of them, 20 at most.
+    #[schema(value_type = Vec<WebhookAttempt>)]
+    pub attempts: Value,
+    /// When a pending one is tried again; none while an earlier event of the same record is pending.
+    pub next_attempt_at: Option<Timestamp>,
+    /// When the event happened.
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// One attempt to deliver. The row keeps it as it is shown.
+#[derive(ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, missing_docs)]
+struct WebhookAttempt {
+    at: Timestamp,
+    /// What the endpoint answered; none: it did not.
+    #[schema(example = 503)]
+    status: Option<u16>,
+    /// Why it does not count as delivered.
+    #[schema(example = "the endpoint answered 503")]
+    error: Option<String>,
+    #[schema(example = 41)]
+    duration_ms: u64,
+}
+
+impl From<DeliveryRow> for Delivery {
+    fn from(row: DeliveryRow) -> Self {
+        Self {
+            id: row.event_id,
+            event_id: row.event_id,
+            kind: row.kind,
+            status: row.status,
+            attempts: row.attempts,
+            next_attempt_at: row.next_attempt_at.map(Timestamp::from),
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
+        }
+    }
+}
+
+/// Filters of the list.
+pub struct Filters(DeliveryFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self(DeliveryFilter {
+            status: query.filter("status"),
+            created: query.span("created"),
+            updated: query.span("updated"),
+        })
+    }
+}
+
+/// `GET /webhooks/{webhookId}/deliveries`.
+pub async fn list_deliveries(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<WebhookId>,
+    query: Query<Filters>,
+) -> ApiResult<Page<Delivery>> {
+    found(&app, &caller, id.0).await?;
+    let db = app.db(caller.company);
+    let rows = deliveries::list(db, caller.company, id.0, &query.filter.0, query.page).await?;
+    Ok(Page::of(query.page, rows, Delivery::from))
+}

@@ -1,0 +1,124 @@
+//! What is sent to webhooks, as the API document says it: a request for each type of event.
+
+use hotline_persistence::tables::campaigns::Campaign;
+use hotline_persistence::tables::events::EventKind;
+use serde_json::{Map, Value, json};
+
+use crate::api::cards::Card;
+use crate::api::channels::Channel;
+use crate::api::contacts::Contact;
+use crate::api::messages::Message;
+use crate::api::schedules::Schedule;
+use crate::api::tickets::Ticket;
+use crate::api::webchat::Session;
+use crate::web::schema::{self, Schemas};
+
+/// The requests by type of event, and that of a test.
+pub fn told(schemas: &mut Schemas) -> Map<String, Value> {
+    let mut told = Map::new();
+    for kind in EventKind::ALL {
+        let data = data_of(*kind, schemas);
+        told.insert(kind.as_str().to_owned(), request(kind.as_str(), &data));
+    }
+    let id = json!({"type": "integer", "format": "int64", "description": "The webhook.", "example": 7});
+    let test = json!({
+        "type": "object",
+        "description": "Which webhook is tested.",
+        "properties": {"webhookId": id},
+        "required": ["webhookId"],
+    });
+    told.insert("webhook.test".to_owned(), request("webhook.test", &test));
+    told
+}
+
+/// The record an event of this type is of.
+fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
+    match kind.as_str().split('.').next() {
+        Some("ticket") => schema::of::<Ticket>(schemas),
+        Some("session") => schema::of::<Session>(schemas),
+        Some("contact") => schema::of::<Contact>(schemas),
+        Some("card") => schema::of::<Card>(schemas),
+        Some("schedule") => schema::of::<Schedule>(schemas),
+        Some("campaign") => schema::of::<Campaign>(schemas),
+        Some("channel") => schema::of::<Channel>(schemas),
+        // Messages and notes, which are messages.
+        _ => schema::of::<Message>(schemas),
+    }
+}
+
+fn request(kind: &str, data: &Value) -> Value {
+    let header = |name: &str, text: &str, example: Value| {
+        json!({
+            "name": name,
+            "in": "header",
+            "required": true,
+            "description": text,
+            "schema": {"type": "string", "example": example},
+        })
+    };
+    let event = json!({
+        "type": "object",
+        "description": "The event, as `GET /events` shows it.",
+        "properties": {
+            "id": {"type": "integer", "format": "int64", "description": "Grows within the company; 0 in a test.", "example": 4711},
+            "type": {"type": "string", "enum": [kind], "description": "What happened."},
+            "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
+            "data": data,
+            "previous": {
+                "type": ["object", "null"],
+                "description": "The old values of the fields that changed; null where there are none.",
+            },
+        },
+        "required": ["id", "type", "createdAt", "data", "previous"],
+    });
+    let name: String = kind.split(['.', '_']).map(capitalized).collect();
+    json!({"post": {
+        "operationId": format!("on{name}"),
+        "summary": kind,
+        "description": format!("Sent to webhooks that are told of `{kind}`. Answer any 2xx within 15 seconds; all else is tried again."),
+        "tags": ["webhooks"],
+        "security": [],
+        "parameters": [
+            header("webhook-id", "The same each time this event is sent.", json!("evt_1_4711")),
+            header("webhook-timestamp", "When it is sent, in seconds since 1970.", json!("1769860800")),
+            header("webhook-signature", "`v1,` and the HMAC-SHA-256 in base64 of id, timestamp and body, joined by dots; one for each secret that is good, separated by blanks.", json!("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")),
+        ],
+        "requestBody": {"required": true, "content": {"application/json": {"schema": event}}},
+        "responses": {
+            "2XX": {"description": "It is taken."},
+            "410": {"description": "Nobody is there any more: the webhook is switched off."},
+        },
+    }})
+}
+
+fn capitalized(word: &str) -> String {
+    let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+    format!("{}{rest}", first.to_uppercase())
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_of_event_has_its_request_with_its_payload() {
+        let mut schemas = Schemas::new();
+        let told = told(&mut schemas);
+        assert_eq!(told.len(), EventKind::ALL.len() + 1);
+        for (kind, item) in &told {
+            let schema = &item["post"]["requestBody"]["content"]["application/json"]["schema"];
+            assert_eq!(schema["properties"]["type"]["enum"], json!([kind]));
+            let data = &schema["properties"]["data"];
+            let name = data["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+            assert!(name.is_some_and(|name| schemas.contains_key(name)) || kind == "webhook.test", "{kind}: {data}");
+        }
+        let of = |kind: &str| {
+            let schema = &told[kind]["post"]["requestBody"]["content"]["application/json"]["schema"];
+            schema["properties"]["data"]["$ref"].clone()
+        };
+        assert_eq!(of("ticket.closed"), "#/components/schemas/Ticket");
+        assert_eq!(of("note.added"), "#/components/schemas/Message");
+        assert_eq!(told["ticket.wrapup_changed"]["post"]["operationId"], "onTicketWrapupChanged");
+    }
+}

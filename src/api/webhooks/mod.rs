@@ -1,0 +1,196 @@
+//! Webhooks: where a company is told of its events. Plain; the dispatcher delivers (`src/deliveries/`).
+
+mod deliveries;
+pub mod document;
+mod verbs;
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_actors::{Conflict, FieldError, Refusal};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::events::{self, EventKind};
+use hotline_persistence::tables::webhooks::{self, WEBHOOKS_MAX, Webhook, WebhookId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+pub use deliveries::{Delivery, list_deliveries};
+pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
+
+use crate::app::App;
+use crate::web::values::{Name, WebAddress};
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Filter, Idempotency, Input, Json, NoContent,
+    Page, Params, Patch, PathId, Query,
+};
+use crate::webhooks::{Webhooks, new_secret};
+
+/// A webhook, with its secret: the one time it is shown.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct WebhookWithSecret {
+    #[serde(flatten)]
+    pub webhook: Webhook,
+    /// What deliveries are signed with: `whsec_` and a key in base64.
+    #[schema(example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    pub secret: String,
+}
+
+/// Reads the types of a webhook: each once; none are all.
+fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
+    // As many as there are.
+    let most = EventKind::ALL.len();
+    let given: Vec<EventKind> = if is_new { fields.list("types", most) } else { fields.changed_list("types", most) }?;
+    let mut types: Vec<&'static str> = Vec::with_capacity(given.len());
+    for kind in given {
+        if !types.contains(&kind.as_str()) {
+            types.push(kind.as_str());
+        }
+    }
+    Some(types)
+}
+
+/// The body of `POST /webhooks`.
+pub struct WebhookNew(Columns);
+
+impl Input for WebhookNew {
+    fn name() -> Cow<'static, str> {
+        "WebhookCreate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut columns = Columns::default();
+        let url = fields.required::<WebAddress>("url");
+        let description = fields.optional::<Name>("description");
+        let types = types(fields, true);
+        let active = fields.optional::<bool>("active");
+        columns.set("url", url?);
+        if let Some(description) = description {
+            columns.set("description", description);
+        }
+        if let Some(types) = types {
+            columns.set("types", types);
+        }
+        if let Some(active) = active {
+            columns.set("active", active);
+        }
+        Some(Self(columns))
+    }
+}
+
+/// The body of `PUT /webhooks/{webhookId}`.
+pub struct WebhookChange(Columns);
+
+impl Input for WebhookChange {
+    fn name() -> Cow<'static, str> {
+        "WebhookUpdate".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut columns = Columns::default();
+        if let Some(url) = fields.changed::<WebAddress>("url") {
+            columns.set("url", url);
+        }
+        match fields.patch::<Name>("description") {
+            Patch::Absent => {}
+            Patch::Null => columns.set("description", serde_json::Value::Null),
+            Patch::Value(description) => columns.set("description", description),
+        }
+        if let Some(types) = types(fields, false) {
+            columns.set("types", types);
+        }
+        if let Some(active) = fields.changed::<bool>("active") {
+            columns.set("active", active);
+        }
+        Some(Self(columns))
+    }
+}
+
+/// Whether an address may be reached at all, by what it says itself.
+fn check_url(webhooks: &Webhooks, columns: &Columns) -> ApiResult<()> {
+    match columns.text("url").map(|url| webhooks.check(url)) {
+        Some(Err(reason)) => Err(ApiError::validation(&[FieldError { field: "url".to_owned(), reason }])),
+        _ => Ok(()),
+    }
+}
+
+/// Filters of the list.
+pub struct Filters(table::Filter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        let mut filter = table::Filter::default();
+        if let Some(active) = query.filter::<bool>("active") {
+            filter.equals("active", active);
+        }
+        filter.created = query.span("created");
+        filter.updated = query.span("updated");
+        Self(filter)
+    }
+}
+
+/// `GET /webhooks`.
+pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Webhook>> {
+    let rows = table::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
+    Ok(Page::of(query.page, rows, |row| row))
+}
+
+/// `POST /webhooks`.
+pub async fn create(
+    caller: Caller,
+    app: Data<App>,
+    body: Body<WebhookNew>,
+    once: Idempotency,
+) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
+    let columns = body.0.0;
+    check_url(&app.webhooks, &columns)?;
+    let keys = &app.engine.store().keys;
+    once.transaction(app.db(caller.company), async |db| {
+        let secret = new_secret();
+        // What is committed before is not told.
+        let last = events::last_id(&mut *db, caller.company).await?;
+        let made = webhooks::insert(db, keys, caller.company, columns, &secret, last.0).await?;
+        let webhook = made.ok_or_else(too_many)?;
+        Ok(Confidential(Created::of(WebhookWithSecret { webhook, secret: secret.0 })))
+    })
+    .await
+}
+
+fn too_many() -> ApiError {
+    let conflict =
+        Conflict::used_by("the company has as many webhooks as it may", "limit", [("webhook", WEBHOOKS_MAX)]);
+    Refusal::Conflict(conflict).into()
+}
+
+/// `GET /webhooks/{webhookId}`.
+pub async fn show(caller: Caller, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<Json<Webhook>> {
+    Ok(Json::of(found(&app, &caller, id.0).await?))
+}
+
+async fn found(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> {
+    let webhook: Option<Webhook> = table::find(app.db(caller.company), caller.company, id).await?;
+    webhook.ok_or_else(ApiError::not_found)
+}
+
+/// `PUT /webhooks/{webhookId}`.
+pub async fn update(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<WebhookId>,
+    body: Body<WebhookChange>,
+    once: Idempotency,
+) -> ApiResult<Json<Webhook>> {
+    let columns = body.0.0;
+    check_url(&app.webhooks, &columns)?;
+    once.transaction(app.db(caller.company), async |db| {
+        Ok(Json::of(webhooks::update(db, caller.company, id.0, columns).await?))
+    })
+    .await
+}
+
+/// `DELETE /webhooks/{webhookId}`.
+pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<NoContent> {
+    webhooks::remove(app.db(caller.company), caller.company, id.0).await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,177 @@
+//! What is done with a webhook: another secret, a test, and sending again.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use hotline_actors::{Conflict, Refusal, clock};
+use hotline_persistence::key::new_key;
+use hotline_persistence::tables::webhooks::deliveries;
+use hotline_persistence::tables::webhooks::{self, WebhookId};
+use hotline_persistence::{LoggedEventId, Timestamp};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::{WebhookWithSecret, found};
+use crate::app::App;
+use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
+use crate::webhooks::{Tried, new_secret};
+
+/// `POST /webhooks/{webhookId}/rotate-secret`.
+pub async fn rotate_secret(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<WebhookId>,
+    once: Idempotency,
+) -> ApiResult<Confidential<Json<WebhookWithSecret>>> {
+    let keys = &app.engine.store().keys;
+    once.transaction(app.db(caller.company), async |db| {
+        let secret = new_secret();
+        let webhook = webhooks::rotate(db, keys, caller.company, id.0, &secret, clock::now()).await?;
+        Ok(Confidential(Json::of(WebhookWithSecret { webhook, secret: secret.0 })))
+    })
+    .await
+}
+
+/// How a test went.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookTest)]
+#[allow(missing_docs)]
+pub struct Tested {
+    /// Whether it counts as delivered.
+    #[schema(example = true)]
+    pub delivered: bool,
+    /// What the endpoint answered; none: it did not.
+    #[schema(example = 200)]
+    pub status: Option<u16>,
+    /// Why it does not count as delivered.
+    #[schema(example = json!(null))]
+    pub error: Option<String>,
+    #[schema(example = 41)]
+    pub duration_ms: u64,
+    /// The first 1,000 characters of the answer.
+    #[schema(example = "ok")]
+    pub body: String,
+}
+
+impl From<Tried> for Tested {
+    fn from(tried: Tried) -> Self {
+        Self {
+            delivered: tried.error.is_none(),
+            status: tried.status,
+            duration_ms: tried.duration_ms(),
+            error: tried.error,
+            body: tried.body,
+        }
+    }
+}
+
+/// What a test sends: an event that is in no log.
+pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
+    json!({
+        "id": 0,
+        "type": "webhook.test",
+        "createdAt": Timestamp::from(now),
+        "data": {"webhookId": webhook},
+        "previous": null,
+    })
+}
+
+/// `POST /webhooks/{webhookId}/test`.
+pub async fn test(caller: Caller, app: Data<App>, id: PathId<WebhookId>, once: Idempotency) -> ApiResult<Json<Tested>> {
+    let (company, keys) = (caller.company, &app.engine.store().keys);
+    let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
+    let endpoint = endpoint.ok_or_else(ApiError::not_found)?;
+    // Each holds its request for as long as the endpoint takes.
+    let Some(_turn) = app.webhooks.begin_test(company, id.0) else {
+        let state = "a test of this webhook is under way";
+        return Err(Refusal::Conflict(Conflict::of(state, "test_running", "webhookId", id.0.0)).into());
+    };
+    let json = Bytes::from(test_event(id.0, clock::now()).to_string());
+    let secrets = endpoint.secrets_at(clock::now());
+    let tried = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
+    // The effect is elsewhere: it is recorded once it is known.
+    once.transaction(app.db(company), async |_| Ok(Json::of(Tested::from(tried)))).await
+}
+
+/// The body of `POST /webhooks/{webhookId}/replay`.
+pub struct Replay(What);
+
+enum What {
+    After(LoggedEventId),
+    Delivery(LoggedEventId),
+    FailedSince(DateTime<Utc>),
+}
+
+impl Input for Replay {
+    fn name() -> Cow<'static, str> {
+        "WebhookReplay".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        const NAMES: [&str; 3] = ["after", "deliveryId", "failedSince"];
+        let given: Vec<&str> = NAMES.into_iter().filter(|name| fields.has_text(name)).collect();
+        let after = fields.optional("after").map(What::After);
+        let delivery = fields.optional("deliveryId").map(What::Delivery);
+        let failed = fields.optional("failedSince").map(What::FailedSince);
+        match given.as_slice() {
+            [] => fields.refuse("after", "is required, or deliveryId, or failedSince"),
+            [_, others @ ..] => others.iter().for_each(|name| fields.refuse(name, "is accepted alone")),
+        }
+        after.or(delivery).or(failed).map(Self)
+    }
+
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![
+            ("after", json!({"after": 4711})),
+            ("deliveryId", json!({"deliveryId": 4712})),
+            ("failedSince", json!({"failedSince": "2026-01-31T12:00:00.000Z"})),
+        ]
+    }
+}
+
+/// What is sent again.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookReplayed)]
+#[allow(missing_docs)]
+pub struct Replayed {
+    /// How many deliveries; of what is sent again after an event, how many events are looked through.
+    #[schema(example = 12)]
+    pub deliveries: i64,
+}
+
+/// `POST /webhooks/{webhookId}/replay`.
+pub async fn replay(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<WebhookId>,
+    body: Body<Replay>,
+    once: Idempotency,
+) -> ApiResult<Accepted<Replayed>> {
+    let company = caller.company;
+    if !found(&app, &caller, id.0).await?.active {
+        let state = "the webhook is switched off: switch it on first";
+        return Err(Refusal::Conflict(Conflict::of(state, "inactive", "webhookId", id.0.0)).into());
+    }
+    once.transaction(app.db(company), async |db| {
+        let deliveries = match body.0.0 {
+            What::After(event) => deliveries::replay_after(db, company, id.0, event.0.max(0)).await?,
+            What::Delivery(event) => {
+                if !deliveries::replay_one(db, company, id.0, event.0).await? {
+                    return Err(ApiError::not_found());
+                }
+                1
+            }
+            What::FailedSince(since) => {
+                let again = deliveries::replay_failed(db, company, id.0, since).await?;
+                i64::try_from(again).unwrap_or(i64::MAX)
+            }
+        };
+        Ok(Accepted::of(Replayed { deliveries }))
+    })
+    .await
+}

@@ -1,0 +1,335 @@
+//! `hotline webhook`: where companies are told of their events.
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use hotline_persistence::sealed::Keyring;
+use hotline_persistence::select::PageRequest;
+use hotline_persistence::table::Columns;
+use hotline_persistence::tables::events::{self, EventKind};
+use hotline_persistence::tables::webhooks::deliveries::{self, DeliveryFilter, DeliveryStatus};
+use hotline_persistence::tables::webhooks::{self, WEBHOOKS_MAX, Webhook, WebhookId};
+use hotline_persistence::{CompanyId, PgPool, key};
+use ipnet::IpNet;
+use serde::Serialize;
+
+use super::Failure;
+use super::database::{with_database, with_secrets};
+use super::output::OutputArgs;
+use crate::api::webhooks::{Delivery, Replayed, Tested, WebhookWithSecret, test_event};
+use crate::config::{self, DatabaseArgs};
+use crate::web::values::{FromField, Name, WebAddress};
+use crate::webhooks::{Webhooks, new_secret};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Make a webhook; its secret is printed once
+    Create(Create),
+    /// List the webhooks, and why one was switched off
+    List {
+        /// Of this company only
+        #[arg(long, value_name = "ID")]
+        company: Option<CompanyId>,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Change a webhook: what is given; the rest stays
+    Update(Update),
+    /// Delete a webhook with what is known of its deliveries
+    Delete(One),
+    /// Give a webhook another secret, which is printed once; the one it has signs beside it for 24 hours
+    RotateSecret(One),
+    /// Send a test to a webhook, and show what comes back
+    Test {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// List the last deliveries of a webhook, the newest first
+    Deliveries {
+        #[command(flatten)]
+        one: One,
+        /// Only those in this state
+        #[arg(long, value_name = "pending|delivered|failed", value_parser = status)]
+        status: Option<DeliveryStatus>,
+        /// How many at most
+        #[arg(long, default_value_t = 100, value_name = "DELIVERIES", value_parser = clap::value_parser!(i64).range(1..=10_000))]
+        limit: i64,
+    },
+    /// Send events to a webhook again
+    Replay {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        what: What,
+    },
+}
+
+/// Which addresses are taken.
+#[derive(Args)]
+pub struct Reach {
+    /// A network that webhooks may be in although it is not public, as the service has it (repeatable, or separated by
+    /// commas)
+    #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = config::network,
+        value_name = "IP|CIDR")]
+    webhook_allow_network: Vec<IpNet>,
+}
+
+impl Reach {
+    fn webhooks(&self) -> Result<Webhooks, Failure> {
+        Ok(Webhooks::new(&config::webhooks(&self.webhook_allow_network))?)
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  hotline webhook create --company 1 --url https://example.com/hotline
+  hotline webhook create --company 1 --url https://example.com/desk --type ticket.opened --type ticket.closed")]
+pub struct Create {
+    /// The company whose events it is told
+    #[arg(long, value_name = "ID")]
+    company: CompanyId,
+    /// Where they are sent
+    #[arg(long)]
+    url: String,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A type of event it is told of, for instance ticket.opened (repeatable; none: all)
+    #[arg(long = "type", value_name = "TYPE", value_parser = kind)]
+    types: Vec<EventKind>,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct Update {
+    #[command(flatten)]
+    one: One,
+    /// Where events are sent
+    #[arg(long)]
+    url: Option<String>,
+    /// What it is for; empty: nothing
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// The types of events it is told of, in place of those it had (repeatable)
+    #[arg(long = "type", value_name = "TYPE", value_parser = kind, conflicts_with = "all_types")]
+    types: Vec<EventKind>,
+    /// It is told of all types of events
+    #[arg(long)]
+    all_types: bool,
+    /// Whether anything is sent; switched on, it goes on where it stopped
+    #[arg(long, value_name = "true|false")]
+    active: Option<bool>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// One webhook.
+#[derive(Args)]
+pub struct One {
+    /// Its id
+    id: WebhookId,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct What {
+    /// Everything after this event
+    #[arg(long, value_name = "EVENT", value_parser = clap::value_parser!(i64).range(0..))]
+    after: Option<i64>,
+    /// This delivery
+    #[arg(long, value_name = "ID")]
+    delivery: Option<i64>,
+    /// What has failed since, for instance 2031-01-31T00:00:00Z
+    #[arg(long, value_name = "DATE-TIME", value_parser = time)]
+    failed_since: Option<DateTime<Utc>>,
+}
+
+/// A webhook as listed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PrintedWebhook {
+    company_id: CompanyId,
+    #[serde(flatten)]
+    webhook: Webhook,
+}
+
+pub async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(create) => create.run().await,
+        Command::List { company, database, output } => {
+            let all = with_database(&database, async |db| Ok(webhooks::all(db, company).await?)).await?;
+            let all: Vec<_> =
+                all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
+            let shown = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
+            output.many("webhooks", &shown, all)
+        }
+        Command::Update(update) => update.run().await,
+        Command::Delete(one) => {
+            let removed = with_database(&one.database, async |db| {
+                webhooks::remove(db, webhooks::company_of(db, one.id).await?, one.id).await?;
+                Ok(serde_json::json!({"id": one.id, "deleted": true}))
+            });
+            one.output.one(removed.await?)
+        }
+        Command::RotateSecret(one) => one.rotate().await,
+        Command::Test { one, reach } => {
+            let outbound = reach.webhooks()?;
+            let tested = with_secrets(&one.database, async |db, keys| test(db, keys, &outbound, one.id).await);
+            one.output.one(tested.await?)
+        }
+        Command::Deliveries { one, status, limit } => {
+            let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
+            let page = PageRequest { number: 1, size: limit, descending: true };
+            let found = with_database(&one.database, async |db| {
+                let company = webhooks::company_of(db, one.id).await?;
+                Ok(deliveries::list(db, company, one.id, &filter, page).await?)
+            });
+            let found: Vec<Delivery> = found.await?.rows.into_iter().map(Delivery::from).collect();
+            let shown = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
+            one.output.many("deliveries", &shown, found)
+        }
+        Command::Replay { one, what } => {
+            let again = with_database(&one.database, async |db| replay(db, one.id, what).await);
+            one.output.one(again.await?)
+        }
+    }
+}
+
+impl Create {
+    async fn run(self) -> Result<(), Failure> {
+        let mut columns = Columns::from([("url", address(&self.reach, &self.url)?.into())]);
+        if let Some(description) = self.description.as_deref().filter(|text| !text.trim().is_empty()) {
+            columns.set("description", described(description)?);
+        }
+        columns.set("types", words(&self.types));
+        let made = with_secrets(&self.database, async |db, keys| {
+            let secret = new_secret();
+            let mut transaction = db.begin().await?;
+            let last = events::last_id(&mut *transaction, self.company).await?;
+            let made = webhooks::insert(&mut transaction, keys, self.company, columns, &secret, last.0).await;
+            let webhook = made?.ok_or_else(|| format!("the company has {WEBHOOKS_MAX} webhooks, as many as it may"))?;
+            transaction.commit().await?;
+            Ok(WebhookWithSecret { webhook, secret: secret.0 })
+        });
+        self.output.one(made.await?)
+    }
+}
+
+impl Update {
+    async fn run(self) -> Result<(), Failure> {
+        let mut columns = Columns::default();
+        if let Some(url) = &self.url {
+            columns.set("url", address(&self.reach, url)?);
+        }
+        match self.description.as_deref().map(str::trim) {
+            None => {}
+            Some("") => columns.set("description", serde_json::Value::Null),
+            Some(text) => columns.set("description", described(text)?),
+        }
+        if self.all_types || !self.types.is_empty() {
+            columns.set("types", words(&self.types));
+        }
+        if let Some(active) = self.active {
+            columns.set("active", active);
+        }
+        let id = self.one.id;
+        let updated = with_database(&self.one.database, async |db| {
+            let company = webhooks::company_of(db, id).await?;
+            let mut transaction = db.begin().await?;
+            let webhook = webhooks::update(&mut transaction, company, id, columns).await?;
+            transaction.commit().await?;
+            Ok(webhook)
+        });
+        self.one.output.one(updated.await?)
+    }
+}
+
+impl One {
+    async fn rotate(self) -> Result<(), Failure> {
+        let rotated = with_secrets(&self.database, async |db, keys| {
+            let company = webhooks::company_of(db, self.id).await?;
+            let secret = new_secret();
+            let mut transaction = db.begin().await?;
+            let webhook = webhooks::rotate(&mut transaction, keys, company, self.id, &secret, Utc::now()).await?;
+            transaction.commit().await?;
+            Ok(WebhookWithSecret { webhook, secret: secret.0 })
+        });
+        self.output.one(rotated.await?)
+    }
+}
+
+async fn test(db: &PgPool, keys: &Keyring, outbound: &Webhooks, id: WebhookId) -> Result<Tested, Failure> {
+    let company = webhooks::company_of(db, id).await?;
+    let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("there is no such webhook")?;
+    let now = Utc::now();
+    let json = Bytes::from(test_event(id, now).to_string());
+    Ok(outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await.into())
+}
+
+async fn replay(db: &PgPool, id: WebhookId, what: What) -> Result<Replayed, Failure> {
+    let company = webhooks::company_of(db, id).await?;
+    let mut transaction = db.begin().await?;
+    let deliveries = match what {
+        What { after: Some(event), .. } => deliveries::replay_after(&mut transaction, company, id, event).await?,
+        What { delivery: Some(event), .. } => {
+            if !deliveries::replay_one(&mut transaction, company, id, event).await? {
+                return Err(format!("webhook {id} has no delivery {event}").into());
+            }
+            1
+        }
+        What { failed_since, .. } => {
+            let since = failed_since.ok_or("say what is to be sent again")?;
+            let again = deliveries::replay_failed(&mut transaction, company, id, since).await?;
+            i64::try_from(again).unwrap_or(i64::MAX)
+        }
+    };
+    transaction.commit().await?;
+    Ok(Replayed { deliveries })
+}
+
+/// An address as the API would take it.
+fn address(reach: &Reach, url: &str) -> Result<String, Failure> {
+    let url = WebAddress::from_text(url).map_err(|reason| format!("--url {reason}"))?.0;
+    reach.webhooks()?.check(&url).map_err(|reason| format!("--url {reason}"))?;
+    Ok(url)
+}
+
+fn described(text: &str) -> Result<String, Failure> {
+    Ok(Name::from_text(text).map_err(|reason| format!("--description {reason}"))?.0)
+}
+
+fn words(types: &[EventKind]) -> Vec<&'static str> {
+    let mut words: Vec<&'static str> = Vec::with_capacity(types.len());
+    for kind in types {
+        if !words.contains(&kind.as_str()) {
+            words.push(kind.as_str());
+        }
+    }
+    words
+}
+
+fn kind(text: &str) -> Result<EventKind, String> {
+    let refused = |()| format!("there is no type of event `{text}`; docs/events.md lists them");
+    text.parse().map_err(refused)
+}
+
+fn status(text: &str) -> Result<DeliveryStatus, String> {
+    text.parse().map_err(|()| "must be pending, delivered or failed".to_owned())
+}
+
+fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    DateTime::<Utc>::from_text(text)
+}

@@ -1,0 +1,435 @@
+//! The courier of one webhook: reads the log, has its events delivered, and writes what became of them. One statement at a
+//! time, while many attempts are under way. It has no clock but for what is due: a webhook that nothing happens for costs
+//! nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use hotline_actors::clock;
+use hotline_persistence::tables::events::After;
+use hotline_persistence::tables::webhooks::deliveries::{self, DeliveryStatus, Due, Waiting};
+use hotline_persistence::tables::webhooks::{self, Endpoint};
+use hotline_persistence::{CompanyId, LoggedEventId};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::Shared;
+use super::line::{Consequence, Letter, Line, Why, Writing};
+use super::log::{self, Page, Unread};
+use super::places::Place;
+use crate::metrics::AttemptEnd;
+use crate::webhooks::Tried;
+
+/// How long outcomes gather before they are written: each of them costs a small part of a transaction then.
+const WRITE_EVERY: Duration = Duration::from_millis(100);
+
+/// Outcomes that are written at once, however soon.
+const WRITTEN_AT_ONCE: usize = 64;
+
+/// How often it is noted that a webhook passes by events it does not want.
+const NOTE_EVERY: Duration = Duration::from_secs(1);
+
+/// Room there has to be before more events are read: what a reading costs is shared by many.
+const READ_MIN: usize = 64;
+
+/// Deliveries that are taken from the table at once.
+const DUE_AT_ONCE: usize = 64;
+
+/// Pause after the database could not answer.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// What a courier does with the tables.
+enum Work {
+    Written(Result<Recorded, Unwritten>),
+    Due(Result<Vec<(Due, Option<Letter>)>, Unread>),
+    Read(Result<Page, Unread>),
+}
+
+struct Recorded {
+    /// Whether the webhook is there, and goes on from where it was.
+    stands: bool,
+    /// What waits in the table; none: nobody has looked.
+    waiting: Option<Waiting>,
+}
+
+struct Unwritten {
+    writing: Writing,
+    reason: String,
+}
+
+type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Tried)>>;
+
+/// The courier of one webhook.
+pub(super) struct Courier {
+    shared: Arc<Shared>,
+    news: watch::Receiver<Arc<Endpoint>>,
+    endpoint: Arc<Endpoint>,
+    line: Line,
+    after: After,
+    /// Whether the log may have more.
+    is_behind: bool,
+    /// When something in the table is due.
+    due_at: Option<DateTime<Utc>>,
+    /// Since when the oldest delivery in the table waits.
+    oldest_in_table: Option<DateTime<Utc>>,
+    /// When something in memory is to be noted in the table.
+    note_at: Option<DateTime<Utc>>,
+    written_at: Instant,
+    /// Until when nothing is asked of the database.
+    paused_until: Option<Instant>,
+}
+
+impl Courier {
+    pub(super) fn new(shared: Arc<Shared>, news: watch::Receiver<Arc<Endpoint>>) -> Self {
+        let endpoint = news.borrow().clone();
+        Self {
+            shared,
+            news,
+            line: Line::new(endpoint.told_to, endpoint.failing_since),
+            after: After::event(LoggedEventId::new(endpoint.told_to)),
+            endpoint,
+            is_behind: true,
+            due_at: Some(clock::now()),
+            oldest_in_table: None,
+            note_at: None,
+            written_at: Instant::now(),
+            paused_until: None,
+        }
+    }
+
+    fn company(&self) -> CompanyId {
+        self.endpoint.company
+    }
+
+    /// Delivers until the webhook is gone, switched off, or to begin somewhere else; or until the service stops.
+    pub(super) async fn run(mut self) {
+        let Some(mut listening) = self.shared.app.engine.listen(self.company()) else { return };
+        let shared = self.shared.clone();
+        let mut stopping = shared.stopping.clone();
+        let mut attempts: Attempts = FuturesUnordered::new();
+        let mut work: Option<JoinHandle<Work>> = None;
+        let ends = loop {
+            let freed = shared.places.freed();
+            tokio::pin!(freed);
+            // Before a place is asked for: what is freed in between is heard of.
+            freed.as_mut().enable();
+            let is_refused = self.begin_attempts(&mut attempts);
+            let now = clock::now();
+            if self.note_at.is_none_or(|at| at <= now) {
+                self.note_at = self.line.note(now);
+            }
+            if work.is_none() {
+                work = self.begin_work(now);
+            }
+            let wake_in = self.wake_in(now, work.is_some());
+            tokio::select! {
+                Some((event, tried)) = attempts.next(), if !attempts.is_empty() => {
+                    if let Some(why) = self.tried(event, &tried) {
+                        break Some(why);
+                    }
+                }
+                done = async { match &mut work { Some(work) => work.await, None => std::future::pending().await } } => {
+                    work = None;
+                    match done {
+                        Ok(done) => {
+                            if !self.did(done) {
+                                break None;
+                            }
+                        }
+                        Err(error) => {
+                            tracing::error!(%error, webhook.id = %self.endpoint.id, "a webhook's work met a defect");
+                            break None;
+                        }
+                    }
+                }
+                () = listening.changed() => self.is_behind = true,
+                changed = self.news.changed() => {
+                    if changed.is_err() {
+                        break None;
+                    }
+                    self.endpoint = self.news.borrow_and_update().clone();
+                    self.line.ask();
+                    self.due_at = Some(clock::now());
+                    self.is_behind = true;
+                }
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => break None,
+                () = &mut freed, if is_refused => {}
+                () = tokio::time::sleep(wake_in.unwrap_or_default()), if wake_in.is_some() => {}
+            }
+        };
+        drop(attempts);
+        if let Some(Ok(done)) = match work {
+            Some(work) => Some(work.await),
+            None => None,
+        } {
+            self.did(done);
+        }
+        self.end(ends).await;
+    }
+
+    /// Begins what can be tried now. Whether a place was refused.
+    fn begin_attempts(&mut self, attempts: &mut Attempts) -> bool {
+        while self.line.has_next() {
+            let Some(place) = self.shared.places.take(self.company()) else { return true };
+            match self.line.next() {
+                Some(letter) => {
+                    attempts.push(Box::pin(attempt(self.shared.clone(), self.endpoint.clone(), letter, place)))
+                }
+                None => break,
+            }
+        }
+        false
+    }
+
+    /// Takes how an attempt went; why the webhook is to be switched off, if it is.
+    fn tried(&mut self, event: i64, tried: &Tried) -> Option<Why> {
+        let (status, consequence) =
+            self.line.ended(event, tried.verdict(), tried.attempt(), &self.shared.app.webhooks.plan, clock::now());
+        self.shared.app.figures.webhooks.ended(match status {
+            DeliveryStatus::Delivered => AttemptEnd::Delivered,
+            DeliveryStatus::Pending => AttemptEnd::Retried,
+            DeliveryStatus::Failed => AttemptEnd::Failed,
+        });
+        match consequence {
+            Consequence::None => None,
+            Consequence::SwitchOff(why) => Some(why),
+        }
+    }
+
+    /// What is asked of the database next, if anything.
+    fn begin_work(&mut self, now: DateTime<Utc>) -> Option<JoinHandle<Work>> {
+        if self.paused_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        self.paused_until = None;
+        let shared = self.shared.clone();
+        let endpoint = self.endpoint.clone();
+        let background = self.shared.app.engine.background();
+        if self.is_to_be_written() {
+            let writing = self.line.writing();
+            let held = self.line.held();
+            return Some(
+                background.spawn(async move { Work::Written(write(&shared, &endpoint, writing, held).await) }),
+            );
+        }
+        let room = self.line.room();
+        if self.line.may_wait() && self.due_at.is_some_and(|at| at <= now) && room > 0 {
+            let held = self.line.held();
+            let limit = room.min(DUE_AT_ONCE);
+            return Some(background.spawn(async move { Work::Due(due(&shared, &endpoint, now, held, limit).await) }));
+        }
+        if self.is_behind && room >= READ_MIN {
+            self.is_behind = false;
+            let (after, may_wait) = (self.after, self.line.may_wait());
+            return Some(background.spawn(async move {
+                let Some(_presence) = shared.app.engine.store().ownership().try_enter(endpoint.company) else {
+                    return Work::Read(Err("the company is not served now".to_owned()));
+                };
+                Work::Read(log::page(&shared.app, &endpoint, after, room, may_wait).await)
+            }));
+        }
+        None
+    }
+
+    fn is_to_be_written(&self) -> bool {
+        let since = self.written_at.elapsed();
+        self.line.is_unwritten() && (self.line.unwritten() >= WRITTEN_AT_ONCE || since >= self.write_after())
+    }
+
+    /// How long what is to be written may gather.
+    fn write_after(&self) -> Duration {
+        if self.line.is_asked() {
+            Duration::ZERO
+        } else if self.line.unwritten() == 0 {
+            NOTE_EVERY
+        } else {
+            WRITE_EVERY
+        }
+    }
+
+    /// When something is to be done by the clock. While the database is asked it is its answer that is waited for.
+    fn wake_in(&self, now: DateTime<Utc>, is_working: bool) -> Option<Duration> {
+        let at = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
+        let mut next: Vec<Duration> = Vec::with_capacity(4);
+        next.extend(self.note_at.map(at));
+        if !is_working {
+            if let Some(until) = self.paused_until {
+                next.push(until.saturating_duration_since(Instant::now()));
+            } else {
+                if self.line.is_unwritten() {
+                    next.push(self.write_after().saturating_sub(self.written_at.elapsed()));
+                }
+                if self.line.may_wait() && self.line.room() > 0 {
+                    next.extend(self.due_at.map(at));
+                }
+            }
+        }
+        // A clock that is set back must not make it turn in circles.
+        next.into_iter().min().map(|pause| pause.max(Duration::from_millis(1)))
+    }
+
+    /// Takes what the database has answered. False: this courier's work is over.
+    fn did(&mut self, work: Work) -> bool {
+        match work {
+            Work::Written(Ok(Recorded { stands, waiting })) => {
+                self.written_at = Instant::now();
+                if let Some(waiting) = waiting {
+                    if waiting.oldest.is_none() {
+                        self.line.none_waits();
+                    }
+                    self.due_at = waiting.next_at;
+                    self.oldest_in_table = waiting.oldest;
+                }
+                self.tell_lag();
+                return stands;
+            }
+            Work::Written(Err(Unwritten { writing, reason })) => {
+                self.line.not_written(writing);
+                self.pause(&reason);
+            }
+            Work::Due(Ok(due)) => {
+                // Whoever was left out for want of room is due as soon as there is some.
+                self.due_at = (due.len() >= DUE_AT_ONCE).then(clock::now);
+                let now = clock::now();
+                for (due, letter) in due {
+                    match letter {
+                        Some(letter) => self.line.take_due(&due, letter, now),
+                        None => self.line.give_up(due, "the event is no longer kept", now),
+                    }
+                }
+                // What is due after these is asked for with the next writing.
+                self.line.look_again();
+            }
+            Work::Due(Err(reason)) => self.pause(&reason),
+            Work::Read(Ok(Page { letters, next, has_more, busy })) => {
+                self.after = next;
+                self.is_behind |= has_more;
+                self.line.take(letters, next.id.0, &busy, clock::now());
+                self.note_at = None;
+                self.tell_lag();
+            }
+            Work::Read(Err(reason)) => {
+                self.is_behind = true;
+                self.pause(&reason);
+            }
+        }
+        true
+    }
+
+    fn pause(&mut self, reason: &str) {
+        tracing::debug!(reason, webhook.id = %self.endpoint.id, "a webhook waits for the database");
+        self.paused_until = Some(Instant::now() + RETRY_AFTER);
+    }
+
+    fn tell_lag(&self) {
+        let oldest = [self.line.oldest(), self.oldest_in_table].into_iter().flatten().min();
+        self.shared.app.figures.webhooks.waits(self.company(), self.endpoint.id.0, oldest);
+    }
+
+    /// Writes what is known, and switches the webhook off where it is to be. What cannot be written is sent again.
+    async fn end(mut self, why: Option<Why>) {
+        let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
+        shared.app.figures.webhooks.waits(endpoint.company, endpoint.id.0, None);
+        let writing = self.line.is_unwritten().then(|| self.line.writing());
+        let held = self.line.held();
+        let background = shared.app.engine.background().clone();
+        let ending = background.spawn(async move {
+            if let Some(writing) = writing
+                && let Err(Unwritten { reason, .. }) = write(&shared, &endpoint, writing, held).await
+            {
+                tracing::debug!(reason, webhook.id = %endpoint.id, "what was delivered last may be sent again");
+            }
+            if let Some(why) = why {
+                switch_off(&shared, &endpoint, why).await;
+            }
+        });
+        drop(ending.await);
+    }
+}
+
+async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, place: Place) -> (i64, Tried) {
+    let id = format!("evt_{}_{}", endpoint.company, letter.event);
+    let figures = &shared.app.figures.webhooks;
+    figures.set_under_way(shared.places.count());
+    let secrets = endpoint.secrets_at(clock::now());
+    let tried = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, letter.json).await;
+    drop(place);
+    figures.set_under_way(shared.places.count());
+    (letter.event, tried)
+}
+
+async fn write(shared: &Shared, endpoint: &Endpoint, writing: Writing, held: Vec<i64>) -> Result<Recorded, Unwritten> {
+    let store = shared.app.engine.store();
+    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
+        return Err(Unwritten { writing, reason: "the company is not served now".to_owned() });
+    };
+    let (company, id) = (endpoint.company, endpoint.id);
+    let written = async {
+        let mut change = store.db(company).begin().await?;
+        let connection = change.connection()?;
+        let stands =
+            deliveries::record(connection, company, id, writing.standing, &writing.outcomes, writing.frees).await?;
+        change.commit().await?;
+        Ok::<_, hotline_persistence::Error>(stands)
+    };
+    let stands = match written.await {
+        Ok(stands) => stands,
+        Err(error) => return Err(Unwritten { writing, reason: error.to_string() }),
+    };
+    if !writing.frees {
+        return Ok(Recorded { stands, waiting: None });
+    }
+    // That it cannot be looked is found out with the next statement.
+    let waiting = deliveries::waiting(store.db(company), company, id, &held).await;
+    let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
+    Ok(Recorded { stands, waiting: Some(waiting) })
+}
+
+async fn due(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    now: DateTime<Utc>,
+    held: Vec<i64>,
+    limit: usize,
+) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
+    let store = shared.app.engine.store();
+    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
+        return Err("the company is not served now".to_owned());
+    };
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let due = deliveries::due(store.db(endpoint.company), endpoint.company, endpoint.id, now, &held, limit).await;
+    log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
+}
+
+/// Switches a webhook off, for as long as it takes: else it would be tried again with the next start only.
+async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
+    let reason = match why {
+        Why::Gone => "the endpoint answered 410 Gone".to_owned(),
+        Why::FailingSince(since) => {
+            format!("every delivery has failed since {}", since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+        }
+    };
+    loop {
+        match webhooks::switch_off(shared.app.db(endpoint.company), endpoint, &reason).await {
+            Ok(is_off) => {
+                if is_off {
+                    shared.app.figures.webhooks.switched_off();
+                    tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "a webhook is switched off");
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::debug!(%error, webhook.id = %endpoint.id, "a webhook is switched off later");
+                if *shared.stopping.borrow() {
+                    return;
+                }
+                tokio::time::sleep(RETRY_AFTER).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The dispatcher: has every event delivered to the webhooks that want it, at least once, of each record in order.
+//!
+//! It has a thread and an HTTP client of its own. Each active webhook has a courier ([`courier`]), which is woken by what
+//! happens in its company and by what is due, and sleeps else. What an endpoint fails at holds up that endpoint alone: a
+//! courier asks one that fails by one event at a time, what waits lies in the table, and places for attempts are shared out
+//! by company ([`places`]).
+//!
+//! Where a webhook stands is in its row: up to which event everything is delivered or noted in `webhook_deliveries`. What
+//! was under way when the process was killed is sent again from there.
+
+mod courier;
+mod line;
+mod log;
+mod places;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use hotline_persistence::tables::events;
+use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliveries};
+use hotline_persistence::{CompanyId, Result};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use self::courier::Courier;
+use self::places::Places;
+use crate::app::App;
+
+/// How often deliveries of events that are no longer kept are removed: a day's events go at once.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+
+/// Pause after the tables could not be read.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// What couriers share.
+struct Shared {
+    app: Data<App>,
+    places: Places,
+    stopping: watch::Receiver<bool>,
+}
+
+/// What is asked of the dispatcher.
+enum Order {
+    /// Nothing is to be under way for a company; answered once that is so.
+    Rest(CompanyId, oneshot::Sender<()>),
+    /// A company's webhooks are delivered to again.
+    GoOn(CompanyId),
+}
+
+/// The dispatcher, while it runs.
+pub struct Deliveries {
+    thread: JoinHandle<()>,
+    stop: watch::Sender<bool>,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+impl Deliveries {
+    /// Begins to deliver.
+    ///
+    /// # Errors
+    /// When there can be no thread or no runtime for it.
+    pub fn start(app: Data<App>) -> io::Result<Self> {
+        let (stop, stopping) = watch::channel(false);
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let shared = Arc::new(Shared { app, places: Places::default(), stopping });
+        let work = move || runtime.block_on(Dispatcher::new(shared, ordered).run());
+        let thread = std::thread::Builder::new().name("webhooks".to_owned()).spawn(work)?;
+        Ok(Self { thread, stop, orders })
+    }
+
+    /// Stops: what is under way is not waited for, and sent again after the next start.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        let thread = self.thread;
+        if tokio::task::spawn_blocking(move || thread.join()).await.is_ok_and(|joined| joined.is_err()) {
+            tracing::error!("the dispatcher of webhooks ended with a defect");
+        }
+    }
+
+    /// Drops all that is held of a company; nothing of it is under way then.
+    pub async fn rest(&self, company: CompanyId) {
+        let (done, rests) = oneshot::channel();
+        if self.orders.send(Order::Rest(company, done)).is_ok() {
+            // It is gone only when the service stops.
+            drop(rests.await);
+        }
+    }
+
+    /// Delivers for a company again.
+    pub fn go_on(&self, company: CompanyId) {
+        drop(self.orders.send(Order::GoOn(company)));
+    }
+}
+
+/// A courier, from outside.
+struct Running {
+    news: watch::Sender<Arc<Endpoint>>,
+    task: AbortHandle,
+}
+
+type Key = (CompanyId, WebhookId);
+
+struct Dispatcher {
+    shared: Arc<Shared>,
+    ordered: mpsc::UnboundedReceiver<Order>,
+    running: HashMap<Key, Running>,
+    couriers: JoinSet<Key>,
+    /// Companies that have webhooks, or had.
+    known: BTreeSet<CompanyId>,
+    /// Companies whose webhooks are to be looked at.
+    changed: BTreeSet<CompanyId>,
+    /// Companies for which nothing is done now.
+    resting: BTreeSet<CompanyId>,
+}
+
+impl Dispatcher {
+    fn new(shared: Arc<Shared>, ordered: mpsc::UnboundedReceiver<Order>) -> Self {
+        Self {
+            shared,
+            ordered,
+            running: HashMap::new(),
+            couriers: JoinSet::new(),
+            known: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            resting: BTreeSet::new(),
+        }
+    }
+
+    async fn run(mut self) {
+        let shared = self.shared.clone();
+        let news = shared.app.engine.store().webhooks.clone();
+        let mut stopping = shared.stopping.clone();
+        let mut sweep = tokio::time::interval_at(Instant::now() + SWEEP_EVERY, SWEEP_EVERY);
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_lost = true;
+        loop {
+            if is_lost {
+                is_lost = self.find_companies().await.is_err();
+            }
+            self.look().await;
+            let is_to_retry = is_lost || !self.changed.is_empty();
+            tokio::select! {
+                told = news.told() => {
+                    is_lost |= told.is_all;
+                    self.changed.extend(told.companies);
+                }
+                Some(order) = self.ordered.recv() => self.obey(order),
+                Some(ended) = self.couriers.join_next(), if !self.couriers.is_empty() => {
+                    // One that was stopped is not there any more.
+                    if let Ok(key) = ended && self.running.get(&key).is_some_and(|running| running.task.is_finished()) {
+                        self.running.remove(&key);
+                        self.changed.insert(key.0);
+                    }
+                }
+                _ = sweep.tick() => self.sweep_all(),
+                () = tokio::time::sleep(RETRY_AFTER), if is_to_retry => {}
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
+            }
+        }
+        // They see it themselves, and write what they know.
+        self.running.clear();
+        while self.couriers.join_next().await.is_some() {}
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Rest(company, done) => {
+                self.resting.insert(company);
+                let of_company: Vec<Key> = self.running.keys().filter(|key| key.0 == company).copied().collect();
+                for key in of_company {
+                    if let Some(running) = self.running.remove(&key) {
+                        running.task.abort();
+                    }
+                    self.shared.app.figures.webhooks.waits(key.0, key.1.0, None);
+                }
+                self.known.remove(&company);
+                self.changed.remove(&company);
+                let _ = done.send(());
+            }
+            Order::GoOn(company) => {
+                self.resting.remove(&company);
+                self.changed.insert(company);
+            }
+        }
+    }
+
+    /// Every company with webhooks is looked at: at the start, and when news were missed.
+    async fn find_companies(&mut self) -> Result<()> {
+        let shared = self.shared.clone();
+        let found = self
+            .shared
+            .app
+            .engine
+            .background()
+            .spawn(async move { webhooks::companies(&shared.app.engine.store().housekeeping).await });
+        match found.await {
+            Ok(Ok(companies)) => {
+                self.changed.extend(companies);
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "webhooks are looked for later");
+                Err(error)
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Looks at the webhooks of companies that may have others than before.
+    async fn look(&mut self) {
+        let changed: Vec<CompanyId> =
+            self.changed.iter().filter(|company| !self.resting.contains(company)).copied().collect();
+        for company in changed {
+            if !self.shared.app.engine.owns(company) {
+                continue;
+            }
+            let shared = self.shared.clone();
+            let found = self.shared.app.engine.background().spawn(async move {
+                let store = shared.app.engine.store();
+                webhooks::active(store.db(company), &store.keys, company).await
+            });
+            match found.await {
+                Ok(Ok(endpoints)) => {
+                    self.changed.remove(&company);
+                    self.known.insert(company);
+                    self.appoint(company, endpoints);
+                    self.sweep(company);
+                }
+                Ok(Err(error)) => tracing::debug!(%error, company.id = %company, "webhooks are looked at later"),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Each active webhook has a courier, who knows it as it is now; the others have none.
+    fn appoint(&mut self, company: CompanyId, endpoints: Vec<Endpoint>) {
+        let is_active = |key: &Key| endpoints.iter().any(|endpoint| endpoint.id == key.1);
+        self.running.retain(|key, _| key.0 != company || is_active(key));
+        for endpoint in endpoints {
+            let key = (company, endpoint.id);
+            let endpoint = Arc::new(endpoint);
+            if let Some(running) = self.running.get(&key).filter(|running| !running.task.is_finished()) {
+                running.news.send_replace(endpoint);
+                continue;
+            }
+            let (news, heard) = watch::channel(endpoint);
+            let courier = Courier::new(self.shared.clone(), heard);
+            let task = self.couriers.spawn(async move {
+                courier.run().await;
+                key
+            });
+            self.running.insert(key, Running { news, task });
+        }
+    }
+
+    fn sweep_all(&self) {
+        for company in &self.known {
+            self.sweep(*company);
+        }
+    }
+
+    /// Removes what is known of deliveries whose webhook or event is gone.
+    fn sweep(&self, company: CompanyId) {
+        let shared = self.shared.clone();
+        drop(self.shared.app.engine.background().spawn(async move {
+            if let Err(error) = sweep(&shared, company).await {
+                tracing::debug!(%error, company.id = %company, "old deliveries are removed later");
+            }
+        }));
+    }
+}
+
+async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
+    let store = shared.app.engine.store();
+    let db = || store.db(company);
+    loop {
+        let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
+        if !deliveries::empty(db(), company).await? {
+            break;
+        }
+    }
+    let Some(first) = events::first_id(db(), company).await? else { return Ok(()) };
+    for webhook in webhooks::ids(db(), company).await? {
+        loop {
+            let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
+            let removed = deliveries::drop_to(db(), company, webhook, first.0 - 1).await?;
+            if removed < deliveries::REMOVED_AT_ONCE.unsigned_abs() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! What may be a webhook's address.
+
+use url::{Host, Url};
+
+/// Characters of an address.
+pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;
+
+/// Checks the form of an address: `https`, and `http` for this machine only, which is refused elsewhere unless it was
+/// opened.
+///
+/// # Errors
+/// What is wrong, as a phrase that follows the field's name.
+pub fn check_address(text: &str) -> Result<(), String> {
+    if text.chars().count() > ADDRESS_CHARACTERS_MAX {
+        return Err(format!("must have at most {ADDRESS_CHARACTERS_MAX} characters"));
+    }
+    let url = Url::parse(text).map_err(|_| "must be an address that begins with https://".to_owned())?;
+    let is_here = match url.host() {
+        Some(Host::Domain(name)) => name.trim_end_matches('.') == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+        None => false,
+    };
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if is_here => Ok(()),
+        _ => Err("must begin with https://".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_address;
+
+    #[test]
+    fn an_address_is_secured_unless_it_is_of_this_machine() {
+        for good in [
+            "https://example.com/a?b=c",
+            "https://127.0.0.1",
+            "http://127.0.0.1:9",
+            "http://localhost/x",
+            "http://[::1]/",
+        ] {
+            assert_eq!(check_address(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "example.com",
+            "http://example.com",
+            "http://10.0.0.1/",
+            "ftp://localhost/",
+            "https://",
+            "/a",
+            "http://localhost.example.com/",
+        ] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+        assert!(check_address(&format!("https://example.com/{}", "x".repeat(2_000))).is_err());
+    }
+}

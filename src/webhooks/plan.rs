@@ -1,0 +1,83 @@
+//! When a delivery is tried again, and when an endpoint is given up.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use rand::RngExt;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+
+/// Pauses after each failed attempt; after the last of them it has failed for good.
+pub const PAUSES: [Duration; 9] = [
+    Duration::from_secs(5),
+    Duration::from_secs(5 * MINUTE),
+    Duration::from_secs(30 * MINUTE),
+    Duration::from_secs(2 * HOUR),
+    Duration::from_secs(5 * HOUR),
+    Duration::from_secs(10 * HOUR),
+    Duration::from_secs(14 * HOUR),
+    Duration::from_secs(20 * HOUR),
+    Duration::from_secs(24 * HOUR),
+];
+
+/// How much longer or shorter a pause may be, of itself: deliveries that failed together do not come back together.
+const JITTER: f64 = 0.1;
+
+/// Longest that an endpoint may fail.
+const FAILING_MAX: TimeDelta = TimeDelta::days(5);
+
+/// When a delivery is tried again, and when an endpoint is switched off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Pauses after each failed attempt.
+    pub pauses: Vec<Duration>,
+    /// An endpoint of which nothing was taken for so long is switched off.
+    pub failing_max: TimeDelta,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { pauses: PAUSES.into(), failing_max: FAILING_MAX }
+    }
+}
+
+impl Plan {
+    /// When a delivery is tried again that has failed so often; none: it has failed for good.
+    pub fn next(&self, failures: i32, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let index = usize::try_from(failures).ok()?.checked_sub(1)?;
+        let pause = self.pauses.get(index)?.mul_f64(rand::rng().random_range(1.0 - JITTER..=1.0 + JITTER));
+        Some(now + TimeDelta::from_std(pause).ok()?)
+    }
+
+    /// Whether an endpoint that fails since then is given up.
+    pub fn is_given_up(&self, failing_since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+        now - failing_since >= self.failing_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pause_is_that_of_the_contract_give_or_take_a_tenth() {
+        let (plan, now) = (Plan::default(), DateTime::UNIX_EPOCH);
+        let seconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+        for (failures, seconds) in (1..).zip(seconds) {
+            let pauses: Vec<TimeDelta> =
+                (0..200).map(|_| plan.next(failures, now).expect("another attempt") - now).collect();
+            let (least, most) = (TimeDelta::milliseconds(seconds * 900), TimeDelta::milliseconds(seconds * 1_100));
+            assert!(pauses.iter().all(|pause| (least..=most).contains(pause)), "after {failures}: {pauses:?}");
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]), "after {failures} there is no jitter");
+        }
+        assert_eq!((plan.next(10, now), plan.next(0, now), plan.next(-1, now)), (None, None, None));
+    }
+
+    #[test]
+    fn an_endpoint_is_given_up_after_five_days_and_not_before() {
+        let (plan, now) = (Plan::default(), Utc::now());
+        assert!(!plan.is_given_up(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
+        assert!(plan.is_given_up(now - TimeDelta::days(5), now));
+    }
+}

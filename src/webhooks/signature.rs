@@ -1,0 +1,60 @@
+//! Signatures as Standard Webhooks has them.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use hotline_persistence::sealed::Secret;
+use rand::Rng;
+use sha2::Sha256;
+
+/// What a secret begins with.
+const PREFIX: &str = "whsec_";
+
+/// Bytes of a secret: what HMAC-SHA-256 makes of more is no better.
+const SECRET_BYTES: usize = 32;
+
+/// A secret nobody can guess.
+pub fn new_secret() -> Secret {
+    let mut bytes = [0; SECRET_BYTES];
+    // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
+    rand::rng().fill_bytes(&mut bytes);
+    Secret(format!("{PREFIX}{}", BASE64_STANDARD.encode(bytes)))
+}
+
+/// The signature of a delivery: `v1,` and the HMAC of its id, time and body.
+///
+/// # Errors
+/// When the secret is none, which one of [`new_secret`] is not.
+pub fn signature(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Result<String, String> {
+    let refused = || "the webhook's secret is damaged; rotate it".to_owned();
+    let key = secret.0.strip_prefix(PREFIX).and_then(|key| BASE64_STANDARD.decode(key).ok());
+    let key = key.filter(|key| !key.is_empty()).ok_or_else(refused)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| refused())?;
+    mac.update(format!("{id}.{timestamp}.").as_bytes());
+    mac.update(body);
+    Ok(format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification's own libraries.
+    #[test]
+    fn a_signature_is_the_one_of_the_specification() {
+        let secret = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
+        let signed = signature(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
+    }
+
+    #[test]
+    fn a_secret_is_a_new_one_each_time_and_one_that_is_damaged_signs_nothing() {
+        let (one, other) = (new_secret(), new_secret());
+        assert_ne!(one.0, other.0);
+        assert_eq!(one.0.len(), PREFIX.len() + 44);
+        assert!(signature(&one, "a", 1, b"").is_ok());
+        for bad in ["", "whsec_", "whsec_!", &one.0[6..]] {
+            assert!(signature(&Secret(bad.to_owned()), "a", 1, b"x").is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What arrives: every event, as `GET /events` shows it, of each record in order.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::{come_to, deliveries, hook, note, quick, told};
+use crate::steps::assert_timestamp;
+use crate::support::{Conduct, Receiver, TestApp, eventually};
+
+/// The events a company has, as it reads them.
+async fn log(app: &TestApp) -> Vec<Value> {
+    let reply = app.api.get("/events?limit=1000").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.body["data"].as_array().expect("events").clone()
+}
+
+#[actix_web::test]
+async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
+    let app = TestApp::start().await;
+    let before = app.ticket("5511900000001").await;
+    let is_opened = async || log(&app).await.iter().any(|event| event["type"] == "ticket.opened");
+    eventually("the first ticket is told of", is_opened).await;
+    let known = log(&app).await.len();
+    let (webhook, receiver) = told(&app, &[]).await;
+    note(&app.api, before.0, "first").await;
+    let ticket = app.ticket("5511900000002").await;
+    for text in ["a", "b", "c"] {
+        note(&app.api, ticket.0, text).await;
+    }
+    app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
+    app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
+    eventually("all is told", || async {
+        log(&app).await.last().is_some_and(|last| last["type"] == "ticket.reopened")
+    })
+    .await;
+    let expected = log(&app).await;
+    let expected = &expected[known..];
+    let received = receiver.has(expected.len()).await;
+    let mut events: Vec<Value> = received.iter().map(crate::support::Received::event).collect();
+    events.sort_by_key(|event| event["id"].as_i64());
+    assert_eq!(events, expected);
+    for request in &received {
+        assert_eq!(request.header("content-type"), "application/json");
+        assert_eq!(request.header("webhook-id"), format!("evt_{}_{}", app.company.id, request.id()));
+        assert!(request.header("user-agent").starts_with("hotline/"));
+    }
+    assert!(receiver.connections() < received.len(), "each delivery has a connection of its own");
+    let done = come_to(&app.api, webhook, "delivered", expected.len()).await;
+    for (delivery, event) in done.iter().zip(expected) {
+        assert_eq!((&delivery["id"], &delivery["eventId"]), (&event["id"], &event["id"]));
+        assert_eq!((&delivery["type"], &delivery["createdAt"]), (&event["type"], &event["createdAt"]));
+        assert_eq!(delivery["nextAttemptAt"], Value::Null);
+        let attempts = delivery["attempts"].as_array().expect("attempts");
+        assert_eq!(attempts.len(), 1);
+        assert_eq!((&attempts[0]["status"], &attempts[0]["error"]), (&json!(200), &Value::Null));
+        assert!(attempts[0]["durationMs"].is_u64());
+        assert_timestamp(&attempts[0]["at"]);
+        assert_timestamp(&delivery["updatedAt"]);
+    }
+    assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
+    assert!(deliveries(&app.api, webhook, "failed").await.is_empty());
+    let filter = format!("/webhooks/{webhook}/deliveries?status=gone");
+    assert_eq!(app.api.get(&filter).await.invalid_fields(), ["status"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
+    let app = TestApp::start().await;
+    let (other, other_api) = app.another_company().await;
+    let (opened, notes) = (told(&app, &["ticket.opened"]).await, told(&app, &["note.added", "ticket.closed"]).await);
+    let theirs = Receiver::start().await;
+    hook(&other_api, &theirs.url(), &["ticket.opened"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
+    super::open(&other_api, &other, 7).await;
+    assert_eq!(
+        notes.1.has(2).await.iter().map(|r| r.event()["type"].clone()).collect::<Vec<_>>(),
+        ["note.added", "ticket.closed"]
+    );
+    let received = opened.1.has(1).await;
+    assert_eq!((received.len(), &received[0].event()["type"]), (1, &json!("ticket.opened")));
+    let received = theirs.has(1).await;
+    assert_eq!((received.len(), &received[0].event()["data"]["contact"]["name"]), (1, &json!("Contact 7")));
+    assert_eq!(received[0].header("webhook-id"), format!("evt_{}_{}", other.id, received[0].id()));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail() {
+    let app = TestApp::start_with(quick(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    // Every third request fails, whichever that is.
+    let mut count = 0;
+    receiver.choose(move |_| {
+        count += 1;
+        Conduct::status(if count % 3 == 0 { 500 } else { 204 })
+    });
+    let mut tickets = Vec::new();
+    for k in 0..4 {
+        tickets.push(app.ticket(&format!("551190000000{k}")).await.0);
+    }
+    for text in 0..12 {
+        for ticket in &tickets {
+            note(&app.api, *ticket, &text.to_string()).await;
+        }
+    }
+    come_to(&app.api, webhook, "delivered", 48).await;
+    let mut firsts: HashMap<i64, Vec<i64>> = HashMap::new();
+    for request in receiver.received() {
+        let of_ticket = firsts.entry(request.ticket().expect("a ticket")).or_default();
+        let said: i64 = request.event()["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
+        // A repetition is one that failed, and nothing came in between.
+        match of_ticket.last() {
+            Some(last) if *last == said => {}
+            last => {
+                assert_eq!(said, last.map_or(0, |last| last + 1), "out of order: {of_ticket:?}");
+                of_ticket.push(said);
+            }
+        }
+    }
+    assert!(firsts.len() == 4 && firsts.values().all(|said| said.len() == 12), "{firsts:?}");
+    let tried: usize = deliveries(&app.api, webhook, "delivered")
+        .await
+        .iter()
+        .map(|delivery| delivery["attempts"].as_array().map_or(0, Vec::len))
+        .sum();
+    assert_eq!(tried, receiver.count(), "an attempt is not noted");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_next_one() {
+    let app = TestApp::start_with(quick(&[50; 9])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::Close);
+    let ticket = app.ticket("5511900000001").await;
+    for text in 0..20 {
+        note(&app.api, ticket.0, &text.to_string()).await;
+    }
+    receiver.has(2).await;
+    let TestApp { service, database, folder, company, .. } = app;
+    service.stop().await.expect("the service stops");
+    let failed = receiver.count();
+    receiver.behave(Conduct::status(200));
+    let options = super::quick(&[50; 9]);
+    let service = hotline::service::Service::start(options.settings(&folder, database.options.clone())).await;
+    let service = service.expect("the service starts");
+    let api = crate::support::Api::new(service.address, &company.key);
+    let app = TestApp { service, database, folder, company, api };
+    come_to(&app.api, webhook, "delivered", 20).await;
+    let bodies: Vec<Value> =
+        receiver.received()[failed..].iter().map(|request| request.event()["data"]["body"].clone()).collect();
+    assert_eq!(bodies, (0..20).map(|text| json!(text.to_string())).collect::<Vec<_>>());
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
+    let app = TestApp::start().await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "before").await;
+    receiver.has(1).await;
+    let path = format!("/webhooks/{webhook}");
+    app.api.put(&path, json!({"active": false})).await.data(200);
+    note(&app.api, ticket.0, "meanwhile").await;
+    let other = told(&app, &["note.added"]).await;
+    note(&app.api, ticket.0, "after").await;
+    other.1.has(1).await;
+    assert_eq!(receiver.count(), 1, "one that is switched off is told");
+    app.api.put(&path, json!({"active": true})).await.data(200);
+    let bodies: Vec<Value> = receiver.has(3).await.iter().map(|r| r.event()["data"]["body"].clone()).collect();
+    assert_eq!(bodies, ["before", "meanwhile", "after"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
+    let app = TestApp::start().await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    receiver.has(1).await;
+    come_to(&app.api, webhook, "delivered", 1).await;
+    assert_eq!(app.api.delete(&format!("/webhooks/{webhook}")).await.status, 204);
+    eventually("nothing is left", || async {
+        let left: i64 = sqlx::query_scalar(
+            "select (select count(*) from webhook_deliveries) + (select count(*) from removed_webhooks)",
+        )
+        .fetch_one(&app.database.db)
+        .await
+        .expect("count");
+        left == 0
+    })
+    .await;
+    app.stop().await;
+}

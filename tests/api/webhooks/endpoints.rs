@@ -1,0 +1,192 @@
+//! Endpoints that fail, hang, redirect, close, are late, drip or are gone; and their neighbours.
+
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use hotline::webhooks::{Plan, WebhookOptions};
+use serde_json::{Value, json};
+
+use super::{come_to, deliveries, note, open, quick, shown, told};
+use crate::support::service::TestOptions;
+use crate::support::{Conduct, Receiver, TestApp, eventually};
+
+/// The attempts of the one delivery a webhook has.
+async fn attempts(app: &TestApp, webhook: i64, count: usize) -> Vec<Value> {
+    let of = async || {
+        let all = app.api.all(&format!("/webhooks/{webhook}/deliveries")).await;
+        all.first().and_then(|delivery| delivery["attempts"].as_array().cloned()).unwrap_or_default()
+    };
+    eventually(&format!("{count} attempts are noted"), || async { of().await.len() >= count }).await;
+    of().await
+}
+
+#[actix_web::test]
+async fn whatever_is_no_2xx_in_time_is_tried_again_and_what_happened_is_shown() {
+    let app = TestApp::start_with(quick(&[30, 3_600_000])).await;
+    let elsewhere = Receiver::start().await;
+    let mut number = 0;
+    for (conduct, status, error) in [
+        (Conduct::status(500), json!(500), "the endpoint answered 500"),
+        (Conduct::status(404), json!(404), "the endpoint answered 404"),
+        (Conduct::Redirect(elsewhere.url()), json!(307), "the endpoint answered 307; no redirect is followed"),
+        (Conduct::Hang, Value::Null, "the address is not reached: no answer in time"),
+        (Conduct::Late(Duration::from_secs(2)), Value::Null, "the address is not reached: no answer in time"),
+        (Conduct::Close, Value::Null, "the address is not reached: "),
+        (Conduct::Drip(503), json!(503), "the endpoint answered 503"),
+    ] {
+        let (webhook, receiver) = told(&app, &["ticket.opened"]).await;
+        receiver.behave(conduct.clone());
+        number += 1;
+        open(&app.api, &app.company, number).await;
+        let attempts = attempts(&app, webhook, 2).await;
+        for attempt in &attempts {
+            assert_eq!(attempt["status"], status, "{conduct:?}");
+            assert!(attempt["error"].as_str().is_some_and(|said| said.starts_with(error)), "{conduct:?}: {attempt}");
+        }
+        let pending = come_to(&app.api, webhook, "pending", 1).await;
+        assert!(pending[0]["nextAttemptAt"].is_string(), "{conduct:?}");
+        assert_eq!(receiver.received()[0].body, receiver.received()[1].body, "{conduct:?}");
+        assert_eq!(receiver.received()[0].header("webhook-id"), receiver.received()[1].header("webhook-id"));
+        app.api.delete(&format!("/webhooks/{webhook}")).await;
+    }
+    assert_eq!(elsewhere.count(), 0, "a redirect was followed");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_2xx_counts_whatever_its_body_does() {
+    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let mut number = 0;
+    for conduct in [
+        Conduct::status(200),
+        Conduct::status(202),
+        Conduct::status(299),
+        Conduct::Drip(200),
+        Conduct::Answer(200, "x".repeat(1_000_000)),
+        Conduct::Late(Duration::from_millis(200)),
+    ] {
+        let (webhook, receiver) = told(&app, &["ticket.opened"]).await;
+        receiver.behave(conduct.clone());
+        for _ in 0..2 {
+            number += 1;
+            open(&app.api, &app.company, number).await;
+        }
+        come_to(&app.api, webhook, "delivered", 2).await;
+        assert_eq!(receiver.count(), 2, "{conduct:?}");
+        app.api.delete(&format!("/webhooks/{webhook}")).await;
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
+    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::status(410));
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
+    assert_eq!(shown(&app.api, webhook).await["disabledReason"], "the endpoint answered 410 Gone");
+    note(&app.api, ticket.0, "b").await;
+    let path = format!("/webhooks/{webhook}/replay");
+    let refused = app.api.post(&path, json!({"after": 0})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "inactive");
+    assert_eq!(receiver.count(), 1);
+    // It is back, and nothing is lost.
+    receiver.behave(Conduct::status(200));
+    let on = app.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await;
+    assert_eq!((&on.data(200)["active"], &on.data(200)["disabledReason"]), (&json!(true), &Value::Null));
+    come_to(&app.api, webhook, "delivered", 2).await;
+    let bodies: Vec<Value> = receiver.received()[1..].iter().map(|r| r.event()["data"]["body"].clone()).collect();
+    assert_eq!(bodies, ["a", "b"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_reason() {
+    let defaults = TestOptions::default();
+    let plan = Plan { pauses: vec![Duration::from_millis(100); 100], failing_max: TimeDelta::milliseconds(1_500) };
+    let webhooks = WebhookOptions { plan, ..defaults.webhooks.clone() };
+    let app = TestApp::start_with(TestOptions { webhooks, ..defaults }).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    receiver.behave(Conduct::status(500));
+    let begun = Instant::now();
+    note(&app.api, ticket.0, "a").await;
+    // One that is taken now and then is not switched off.
+    receiver.has(5).await;
+    receiver.behave(Conduct::status(200));
+    come_to(&app.api, webhook, "delivered", 1).await;
+    receiver.behave(Conduct::status(500));
+    let failing = Instant::now();
+    note(&app.api, ticket.0, "b").await;
+    eventually("it is switched off", || async { shown(&app.api, webhook).await["active"] == false }).await;
+    assert!(failing.elapsed() >= Duration::from_millis(1_500), "too early: {:?}", failing.elapsed());
+    assert!(begun.elapsed() > failing.elapsed());
+    let reason = shown(&app.api, webhook).await["disabledReason"].clone();
+    assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");
+    assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "what waits stays");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket_is_sent() {
+    let app = TestApp::start_with(quick(&[20, 20])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.choose(|request| {
+        let is_bad = request.event()["data"]["body"] == "bad";
+        Conduct::status(if is_bad { 422 } else { 200 })
+    });
+    let ticket = app.ticket("5511900000001").await;
+    for text in ["good", "bad", "better"] {
+        note(&app.api, ticket.0, text).await;
+    }
+    let delivered = come_to(&app.api, webhook, "delivered", 2).await;
+    let failed = come_to(&app.api, webhook, "failed", 1).await;
+    assert_eq!(failed[0]["attempts"].as_array().map(Vec::len), Some(3));
+    assert_eq!(failed[0]["nextAttemptAt"], Value::Null);
+    assert_eq!(delivered.len(), 2);
+    let bodies: Vec<Value> = receiver.received().iter().map(|r| r.event()["data"]["body"].clone()).collect();
+    assert_eq!(bodies, ["good", "bad", "bad", "bad", "better"]);
+    app.stop().await;
+}
+
+/// While endpoints of a company hang, what happens is delivered to others in the time it takes without them.
+#[actix_web::test]
+async fn endpoints_that_hang_hold_up_nobody_else() {
+    let app = TestApp::start_with(quick(&[50; 9])).await;
+    let (other, other_api) = app.another_company().await;
+    let (_, beside) = told(&app, &["ticket.opened"]).await;
+    let neighbour = Receiver::start().await;
+    super::hook(&other_api, &neighbour.url(), &["ticket.opened"]).await;
+    let slowest = async |from: u64| {
+        let mut slowest = Duration::ZERO;
+        for k in 0..20 {
+            let both = [(&app.api, &app.company, &beside), (&other_api, &other, &neighbour)];
+            for (api, company, receiver) in both {
+                let (before, begun) = (receiver.count(), Instant::now());
+                open(api, company, from + k).await;
+                receiver.has(before + 1).await;
+                slowest = slowest.max(begun.elapsed());
+            }
+        }
+        slowest
+    };
+    let alone = slowest(100).await;
+    let mut hanging = Vec::new();
+    for _ in 0..15 {
+        let (_, receiver) = told(&app, &[]).await;
+        receiver.behave(Conduct::Hang);
+        hanging.push(receiver);
+    }
+    open(&app.api, &app.company, 150).await;
+    for receiver in &hanging {
+        receiver.has(1).await;
+    }
+    let beside_them = slowest(200).await;
+    assert!(
+        beside_them < alone * 3 + Duration::from_millis(250),
+        "{beside_them:?} beside endpoints that hang, {alone:?} without them"
+    );
+    app.stop().await;
+}

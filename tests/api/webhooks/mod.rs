@@ -1,0 +1,66 @@
+//! Webhooks, through the API and with endpoints of the tests' own.
+
+mod delivered;
+mod endpoints;
+mod life;
+mod reached;
+mod replayed;
+mod signed;
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use hotline::webhooks::{Plan, WebhookOptions};
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::service::TestOptions;
+use crate::support::{Api, Company, Receiver, TestApp, eventually};
+
+/// Retries after fractions of a second.
+fn quick(pauses_ms: &[u64]) -> TestOptions {
+    let defaults = TestOptions::default();
+    let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
+    let plan = Plan { pauses, failing_max: TimeDelta::days(5) };
+    let webhooks = WebhookOptions { plan, answer_time_max: Duration::from_millis(700), ..defaults.webhooks.clone() };
+    TestOptions { webhooks, ..defaults }
+}
+
+/// A webhook for these types of events.
+async fn hook(api: &Api, url: &str, types: &[&str]) -> i64 {
+    id(api.post("/webhooks", json!({"url": url, "types": types})).await.data(201))
+}
+
+/// A webhook for tickets and messages at a receiver, and the receiver.
+async fn told(app: &TestApp, types: &[&str]) -> (i64, Receiver) {
+    let receiver = Receiver::start().await;
+    let webhook = hook(&app.api, &receiver.url(), types).await;
+    (webhook, receiver)
+}
+
+async fn shown(api: &Api, webhook: i64) -> Value {
+    api.get(&format!("/webhooks/{webhook}")).await.data(200).clone()
+}
+
+async fn deliveries(api: &Api, webhook: i64, status: &str) -> Vec<Value> {
+    api.all(&format!("/webhooks/{webhook}/deliveries?status={status}")).await
+}
+
+/// The deliveries of a webhook in a state, once there are so many.
+async fn come_to(api: &Api, webhook: i64, status: &str, count: usize) -> Vec<Value> {
+    eventually(&format!("{count} are {status}"), || async { deliveries(api, webhook, status).await.len() == count })
+        .await;
+    deliveries(api, webhook, status).await
+}
+
+/// A ticket of a contact of its own: one event.
+async fn open(api: &Api, company: &Company, number: u64) {
+    let contact = json!({"name": format!("Contact {number}"), "number": format!("55119{number:08}")});
+    let contact = id(api.post("/contacts", contact).await.data(201));
+    api.post("/tickets", json!({"contactId": contact, "channelId": company.phone})).await.data(201);
+}
+
+/// A note in a ticket: one event of it.
+async fn note(api: &Api, ticket: i64, text: &str) {
+    api.post(&format!("/tickets/{ticket}/notes"), json!({"body": text})).await.data(201);
+}

@@ -1,0 +1,174 @@
+//! Where nothing is ever sent: this machine, its networks and the metadata of clouds, however they are spelled, named,
+//! answered anew or led to.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use hotline::outbound::Lookup;
+use hotline::webhooks::WebhookOptions;
+use serde_json::{Value, json};
+
+use super::{come_to, hook, shown};
+use crate::steps::id;
+use crate::support::service::TestOptions;
+use crate::support::{Conduct, Receiver, TestApp};
+
+/// Names that mean what a test says: one answer after the other, the last one for ever.
+struct Names(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
+
+impl Names {
+    fn of(names: &[(&'static str, &[&[&str]])]) -> Arc<Self> {
+        let addresses =
+            |answer: &&[&str]| answer.iter().map(|text| text.parse().expect("an address")).collect::<Vec<IpAddr>>();
+        let known = names.iter().map(|(name, answers)| (*name, answers.iter().map(addresses).collect()));
+        Arc::new(Self(Mutex::new(known.collect())))
+    }
+}
+
+impl Lookup for Names {
+    fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer =
+            known.get_mut(name).map(|answers| if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() });
+        Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
+    }
+}
+
+/// With these networks opened, and these names.
+fn with(networks: &[&str], names: Arc<Names>) -> TestOptions {
+    let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
+    let defaults = TestOptions::default();
+    let webhooks = WebhookOptions { allowed_networks, lookup: names, ..defaults.webhooks.clone() };
+    TestOptions { webhooks, ..defaults }
+}
+
+#[actix_web::test]
+async fn an_address_that_says_where_it_leads_is_refused_when_it_is_given() {
+    let receiver = Receiver::start().await;
+    let app = TestApp::start_with(with(&[], Names::of(&[]))).await;
+    let port = receiver.address.port();
+    let webhook = hook(&app.api, "https://hooks.example.com/", &[]).await;
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
+        "0177.0.0.1",
+        "127.0.0.1.",
+        "0",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[::]",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[fd00:ec2::254]",
+        "[fe80::1]",
+        "[ff02::1]",
+        "[2002:7f00:1::]",
+        "user@hooks.example.com",
+        "hooks.example.com:secret@127.0.0.1",
+        "hooks.example.com@127.0.0.1",
+        "127.0.0.1\\@hooks.example.com",
+        "１２７.０.０.１",
+    ] {
+        for scheme in ["https", "http"] {
+            let url = format!("{scheme}://{host}:{port}/");
+            let refused = app.api.post("/webhooks", json!({"url": url})).await;
+            assert_eq!(refused.invalid_fields(), ["url"], "{url}");
+            let refused = app.api.put(&format!("/webhooks/{webhook}"), json!({"url": url})).await;
+            assert_eq!(refused.invalid_fields(), ["url"], "{url}");
+        }
+    }
+    let refused = app.api.post("/webhooks", json!({"url": format!("http://localhost:{port}/")})).await;
+    assert_eq!(refused.invalid_fields(), ["url"]);
+    assert_eq!(receiver.connections(), 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
+    let names = Names::of(&[
+        ("loopback.example.com", &[&["127.0.0.1"]]),
+        ("private.example.com", &[&["10.0.0.1", "192.168.0.1", "172.16.3.4"]]),
+        ("link.example.com", &[&["169.254.0.7", "fe80::1"]]),
+        ("metadata.example.com", &[&["169.254.169.254", "fd00:ec2::254"]]),
+        ("mapped.example.com", &[&["::ffff:127.0.0.1", "64:ff9b::7f00:1"]]),
+        ("unspecified.example.com", &[&["0.0.0.0", "::"]]),
+        // One address for a check, and another one for the connection.
+        ("rebinding.example.com", &[&["127.0.0.1"], &["8.8.8.8"], &["127.0.0.1"]]),
+    ]);
+    let receiver = Receiver::start().await;
+    let app = TestApp::start_with(with(&[], names)).await;
+    let port = receiver.address.port();
+    let mut number = 0;
+    for name in ["loopback", "private", "link", "metadata", "mapped", "unspecified", "rebinding"] {
+        let webhook = hook(&app.api, &format!("https://{name}.example.com:{port}/"), &["ticket.opened"]).await;
+        let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
+        let tested = tested.data(200).clone();
+        assert_eq!((&tested["status"], &tested["body"]), (&Value::Null, &json!("")), "{name}");
+        let error = "the address is not allowed: its name leads into a network that is not public";
+        assert_eq!(tested["error"], error, "{name}");
+        if name == "rebinding" {
+            // Whatever it means at this moment: nothing of this machine is reached.
+            sqlx::query("delete from webhooks where id = $1")
+                .bind(webhook)
+                .execute(&app.database.db)
+                .await
+                .expect("gone");
+            continue;
+        }
+        number += 1;
+        super::open(&app.api, &app.company, number).await;
+        let pending = come_to(&app.api, webhook, "pending", 1).await;
+        assert_eq!(pending[0]["attempts"][0]["error"], error, "{name}");
+        app.api.delete(&format!("/webhooks/{webhook}")).await;
+    }
+    assert_eq!(receiver.connections(), 0, "somebody was reached");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_the_operator_opens_is_reached_and_without_tls_this_machine_only() {
+    let names = Names::of(&[("inside.example.com", &[&["127.0.0.1"]])]);
+    let receiver = Receiver::start().await;
+    let app = TestApp::start_with(with(&["127.0.0.1/32", "10.0.0.0/8"], names)).await;
+    let port = receiver.address.port();
+    let webhook = hook(&app.api, &receiver.url(), &[]).await;
+    assert_eq!(app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await.data(200)["status"], 200);
+    // A name is none of this machine's for http, wherever it leads; and another network needs TLS.
+    for url in
+        [format!("http://inside.example.com:{port}/"), "http://10.0.0.1/".to_owned(), "http://127.0.0.2/".to_owned()]
+    {
+        let refused = app.api.post("/webhooks", json!({"url": url})).await;
+        assert_eq!(refused.invalid_fields(), ["url"], "{url}");
+    }
+    let secured = app.api.post("/webhooks", json!({"url": "https://10.0.0.1/"})).await;
+    assert_eq!(shown(&app.api, id(secured.data(201))).await["url"], "https://10.0.0.1/");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_redirect_to_the_inside_is_not_followed() {
+    let inside = Receiver::start().await;
+    let outside = Receiver::start_at("127.0.0.2:0").await;
+    let app = TestApp::start_with(with(&["127.0.0.2/32"], Names::of(&[]))).await;
+    let webhook = hook(&app.api, &outside.url(), &[]).await;
+    for location in [inside.url(), "http://169.254.169.254/latest/meta-data/".to_owned(), "/hook2".to_owned()] {
+        outside.behave(Conduct::Redirect(location.clone()));
+        let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
+        assert_eq!(tested.data(200)["status"], 307, "{location}");
+        assert_eq!(tested.data(200)["delivered"], false);
+    }
+    assert_eq!((outside.count(), inside.connections()), (3, 0));
+    app.stop().await;
+}

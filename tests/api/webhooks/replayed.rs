@@ -1,0 +1,98 @@
+//! Sending again.
+
+use serde_json::{Value, json};
+
+use super::{come_to, deliveries, note, quick, told};
+use crate::support::{Conduct, TestApp, eventually};
+
+fn said(receiver: &crate::support::Receiver) -> Vec<String> {
+    let body =
+        |request: &crate::support::Received| request.event()["data"]["body"].as_str().unwrap_or_default().to_owned();
+    receiver.received().iter().map(body).collect()
+}
+
+#[actix_web::test]
+async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again() {
+    let app = TestApp::start_with(quick(&[])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let path = format!("/webhooks/{webhook}/replay");
+    let ticket = app.ticket("5511900000001").await;
+    receiver.choose(|request| {
+        let is_bad = request.event()["data"]["body"] != "a";
+        Conduct::status(if is_bad { 500 } else { 200 })
+    });
+    for text in ["a", "b", "c"] {
+        note(&app.api, ticket.0, text).await;
+    }
+    let failed = come_to(&app.api, webhook, "failed", 2).await;
+    let delivered = come_to(&app.api, webhook, "delivered", 1).await;
+    receiver.behave(Conduct::status(200));
+    let replay = async |body: Value| app.api.post(&path, body).await.data(202)["deliveries"].clone();
+
+    // One that was delivered is delivered once more.
+    assert_eq!(replay(json!({"deliveryId": delivered[0]["id"]})).await, 1);
+    receiver.has(4).await;
+    come_to(&app.api, webhook, "delivered", 1).await;
+    assert_eq!(said(&receiver), ["a", "b", "c", "a"]);
+    let again = receiver.received();
+    assert_eq!(again[0].header("webhook-id"), again[3].header("webhook-id"), "the id tells repeats");
+
+    // What failed, in its order.
+    assert_eq!(replay(json!({"failedSince": "2099-01-01T00:00:00Z"})).await, 0);
+    assert_eq!(replay(json!({"failedSince": failed[0]["updatedAt"]})).await, 2);
+    receiver.has(6).await;
+    let all = come_to(&app.api, webhook, "delivered", 3).await;
+    assert_eq!(said(&receiver)[4..], ["b", "c"]);
+    let tried: Vec<usize> = all.iter().map(|one| one["attempts"].as_array().map_or(0, Vec::len)).collect();
+    assert_eq!(tried, [2, 2, 2]);
+    assert!(deliveries(&app.api, webhook, "failed").await.is_empty());
+
+    // Everything after the first, and what comes then.
+    let after = delivered[0]["id"].as_i64().expect("an id");
+    let looked_through = replay(json!({"after": after})).await;
+    assert!(looked_through.as_i64().is_some_and(|count| count >= 2), "{looked_through}");
+    receiver.has(8).await;
+    note(&app.api, ticket.0, "d").await;
+    receiver.has(9).await;
+    assert_eq!(said(&receiver)[6..], ["b", "c", "d"]);
+    come_to(&app.api, webhook, "delivered", 4).await;
+    // Once each, although the courier was disturbed.
+    assert_eq!(receiver.count(), 9);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_replay_with_a_key_happens_once() {
+    let app = TestApp::start().await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    let delivered = come_to(&app.api, webhook, "delivered", 1).await;
+    let body = json!({"deliveryId": delivered[0]["id"]}).to_string();
+    let path = format!("/webhooks/{webhook}/replay");
+    let keyed = || crate::support::Reply::of(app.api.keyed(reqwest::Method::POST, &path, "once", body.clone()));
+    assert_eq!(keyed().await.data(202), keyed().await.data(202));
+    receiver.has(2).await;
+    eventually("it is noted", || async {
+        deliveries(&app.api, webhook, "delivered")
+            .await
+            .first()
+            .is_some_and(|one| one["attempts"].as_array().map(Vec::len) == Some(2))
+    })
+    .await;
+    assert_eq!(receiver.count(), 2);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn attempts_of_a_delivery_are_kept_up_to_twenty() {
+    let app = TestApp::start_with(quick(&[5; 30])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    receiver.behave(Conduct::status(500));
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    let failed = come_to(&app.api, webhook, "failed", 1).await;
+    assert_eq!(failed[0]["attempts"].as_array().map(Vec::len), Some(20));
+    assert_eq!(receiver.count(), 31);
+    app.stop().await;
+}

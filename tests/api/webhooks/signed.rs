@@ -1,0 +1,290 @@
+//! Signatures, judged by the Standard Webhooks library of another language; secrets that are rotated; tests.
+
+use std::process::Command;
+use std::time::Duration;
+
+use hotline::webhooks::WebhookOptions;
+use serde_json::{Value, json};
+
+use super::{hook, note, quick, told};
+use crate::steps::id;
+use crate::support::service::TestOptions;
+use crate::support::{Conduct, Received, Receiver, Reply, TestApp, eventually};
+
+/// Where the judge is installed, once for all tests of this machine; none where there is no Python or no registry.
+fn judge() -> Option<std::path::PathBuf> {
+    let folder = std::env::temp_dir().join("hotline-standardwebhooks");
+    let python = folder.join("bin/python");
+    let works = || {
+        let import = Command::new(&python).args(["-c", "import standardwebhooks"]).output();
+        import.is_ok_and(|done| done.status.success())
+    };
+    if works() {
+        return Some(python);
+    }
+    let made = Command::new("python3").args(["-m", "venv"]).arg(&folder).output().ok()?;
+    if made.status.success() {
+        drop(Command::new(&python).args(["-m", "pip", "install", "-q", "standardwebhooks==1.0.1"]).output());
+    }
+    works().then_some(python)
+}
+
+const VERIFY: &str = r#"
+import json, sys
+from standardwebhooks import Webhook, WebhookVerificationError
+for case in json.load(sys.stdin):
+    try:
+        Webhook(case["secret"]).verify(case["body"], case["headers"])
+        print("good")
+    except WebhookVerificationError as error:
+        print("bad:", error)
+"#;
+
+fn case(secret: &str, request: &Received) -> Value {
+    json!({
+        "secret": secret,
+        "body": String::from_utf8(request.body.clone()).expect("text"),
+        "headers": request.headers,
+    })
+}
+
+/// What the judge says of each case.
+fn judged(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
+    use std::io::Write;
+    let mut child = Command::new(python)
+        .args(["-c", VERIFY])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("python runs");
+    child.stdin.take().expect("stdin").write_all(json!(cases).to_string().as_bytes()).expect("the cases");
+    let said = child.wait_with_output().expect("python ends");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    String::from_utf8(said.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[actix_web::test]
+async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_nothing_else() {
+    let Some(python) = judge() else {
+        eprintln!("skipped: there is no Python with venv, or no registry to install standardwebhooks from");
+        return;
+    };
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let made = app.api.post("/webhooks", json!({"url": receiver.url(), "types": ["note.added"]})).await;
+    let (webhook, first) = (id(made.data(201)), made.data(201)["secret"].as_str().expect("a secret").to_owned());
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "Olá, ação! 😀 \"quoted\" \\ \u{2028}").await;
+    let before = receiver.has(1).await[0].clone();
+    let rotated = app.api.post(&format!("/webhooks/{webhook}/rotate-secret"), json!({})).await;
+    let second = rotated.data(200)["secret"].as_str().expect("a secret").to_owned();
+    let signatures = |request: &Received| request.header("webhook-signature").split(' ').count();
+    // The courier hears of it by itself.
+    eventually("both secrets sign", || async {
+        note(&app.api, ticket.0, "again").await;
+        receiver.has(receiver.count() + 1).await.last().is_some_and(|request| signatures(request) == 2)
+    })
+    .await;
+    let both = receiver.received().last().expect("a request").clone();
+    sqlx::query("update webhooks set old_secret_until = now() - interval '1 second', url = url where id = $1")
+        .bind(webhook)
+        .execute(&app.database.db)
+        .await
+        .expect("a day has passed");
+    eventually("the new one signs alone", || async {
+        note(&app.api, ticket.0, "alone").await;
+        receiver.has(receiver.count() + 1).await.last().is_some_and(|request| signatures(request) == 1)
+    })
+    .await;
+    let after = receiver.received().last().expect("a request").clone();
+    let mut forged = both.clone();
+    forged.body.push(b' ');
+    let mut moved = both.clone();
+    moved.headers.insert("webhook-id".to_owned(), "evt_1_1".to_owned());
+    let mut late = both.clone();
+    late.headers.insert("webhook-timestamp".to_owned(), "1700000000".to_owned());
+    let cases = [
+        (case(&first, &before), true),
+        (case(&second, &before), false),
+        (case(&first, &both), true),
+        (case(&second, &both), true),
+        (case(&second, &after), true),
+        (case(&first, &after), false),
+        (case(&first, &forged), false),
+        (case(&first, &moved), false),
+        (case(&first, &late), false),
+    ];
+    let said = judged(&python, &cases.iter().map(|(case, _)| case.clone()).collect::<Vec<_>>());
+    let expected: Vec<bool> = cases.iter().map(|(_, is_good)| *is_good).collect();
+    assert_eq!(said.iter().map(|word| word == "good").collect::<Vec<_>>(), expected, "{said:?}");
+    app.stop().await;
+}
+
+/// The code of a language in `docs/events.md`.
+fn snippet(language: &str) -> String {
+    let page = include_str!("../../../docs/events.md");
+    let begin = format!("```{language}\n");
+    let code = page.split(&begin).nth(1).and_then(|rest| rest.split("\n```").next());
+    code.unwrap_or_else(|| panic!("docs/events.md has no {language}")).to_owned()
+}
+
+/// What the code of the manual says, run by its interpreter; none where that is not there.
+fn run(interpreter: &str, code: &str, cases: &[Value]) -> Option<Vec<String>> {
+    use std::io::Write;
+    if Command::new(interpreter).arg("--version").output().is_err() {
+        eprintln!("skipped: there is no {interpreter}");
+        return None;
+    }
+    let flag = if interpreter == "node" { "-e" } else { "-c" };
+    let mut child = Command::new(interpreter)
+        .args([flag, code])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    child.stdin.take().expect("stdin").write_all(json!(cases).to_string().as_bytes()).expect("the cases");
+    let said = child.wait_with_output().expect("it ends");
+    assert!(said.status.success(), "{interpreter}: {}", String::from_utf8_lossy(&said.stderr));
+    Some(String::from_utf8(said.stdout).expect("text").lines().map(str::to_owned).collect())
+}
+
+#[actix_web::test]
+async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let made = app.api.post("/webhooks", json!({"url": receiver.url(), "types": ["note.added"]})).await;
+    let secret = made.data(201)["secret"].as_str().expect("a secret").to_owned();
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "Olá, ação! 😀").await;
+    let good = receiver.has(1).await[0].clone();
+    let with = |name: &str, value: &str| {
+        let mut other = good.clone();
+        other.headers.insert(name.to_owned(), value.to_owned());
+        other
+    };
+    let two = format!("v1,AAAA {}", good.header("webhook-signature"));
+    let mut forged = good.clone();
+    forged.body.push(b' ');
+    let other = hotline::webhooks::new_secret().0;
+    let cases = [
+        (case(&secret, &good), "True"),
+        (case(&secret, &with("webhook-signature", &two)), "True"),
+        (case(&other, &good), "False"),
+        (case(&secret, &forged), "False"),
+        (case(&secret, &with("webhook-id", "evt_1_1")), "False"),
+        (case(&secret, &with("webhook-timestamp", "1700000000")), "False"),
+        (case(&secret, &with("webhook-signature", "v1,AAAA")), "False"),
+    ];
+    let (given, expected): (Vec<Value>, Vec<&str>) = cases.iter().cloned().unzip();
+    let python = format!(
+        "{}\nimport json, sys\nfor case in json.load(sys.stdin):\n    \
+         print(verify(case['secret'], case['headers'], case['body'].encode()))",
+        snippet("python")
+    );
+    let node = format!(
+        "{}\nfor (const one of JSON.parse(require('node:fs').readFileSync(0, 'utf8')))\n  \
+         console.log(verify(one.secret, one.headers, Buffer.from(one.body)) ? 'True' : 'False');",
+        snippet("js")
+    );
+    for (interpreter, code) in [("python3", python), ("node", node)] {
+        if let Some(said) = run(interpreter, &code, &given) {
+            assert_eq!(said, expected, "{interpreter}");
+        }
+    }
+    for language in ["go", "php", "ruby"] {
+        assert!(snippet(language).contains("verify"), "{language}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
+    let options = TestOptions { metrics: true, ..quick(&[30, 3_600_000]) };
+    let app = TestApp::start_with(options).await;
+    let address = app.service.metrics.as_ref().expect("figures are served").address;
+    let figures = || crate::support::figures::Figures::of(address);
+    let attempts = |end: &str| format!("hotline_webhook_attempts_total{{end=\"{end}\"}}");
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    note(&app.api, ticket.0, "a").await;
+    eventually("one is delivered", || async { figures().await.value(&attempts("delivered")) == 1.0 }).await;
+    receiver.behave(Conduct::status(500));
+    note(&app.api, ticket.0, "b").await;
+    eventually("one is tried again", || async { figures().await.value(&attempts("retried")) == 2.0 }).await;
+    eventually("it is behind", || async { figures().await.value("hotline_webhook_lag_seconds") > 0.2 }).await;
+    assert_eq!(figures().await.value(&attempts("failed")), 0.0);
+    app.api.delete(&format!("/webhooks/{webhook}")).await;
+    eventually("nothing is behind", || async { figures().await.value("hotline_webhook_lag_seconds") == 0.0 }).await;
+    let (_, gone) = told(&app, &["note.added"]).await;
+    gone.behave(Conduct::status(410));
+    note(&app.api, ticket.0, "c").await;
+    let off = || async { figures().await.value("hotline_webhooks_switched_off_total") == 1.0 };
+    eventually("one is switched off", off).await;
+    eventually("nothing is under way", || async { figures().await.value("hotline_webhook_attempts_under_way") == 0.0 })
+        .await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
+    let app = TestApp::start_with(quick(&[3_600_000])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    app.api.put(&format!("/webhooks/{webhook}"), json!({"active": false})).await.data(200);
+    let path = format!("/webhooks/{webhook}/test");
+    let test = || app.api.post(&path, json!({}));
+    receiver.behave(Conduct::Answer(201, "é".repeat(2_000)));
+    let tested = test().await;
+    let tested = tested.data(200);
+    assert_eq!((&tested["delivered"], &tested["status"], &tested["error"]), (&json!(true), &json!(201), &Value::Null));
+    assert_eq!(tested["body"].as_str().map(|body| body.chars().count()), Some(1_000));
+    assert!(tested["durationMs"].is_u64());
+    let request = receiver.received()[0].clone();
+    let event = request.event();
+    assert_eq!(
+        (&event["type"], &event["id"], &event["data"]),
+        (&json!("webhook.test"), &json!(0), &json!({"webhookId": webhook}))
+    );
+    assert!(request.header("webhook-id").starts_with("test_"));
+    assert!(request.header("webhook-signature").starts_with("v1,"));
+    for (conduct, status, error) in [
+        (Conduct::Answer(500, "oh".to_owned()), json!(500), "the endpoint answered 500"),
+        (Conduct::status(410), json!(410), "the endpoint answered 410 Gone"),
+        (Conduct::Hang, Value::Null, "the address is not reached: no answer in time"),
+    ] {
+        receiver.behave(conduct);
+        let tested = test().await;
+        let tested = tested.data(200);
+        assert_eq!((&tested["delivered"], &tested["status"]), (&json!(false), &status));
+        assert_eq!(tested["error"], error);
+    }
+    // A repetition with a key sends nothing.
+    receiver.behave(Conduct::status(200));
+    let before = receiver.count();
+    let keyed = || Reply::of(app.api.keyed(reqwest::Method::POST, &path, "test-once", "{}"));
+    assert_eq!(keyed().await.data(200), keyed().await.data(200));
+    assert_eq!(receiver.count(), before + 1);
+    // One at a time.
+    receiver.behave(Conduct::Late(Duration::from_millis(300)));
+    let (one, other) = futures_util::future::join(test(), test()).await;
+    let (good, refused) = if one.status == 200 { (one, other) } else { (other, one) };
+    good.data(200);
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "test_running");
+    let events = app.api.get("/events?types=note.added").await;
+    assert_eq!(events.body["data"], json!([]));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_delivery_waits_for_an_answer_as_long_as_the_options_say() {
+    let defaults = TestOptions::default();
+    assert_eq!(defaults.webhooks.answer_time_max, Duration::from_secs(15));
+    let webhooks = WebhookOptions { answer_time_max: Duration::from_millis(300), ..defaults.webhooks.clone() };
+    let app = TestApp::start_with(TestOptions { webhooks, ..defaults }).await;
+    let receiver = Receiver::start().await;
+    let webhook = hook(&app.api, &receiver.url(), &[]).await;
+    receiver.behave(Conduct::Hang);
+    let tested = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
+    let took = tested.data(200)["durationMs"].as_u64().expect("a time");
+    assert!((300..5_000).contains(&took), "{took} ms");
+    app.stop().await;
+}

@@ -1,0 +1,102 @@
+//! `hotline webhook`.
+
+use serde_json::{Value, json};
+
+use super::{failure, json as printed};
+use crate::process::{Process, data_folder, with_database};
+use crate::support::{Api, Company, Conduct, Receiver, eventually};
+
+const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
+
+#[actix_web::test]
+async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_service() {
+    let folder = data_folder();
+    let path = folder.path();
+    let mut process = Process::try_serve(path, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"));
+    let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
+    let api = Api::new(process.address, &company.key);
+    let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
+    eventually("the company is seen", ready).await;
+    let receiver = Receiver::start().await;
+    let (of, url) = (company.id.to_string(), receiver.url());
+    let create =
+        ["webhook", "create", "--company", &of, "--url", &url, "--type", "note.added", "--description", "Desk"];
+    let made = printed(path, &[&create[..], &OPEN].concat());
+    let id = made["id"].to_string();
+    assert!(made["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{made}");
+    assert_eq!(
+        (&made["types"], &made["active"], &made["description"]),
+        (&json!(["note.added"]), &json!(true), &json!("Desk"))
+    );
+    let said = failure(path, &["webhook", "create", "--company", &of, "--url", &url]);
+    assert!(said.contains("--url is not allowed"), "{said}");
+    for (arguments, reason) in [
+        (vec!["webhook", "create", "--company", &of, "--url", "http://example.com"], "must begin with https://"),
+        (
+            vec!["webhook", "create", "--company", &of, "--url", "https://example.com", "--type", "x"],
+            "no type of event `x`",
+        ),
+        (vec!["webhook", "update", "999999", "--active", "true"], "no such webhook"),
+        (vec!["webhook", "replay", &id], "required"),
+        (vec!["webhook", "replay", &id, "--delivery", "999"], "has no delivery 999"),
+    ] {
+        let said = failure(path, &arguments);
+        assert!(said.contains(reason), "{arguments:?}: {said}");
+    }
+
+    // The running service hears of it by itself.
+    let contact =
+        api.post("/contacts", json!({"name": "Maria", "number": "5511900000001"})).await.data(201)["id"].clone();
+    let ticket = json!({"contactId": contact, "channelId": company.phone});
+    let ticket = api.post("/tickets", ticket).await.data(201)["id"].clone();
+    let note = async |text: &str| {
+        api.post(&format!("/tickets/{ticket}/notes"), json!({"body": text})).await.data(201);
+    };
+    note("first").await;
+    receiver.has(1).await;
+    let listed = printed(path, &["webhook", "list", "--company", &of])["webhooks"].clone();
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["companyId"], listed[0].get("secret")),
+        (&made["id"], &json!(company.id), None)
+    );
+    let deliveries = || printed(path, &["webhook", "deliveries", &id, "--status", "delivered"])["deliveries"].clone();
+    eventually("it is noted", || async { deliveries().as_array().is_some_and(|all| all.len() == 1) }).await;
+    let delivery = deliveries()[0]["id"].to_string();
+    assert_eq!(printed(path, &["webhook", "replay", &id, "--delivery", &delivery]), json!({"deliveries": 1}));
+    let received = receiver.has(2).await;
+    assert_eq!(received[0].body, received[1].body);
+    assert_eq!(
+        printed(path, &["webhook", "replay", &id, "--failed-since", "2026-01-01T00:00:00Z"]),
+        json!({"deliveries": 0})
+    );
+
+    receiver.behave(Conduct::Answer(201, "hello".to_owned()));
+    // The endpoint answers on this thread, so the command is waited for on another.
+    let (of_folder, named) = (path.to_owned(), id.clone());
+    let test = move || printed(&of_folder, &["webhook", "test", &named, OPEN[0], OPEN[1]]);
+    let tested = tokio::task::spawn_blocking(test).await.expect("the command ends");
+    assert_eq!(
+        (&tested["status"], &tested["body"], &tested["delivered"]),
+        (&json!(201), &json!("hello"), &json!(true))
+    );
+    let closed = printed(path, &["webhook", "test", &id]);
+    assert_eq!((&closed["status"], &closed["delivered"]), (&Value::Null, &json!(false)));
+    let rotated = printed(path, &["webhook", "rotate-secret", &id]);
+    assert_ne!(rotated["secret"], made["secret"]);
+    eventually("both secrets sign", || async {
+        let before = receiver.count();
+        note("again").await;
+        receiver.has(before + 1).await.last().is_some_and(|last| last.header("webhook-signature").contains(' '))
+    })
+    .await;
+
+    let updated = printed(path, &["webhook", "update", &id, "--active", "false", "--all-types", "--description", ""]);
+    assert_eq!(
+        (&updated["active"], &updated["types"], &updated["description"]),
+        (&json!(false), &json!([]), &Value::Null)
+    );
+    assert_eq!(printed(path, &["webhook", "delete", &id]), json!({"id": made["id"], "deleted": true}));
+    assert_eq!(printed(path, &["webhook", "list"]), json!({"webhooks": []}));
+    process.terminate();
+    assert!(process.wait().success());
+}

@@ -1,0 +1,113 @@
+//! Every event reaches its webhook, and of each ticket in order, however often the service is killed while they wait.
+//!
+//! `make test` runs a short form; `make webhooks` (or `WEBHOOKS_LONG=1`) has 10,000 events waiting.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+
+use crate::process::{Process, data_folder, with_database};
+use crate::support::{Api, Company, Conduct, Receiver, eventually};
+
+/// How much is done.
+struct Form {
+    tickets: usize,
+    /// Notes of each: an event each.
+    notes: usize,
+    /// Kills while they wait, and while they are delivered.
+    kills: usize,
+    patience: Duration,
+}
+
+fn form() -> Form {
+    if std::env::var_os("WEBHOOKS_LONG").is_some() {
+        return Form { tickets: 100, notes: 100, kills: 8, patience: Duration::from_secs(300) };
+    }
+    Form { tickets: 20, notes: 25, kills: 3, patience: Duration::from_secs(60) }
+}
+
+fn serve(folder: &std::path::Path) -> Process {
+    let options = ["--webhook-allow-network", "127.0.0.0/8", "--rate-per-minute=0"];
+    Process::try_serve(folder, &options).unwrap_or_else(|log| panic!("no start: {log}"))
+}
+
+async fn opened(api: &Api, company: &Company, number: usize) -> i64 {
+    let contact = json!({"name": "Maria", "number": format!("55119{number:08}")});
+    let contact = api.post("/contacts", contact).await.data(201)["id"].clone();
+    let ticket = json!({"contactId": contact, "channelId": company.phone});
+    api.post("/tickets", ticket).await.data(201)["id"].as_i64().expect("id")
+}
+
+#[actix_web::test]
+async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_order() {
+    let form = form();
+    let total = form.tickets * form.notes;
+    let folder = data_folder();
+    let mut process = serve(folder.path());
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let mut api = Api::new(process.address, &company.key);
+    let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
+    eventually("the company is seen", ready).await;
+    let receiver = Receiver::start().await;
+    // While they come into being nobody takes them.
+    receiver.behave(Conduct::Hang);
+    let hook = json!({"url": receiver.url(), "types": ["note.added"]});
+    let webhook = api.post("/webhooks", hook).await.data(201)["id"].as_i64().expect("id");
+    let (asked, known) = (&api, &company);
+    stream::iter(0..form.tickets)
+        .for_each_concurrent(16, |number| async move {
+            let ticket = opened(asked, known, number).await;
+            for text in 0..form.notes {
+                let note = json!({"body": text.to_string()});
+                asked.post(&format!("/tickets/{ticket}/notes"), note).await.data(201);
+            }
+        })
+        .await;
+    receiver.has(1).await;
+    // All of them wait: those that were sent were not answered.
+    process.kill();
+    process = serve(folder.path());
+    let hung = receiver.count();
+    receiver.behave(Conduct::status(200));
+    for kill in 1..=form.kills {
+        let wanted = hung + total * kill / (form.kills + 2);
+        eventually("some have arrived", || async { receiver.count() >= wanted }).await;
+        process.kill();
+        process = serve(folder.path());
+    }
+    api = Api::new(process.address, &company.key);
+    let arrived = || receiver.received()[hung..].to_vec();
+    let distinct =
+        || arrived().iter().map(crate::support::Received::id).collect::<std::collections::HashSet<_>>().len();
+    let begun = std::time::Instant::now();
+    while distinct() < total {
+        assert!(begun.elapsed() < form.patience, "{} of {total} have arrived", distinct());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let mut firsts: HashMap<i64, Vec<usize>> = HashMap::new();
+    for request in arrived() {
+        let event = request.event();
+        let said: usize = event["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
+        let of_ticket = firsts.entry(request.ticket().expect("a ticket")).or_default();
+        if !of_ticket.contains(&said) {
+            of_ticket.push(said);
+        }
+    }
+    assert_eq!(firsts.len(), form.tickets);
+    for (ticket, said) in &firsts {
+        assert_eq!(*said, (0..form.notes).collect::<Vec<_>>(), "ticket {ticket} is out of order");
+    }
+    let repeated = arrived().len() - total;
+    println!("{total} events, {} kills: all arrived, {repeated} of them more than once", form.kills + 1);
+    assert!(repeated < total, "most were sent twice: {repeated} of {total}");
+    // And the service knows.
+    eventually("nothing is pending", || async {
+        let page = api.get(&format!("/webhooks/{webhook}/deliveries?status=pending")).await;
+        page.status == 200 && page.body["data"].as_array().is_some_and(Vec::is_empty)
+    })
+    .await;
+    process.terminate();
+    assert!(process.wait().success());
+}

@@ -1,0 +1,219 @@
+//! An endpoint of a webhook, as well or as badly behaved as a test wants it.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+
+/// One request that came.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub path: String,
+    /// By their names in lower case.
+    pub headers: HashMap<String, String>,
+    pub body: Vec<u8>,
+    pub at: Instant,
+}
+
+impl Received {
+    /// The event that was sent.
+    pub fn event(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("an event")
+    }
+
+    /// Its id in the log.
+    pub fn id(&self) -> i64 {
+        self.event()["id"].as_i64().expect("an id")
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+
+    /// The record it is of, as far as these tests have them.
+    pub fn ticket(&self) -> Option<i64> {
+        let event = self.event();
+        let data = &event["data"];
+        let is_ticket = event["type"].as_str().is_some_and(|kind| kind.starts_with("ticket."));
+        if is_ticket { data["id"].as_i64() } else { data["ticketId"].as_i64() }
+    }
+}
+
+/// What an endpoint does with a request.
+#[derive(Clone, Debug)]
+pub enum Conduct {
+    /// Answers with a status and a body.
+    Answer(u16, String),
+    /// Sends the caller elsewhere.
+    Redirect(String),
+    /// Never answers.
+    Hang,
+    /// Closes the connection.
+    Close,
+    /// Answers 200 after a while.
+    Late(Duration),
+    /// Answers with a status at once, and with a body that never ends.
+    Drip(u16),
+}
+
+impl Conduct {
+    pub fn status(status: u16) -> Self {
+        Self::Answer(status, String::new())
+    }
+}
+
+type Chosen = Box<dyn FnMut(&Received) -> Conduct + Send>;
+
+struct Inner {
+    received: Mutex<Vec<Received>>,
+    conduct: Mutex<Chosen>,
+    connections: Mutex<usize>,
+}
+
+/// An endpoint that listens on this machine.
+pub struct Receiver {
+    pub address: SocketAddr,
+    inner: Arc<Inner>,
+    listening: AbortHandle,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Receiver {
+    /// One that takes everything.
+    pub async fn start() -> Self {
+        Self::start_at("127.0.0.1:0").await
+    }
+
+    pub async fn start_at(address: &str) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a socket");
+        let address = listener.local_addr().expect("an address");
+        let inner = Arc::new(Inner {
+            received: Mutex::default(),
+            conduct: Mutex::new(Box::new(|_| Conduct::status(200))),
+            connections: Mutex::default(),
+        });
+        let shared = inner.clone();
+        let listening = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                *locked(&shared.connections) += 1;
+                tokio::spawn(serve(stream, shared.clone()));
+            }
+        });
+        Self { address, inner, listening: listening.abort_handle() }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    /// From now on it behaves like this.
+    pub fn behave(&self, conduct: Conduct) {
+        self.choose(move |_| conduct.clone());
+    }
+
+    pub fn choose(&self, conduct: impl FnMut(&Received) -> Conduct + Send + 'static) {
+        *locked(&self.inner.conduct) = Box::new(conduct);
+    }
+
+    /// Everything that came, in its order.
+    pub fn received(&self) -> Vec<Received> {
+        locked(&self.inner.received).clone()
+    }
+
+    pub fn count(&self) -> usize {
+        locked(&self.inner.received).len()
+    }
+
+    /// The events' ids, in the order they came.
+    pub fn ids(&self) -> Vec<i64> {
+        self.received().iter().map(Received::id).collect()
+    }
+
+    /// Connections that were made.
+    pub fn connections(&self) -> usize {
+        *locked(&self.inner.connections)
+    }
+
+    /// Waits until so many requests have come.
+    pub async fn has(&self, count: usize) -> Vec<Received> {
+        super::eventually(&format!("{count} requests come"), || async { self.count() >= count }).await;
+        self.received()
+    }
+}
+
+async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
+    let mut read = Vec::new();
+    loop {
+        let Some(received) = next(&mut stream, &mut read).await else { return };
+        let conduct = (locked(&inner.conduct))(&received);
+        locked(&inner.received).push(received);
+        let answer = match conduct {
+            Conduct::Answer(status, body) => response(status, &body),
+            Conduct::Redirect(location) => {
+                format!("HTTP/1.1 307 Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n")
+            }
+            Conduct::Late(pause) => {
+                tokio::time::sleep(pause).await;
+                response(200, "")
+            }
+            Conduct::Close => return,
+            Conduct::Hang => std::future::pending().await,
+            Conduct::Drip(status) => {
+                let head = format!("HTTP/1.1 {status} x\r\ntransfer-encoding: chunked\r\n\r\n");
+                drop(stream.write_all(head.as_bytes()).await);
+                while stream.write_all(b"1\r\nx\r\n").await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                return;
+            }
+        };
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn response(status: u16, body: &str) -> String {
+    format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// The next request of a connection; none when it ends.
+async fn next(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<Received> {
+    let mut chunk = [0; 16 * 1024];
+    let end = loop {
+        if let Some(end) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            break end;
+        }
+        let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
+        read.extend_from_slice(&chunk[..count]);
+    };
+    let head = String::from_utf8_lossy(&read[..end]).into_owned();
+    let mut lines = head.split("\r\n");
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let headers: HashMap<String, String> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let length: usize = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or_default();
+    while read.len() < end + 4 + length {
+        let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
+        read.extend_from_slice(&chunk[..count]);
+    }
+    let body = read[end + 4..end + 4 + length].to_vec();
+    read.drain(..end + 4 + length);
+    Some(Received { path, headers, body, at: Instant::now() })
+}
