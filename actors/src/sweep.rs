@@ -1,5 +1,5 @@
 //! What happens now and then: idle actors and old knowledge make room, forgotten visitor sessions end, uses of tokens are
-//! written, the rows of deleted contact lists and campaigns are deleted.
+//! written, the rows of what was deleted are deleted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const SESSIONS_MAX: i64 = 1000;
 /// Rows of what was deleted that one statement deletes: some ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
-/// Such statements for one list or campaign, and how many of these, in one sweep; more wait for the next.
+/// Such statements for one thing that was deleted, and how many of these, in one sweep; more wait for the next.
 const STATEMENTS_MAX: usize = 20;
 const REMOVALS_MAX: i64 = 20;
 
@@ -114,7 +114,7 @@ impl Sweeper {
         Ok(())
     }
 
-    /// Deletes the rows of contact lists and campaigns that were deleted. What is left is in a table: a kill only delays it.
+    /// Deletes the rows of contact lists, campaigns and webhooks that were deleted. What is left is in a table: a kill only delays it.
     async fn finish_removals(&self) -> Result<(), hotline_persistence::Error> {
         let db = &self.base.store.housekeeping;
         for removal in removals::unfinished(db, REMOVALS_MAX).await? {

@@ -51,14 +51,6 @@ create index webhook_deliveries_due on webhook_deliveries (company_id, webhook_i
 create index webhook_deliveries_lane on webhook_deliveries (company_id, webhook_id, lane, event_id)
     where status = 'pending';
 
--- Webhooks that were deleted and whose deliveries have not all gone yet: there may be a million.
-create table removed_webhooks (
-    company_id bigint not null,
-    id         bigint not null,
-    primary key (company_id, id)
-);
-alter table removed_webhooks alter column company_id set statistics 0;
-
 -- Tells the running service that a company's webhooks are other ones now, or are to go on somewhere else.
 create function hotline_webhooks_changed() returns trigger language plpgsql as $$
 begin

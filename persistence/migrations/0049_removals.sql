@@ -1,8 +1,8 @@
--- What was deleted, and whose many rows are still to be deleted, a few thousand at a time: a contact list and a campaign may
--- have a million, which is more than one statement deletes in its time.
+-- What was deleted, and whose many rows are still to be deleted, a few thousand at a time: a contact list, a campaign and a
+-- webhook may have a million, which is more than one statement deletes in its time.
 create table removals (
     company_id bigint not null,
-    noun       text   not null check (noun in ('contact_list', 'campaign')),
+    noun       text   not null check (noun in ('contact_list', 'campaign', 'webhook')),
     id         bigint not null,
     primary key (company_id, noun, id)
 );
@@ -24,6 +24,8 @@ create trigger list_removed after delete on contact_lists
     for each row execute function hotline_note_removal('contact_list');
 create trigger campaign_removed after delete on campaigns
     for each row execute function hotline_note_removal('campaign');
+create trigger webhook_removed after delete on webhooks
+    for each row execute function hotline_note_removal('webhook');
 
 -- The release before looks for what is left in a table that is gone.
 update schema_needs set least = 49;

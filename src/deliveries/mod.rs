@@ -265,7 +265,7 @@ impl Dispatcher {
         }
     }
 
-    /// Removes what is known of deliveries whose webhook or event is gone.
+    /// Removes what is known of deliveries whose event is gone.
     fn sweep(&self, company: CompanyId) {
         let shared = self.shared.clone();
         drop(self.shared.app.engine.background().spawn(async move {
@@ -279,12 +279,6 @@ impl Dispatcher {
 async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
     let store = shared.app.engine.store();
     let db = || store.db(company);
-    loop {
-        let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
-        if !deliveries::empty(db(), company).await? {
-            break;
-        }
-    }
     let Some(first) = events::first_id(db(), company).await? else { return Ok(()) };
     for webhook in webhooks::ids(db(), company).await? {
         loop {

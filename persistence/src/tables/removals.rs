@@ -8,7 +8,7 @@ use crate::{CompanyId, Database, Result};
 
 words! {
     /// What has rows of its own by the thousand.
-    RemovedNoun { ContactList = "contact_list", Campaign = "campaign" }
+    RemovedNoun { ContactList = "contact_list", Campaign = "campaign", Webhook = "webhook" }
 }
 
 impl RemovedNoun {
@@ -17,6 +17,7 @@ impl RemovedNoun {
         match self {
             Self::ContactList => ("contact_list_contacts", "contact_list_id"),
             Self::Campaign => ("campaign_recipients", "campaign_id"),
+            Self::Webhook => ("webhook_deliveries", "webhook_id"),
         }
     }
 }

@@ -187,12 +187,11 @@ async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
     come_to(&app.api, webhook, "delivered", 1).await;
     assert_eq!(app.api.delete(&format!("/webhooks/{webhook}")).await.status, 204);
     eventually("nothing is left", || async {
-        let left: i64 = sqlx::query_scalar(
-            "select (select count(*) from webhook_deliveries) + (select count(*) from removed_webhooks)",
-        )
-        .fetch_one(&app.database.db)
-        .await
-        .expect("count");
+        let left: i64 =
+            sqlx::query_scalar("select (select count(*) from webhook_deliveries) + (select count(*) from removals)")
+                .fetch_one(&app.database.db)
+                .await
+                .expect("count");
         left == 0
     })
     .await;

@@ -375,23 +375,3 @@ pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: Webho
     let gone = gone.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
     Ok(u64::try_from(with_timeout(gone.fetch_one(db)).await?).unwrap_or_default())
 }
-
-/// Removes deliveries of a company's webhooks that are gone, at most [`REMOVED_AT_ONCE`]. Whether there may be more.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn empty(db: impl Database<'_>, company: CompanyId) -> Result<bool> {
-    let gone = sqlx::query_scalar("select id from removed_webhooks where company_id = $1 limit 1").bind(company);
-    let gone: Option<WebhookId> = with_timeout(gone.fetch_optional(db)).await?;
-    let Some(webhook) = gone else { return Ok(false) };
-    let remove = sqlx::query(
-        "delete from webhook_deliveries where company_id = $1 and webhook_id = $2 and event_id in (
-             select event_id from webhook_deliveries where company_id = $1 and webhook_id = $2 limit $3)",
-    );
-    let removed = with_timeout(remove.bind(company).bind(webhook).bind(REMOVED_AT_ONCE).execute(db)).await?;
-    if removed.rows_affected() == 0 {
-        let done = sqlx::query("delete from removed_webhooks where company_id = $1 and id = $2");
-        with_timeout(done.bind(company).bind(webhook).execute(db)).await?;
-    }
-    Ok(true)
-}

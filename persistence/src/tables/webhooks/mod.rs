@@ -213,15 +213,12 @@ pub async fn rotate(
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Removes a webhook. What is known of its deliveries goes behind it ([`deliveries::empty`]).
+/// Removes a webhook. What is known of its deliveries goes afterwards ([`super::removals`]).
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
 pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<()> {
-    let remove = sqlx::query(
-        "with gone as (delete from webhooks where company_id = $1 and id = $2 returning company_id, id)
-         insert into removed_webhooks select company_id, id from gone",
-    );
+    let remove = sqlx::query("delete from webhooks where company_id = $1 and id = $2");
     let removed = with_timeout(remove.bind(company).bind(id).execute(db)).await?;
     if removed.rows_affected() == 0 { Err(Error::NotFound(Webhook::NOUN)) } else { Ok(()) }
 }
@@ -287,12 +284,12 @@ pub async fn ids(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Vec<Webh
     with_timeout(ids.fetch_all(db)).await
 }
 
-/// Every company with webhooks, or with deliveries of webhooks that are gone: where a start begins.
+/// Every company with webhooks: where a start begins.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn companies(db: &PgPool) -> Result<Vec<CompanyId>> {
-    let all = sqlx::query_scalar("select company_id from webhooks union select company_id from removed_webhooks");
+    let all = sqlx::query_scalar("select distinct company_id from webhooks");
     with_timeout(all.fetch_all(db)).await
 }
 
