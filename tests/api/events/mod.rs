@@ -1,5 +1,6 @@
 //! The log of events: what is told of each change, and how it is read.
 
+mod days;
 mod plain;
 mod readers;
 mod replayed;

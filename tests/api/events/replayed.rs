@@ -37,7 +37,9 @@ impl Known {
                 self.tickets.retain(|_, ticket| !gone(ticket));
                 self.messages.retain(|_, message| message["contactId"] != *id);
                 self.sessions.retain(|_, session| session["contact"]["id"] != *id);
-                self.schedules.retain(|_, schedule| schedule["contact"]["id"] != *id);
+                // What has not left yet says so when its time comes.
+                self.schedules
+                    .retain(|_, schedule| schedule["contact"]["id"] != *id || schedule["status"] == "pending");
             }
             ("contact", _) => {
                 self.contacts.insert(key, data);

@@ -1,0 +1,35 @@
+//! Events are kept for some days, each of which goes as a whole.
+
+use chrono::{TimeDelta, Utc};
+use hotline_persistence::tables::events::{drop_expired, make_room};
+use serde_json::json;
+
+use super::{after, ids, newest};
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    for name in ["A", "B", "C"] {
+        app.api.post("/contacts", json!({"name": name})).await.data(201);
+    }
+    let last = newest(&app.api).await;
+    assert!(last >= 3);
+    let before = |days| Utc::now() - TimeDelta::days(days);
+    make_room(db, before(40)).await.expect("old days");
+    make_room(db, before(40)).await.expect("they are there already");
+    // The first event is of an old day.
+    let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and first_id = 1");
+    let moved = moved.bind(app.company.id).bind(before(40)).execute(db).await.expect("moved");
+    assert_eq!(moved.rows_affected(), 1);
+    let all: Vec<i64> = (1..=last).collect();
+    assert_eq!(ids(&after(&app.api, 0).await), all, "all are read, wherever they are");
+    drop_expired(db, before(45)).await.expect("nothing is as old");
+    assert_eq!(ids(&after(&app.api, 0).await), all);
+    drop_expired(db, before(30)).await.expect("dropped");
+    assert_eq!(ids(&after(&app.api, 0).await), (2..=last).collect::<Vec<_>>());
+    drop_expired(db, before(30)).await.expect("nothing is left");
+    assert_eq!(newest(&app.api).await, last);
+    app.stop().await;
+}
