@@ -194,6 +194,9 @@ mod tests {
             wrong_tokens_per_minute = 14
             free_mib_min = 15
             fetch_allow_network = ["10.1.0.0/16", "10.2.0.1"]
+            webhook_allow_network = ["10.3.0.0/16"]
+            no_events = true
+            events_kept_for_days = 17
             metrics_listen = "127.0.0.1:2"
             media_bytes_max = 7
             media_store = "s3://files/hotline"
@@ -224,7 +227,8 @@ mod tests {
         let per_hour = [uploads.session_mib_per_hour, uploads.address_mib_per_hour, uploads.company_mib_per_hour];
         assert_eq!((per_hour, settings.wrong_tokens_per_minute), ([11, 12, 13], 14));
         assert_eq!((settings.media.free_bytes_min, &settings.media.watched[0]), (15 << 20, &settings.data_dir));
-        assert_eq!(settings.outbound.allowed_networks.len(), 2);
+        assert_eq!((settings.outbound.allowed_networks.len(), settings.webhooks.allowed_networks.len()), (2, 1));
+        assert_eq!((settings.events.are_kept, settings.events.kept_for_days), (false, 17));
         assert_eq!((settings.trusted_proxies.len(), settings.limits.per_address), (2, 17));
         assert_eq!(settings.engine.conversation_window, None, "no hours are no window");
         assert_eq!(settings.metrics_listen, "127.0.0.1:2".parse().ok());

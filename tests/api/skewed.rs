@@ -253,6 +253,16 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
              from generate_series(1, {few}) k"
         ),
         format!("insert into profiles (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
+        format!(
+            "insert into webhooks (company_id, url, secret, active)
+             select {id}, 'https://x.example/' || k, 'sealed', false from generate_series(1, 20) k"
+        ),
+        format!(
+            "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
+             select {id}, (select max(id) from webhooks where company_id = {id}), k, 'ticket.opened', 'ticket:' || k,
+                 (array['delivered', 'failed', 'pending'])[1 + k % 3], now()
+             from generate_series(1, {rows}) k"
+        ),
         format!("insert into wrapup_categories (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!(
             "insert into wrapup_types (company_id, name, category_id)
@@ -456,6 +466,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             ("wrapupCategoryId", one("select max(id) from wrapup_categories where company_id = $1").await),
             ("productCategoryId", one("select max(id) from product_categories where company_id = $1").await),
             ("campaignId", one("select max(id) from campaigns where company_id = $1").await),
+            ("webhookId", one("select max(id) from webhooks where company_id = $1").await),
             ("boardId", one("select max(id) from boards where company_id = $1").await),
             ("listId", one("select max(id) from board_lists where company_id = $1").await),
             ("statusId", one("select max(id) from card_statuses where company_id = $1").await),

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 pub use deliveries::{Delivery, list_deliveries};
 pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
 
+use crate::api::events::listen;
 use crate::app::App;
 use crate::web::values::{Name, WebAddress};
 use crate::web::{
@@ -144,6 +145,8 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
     let columns = body.0.0;
+    // Where no events are kept, nothing would ever be told.
+    listen(&app.engine, caller.company)?;
     check_url(&app.webhooks, &columns)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {

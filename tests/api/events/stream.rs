@@ -190,6 +190,8 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     let app = TestApp::start_with(options).await;
     app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
     app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");
+    let nowhere = json!({"url": "https://example.com/hotline"});
+    app.api.post("/webhooks", nowhere).await.error(404, "ERR_API_NOT_FOUND");
     note(&app.api, "Maria").await;
     app.session("visitor").await;
     eventually("all is written", || async {
