@@ -1,11 +1,12 @@
 //! `HEAD` wherever there is `GET`: what stands behind serves a `GET`, and of its answer the head is sent.
 
-use actix_web::body::{BodySize, BoxBody, MessageBody, SizedStream};
+use actix_web::body::{BodySize, BodyStream, BoxBody, MessageBody, SizedStream};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest};
 use bytes::Bytes;
+use futures_util::stream::empty;
 
 /// Marks a request of which only the head of the answer is wanted.
 struct HeadOnly;
@@ -31,10 +32,9 @@ pub async fn as_get<B: MessageBody + 'static>(
     let response = next.call(request).await?;
     Ok(response.map_body(|_, body| match body.size() {
         // The length is told, and nothing follows.
-        BodySize::Sized(length) => {
-            let nothing = futures_util::stream::empty::<Result<Bytes, std::io::Error>>();
-            BoxBody::new(SizedStream::new(length, nothing))
-        }
-        BodySize::None | BodySize::Stream => BoxBody::new(()),
+        BodySize::Sized(length) => BoxBody::new(SizedStream::new(length, empty::<Result<Bytes, std::io::Error>>())),
+        // So is that there is no saying how long it would be.
+        BodySize::Stream => BoxBody::new(BodyStream::new(empty::<Result<Bytes, std::io::Error>>())),
+        BodySize::None => BoxBody::new(()),
     }))
 }

@@ -255,7 +255,7 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
         format!("insert into profiles (company_id, name) select {id}, 'Some ' || k from generate_series(1, {few}) k"),
         format!(
             "insert into webhooks (company_id, url, secret, active)
-             select {id}, 'https://x.example/' || k, 'sealed', false from generate_series(1, 20) k"
+             select {id}, 'https://x.example/' || k, 'sealed', false from generate_series(1, 15) k"
         ),
         format!(
             "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
@@ -580,6 +580,12 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             ("/crm/statuses", "statusId", json!({"name": "New"}), json!({"name": "Changed"})),
             ("/crm/businesses", "businessId", json!({"name": "New"}), json!({"name": "Changed"})),
             ("/crm/origins", "originId", json!({"name": "New"}), json!({"name": "Changed"})),
+            (
+                "/webhooks",
+                "webhookId",
+                json!({"url": "https://x.example/new", "active": false}),
+                json!({"description": "Changed"}),
+            ),
         ];
         for (path, id_name, new, changed) in plain {
             let made = world.judge(asker, Method::POST, path, Some(&new), asker.reads_max).await;

@@ -65,6 +65,15 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         "scheduledAt": "2099-01-01T00:00:00Z"});
     let campaign = app.api.post("/campaigns", campaign).await.data(201)["id"].clone();
     app.api.post(&format!("/campaigns/{campaign}/start"), json!({})).await.data(200);
+    let webhook = app.api.post("/webhooks", json!({"url": "https://x.example", "active": false})).await;
+    let webhook = webhook.data(201)["id"].clone();
+    sqlx::query(
+        "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
+         select company_id, id, 1, 'ticket.opened', 'ticket:1', 'failed', now() from webhooks",
+    )
+    .execute(&db)
+    .await
+    .expect("a delivery");
 
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns
@@ -93,6 +102,7 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         every_list(app).await;
         for path in [
             format!("/tickets/{talk}"),
+            format!("/webhooks/{webhook}/deliveries"),
             format!("/tickets/{talk}/messages"),
             format!("/tickets/{talk}/events"),
             format!("/webchat/sessions/{session}"),

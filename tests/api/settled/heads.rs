@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use hotline::openapi::Operation;
 use hotline::routes;
 use reqwest::Method;
@@ -59,13 +60,20 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     for path in paths {
         let url = format!("http://{}{}", app.service.address, filled(&path));
         let ask = async |method: Method, packed: bool| {
-            let mut request = client.request(method, &url).bearer_auth(&app.company.key);
+            let mut request = client.request(method.clone(), &url).bearer_auth(&app.company.key);
             if packed {
                 request = request.header("accept-encoding", "gzip");
             }
             let response = request.send().await.expect("an answer");
             let (status, headers) = (response.status(), response.headers().clone());
-            (status, headers, response.bytes().await.expect("a body"))
+            // A stream that is looked at only ends; one that is read does not.
+            let is_endless = path.ends_with("/stream") && headers.contains_key("transfer-encoding");
+            let body = if is_endless && method == Method::GET {
+                Bytes::new()
+            } else {
+                response.bytes().await.expect("a body")
+            };
+            (status, headers, body)
         };
         for packed in [false, true] {
             let (status, headers, body) = ask(Method::GET, packed).await;
