@@ -77,7 +77,7 @@ webhooks: postgres nextest
 	WEBHOOKS_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^webhooks::/)' $(ARGS)
 
 # A campaign of twenty thousand recipients while the service is killed ten times and the provider errs, another while the
-# database is away, and memory with a hundred thousand. Seven minutes.
+# database is away, and memory with a million. Ten minutes.
 campaigns: postgres nextest
 	CAMPAIGNS_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
 

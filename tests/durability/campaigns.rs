@@ -2,7 +2,7 @@
 //! and then, and the database for a while.
 //!
 //! `make test` runs a short form; `make campaigns` (or `CAMPAIGNS_LONG=1`) twenty thousand recipients, and looks at the memory
-//! of a hundred thousand.
+//! of a million.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ fn form() -> Form {
             recipients: 20_000,
             turns: 10,
             outage: Duration::from_secs(20),
-            in_memory: 100_000,
+            in_memory: 1_000_000,
             time_max: LONG_TIME_MAX,
         };
     }

@@ -96,7 +96,17 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
         .filter(|line| ["curl", "session=", "ticket="].iter().any(|start| line.starts_with(start)))
         .collect();
     assert!(lines.len() >= 6, "{printed}");
-    let script = format!("set -e\n{}", lines.join("\necho\n"));
+    // What shows events goes on until it is stopped: as in another terminal, from when it is answered.
+    let (head, events) = (folder.path().join("head"), folder.path().join("events"));
+    let (head_at, events_at) = (head.display(), events.display());
+    let (streams, calls): (Vec<&str>, Vec<&str>) = lines.iter().partition(|line| line.starts_with("curl -sN"));
+    assert_eq!(streams.len(), 1, "{printed}");
+    let stream = format!("{} -D {head_at} -o {events_at}", streams[0]);
+    let script = format!(
+        "set -e\n{stream} & listener=$!\ntrap 'kill $listener' EXIT\nuntil [ -s {head_at} ]; do sleep 0.05; done\n{}\n\
+         until grep -q '^event: ticket.closed' {events_at}; do sleep 0.05; done",
+        calls.join("\necho\n")
+    );
     let output = std::process::Command::new("sh").arg("-c").arg(&script).output().expect("sh runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout);
@@ -112,6 +122,10 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
         assert!(said.contains(expected), "{expected} is missing in {said}");
     }
     assert!(!said.contains("\"error\":{"), "{said}");
+    let events = std::fs::read_to_string(&events).expect("what was streamed");
+    for expected in ["event: ticket.opened", "event: message.received", "event: message.created"] {
+        assert!(events.contains(expected), "{expected} is missing in {events}");
+    }
     process.terminate();
     assert!(process.wait().success());
 }

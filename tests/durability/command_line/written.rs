@@ -253,6 +253,12 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                     }
                 }
             }
+            ["curl", .., address] => {
+                let path = url::Url::parse(address).map(|url| url.path().to_owned()).unwrap_or_default();
+                if hotline::routes::document()["paths"][&path].is_null() {
+                    told("the service has no such path");
+                }
+            }
             ["openssl", "rand", "-hex", "32"] => {
                 // As a key file takes it.
                 let output = run_in(folder.path(), Command::new("sh"), text);
