@@ -166,13 +166,14 @@ fn run_in(folder: &Path, mut command: Command, input: &str) -> Output {
     child.wait_with_output().expect("output")
 }
 
-/// A folder with an installation in `hotline-data`, with a company, a queue, a token and a channel, each with the id 1.
+/// A folder with an installation in `hotline-data`, with a company, a queue, a token, a channel and a webhook, each with the id 1.
 async fn installation() -> tempfile::TempDir {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
     json(&data, &["company", "create", "Acme"]);
     json(&data, &["token", "create", "--company", "1", "--name", "first", "--all"]);
     json(&data, &["channel", "create", "--company", "1", "--type", "webchat", "--name", "Website"]);
+    json(&data, &["webhook", "create", "--company", "1", "--url", "https://example.com/hotline"]);
     let queue = "insert into queues (company_id, name) values (1, 'Support')";
     with_database(&data, async |db| sqlx::query(queue).execute(db).await.expect("a queue")).await;
     for (name, text) in [
