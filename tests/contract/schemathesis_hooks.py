@@ -91,7 +91,7 @@ def after_load_schema(context, schema) -> None:
         if path.endswith("}") and (parent := path.rsplit("/", 1)[0]) in paths:
             record_of[parent] = path
     for path, methods in paths.items():
-        if "get" in methods and "{" not in path:
+        if "get" in methods and "{" not in path and not path.endswith("/stream"):
             learn(path, {}, ask("GET", path))
     if f"{API}/webchat/sessions" in paths:
         webchat = ask("GET", f"{API}/channels?type=webchat")["data"][0]["id"]
@@ -168,6 +168,9 @@ def before_call(context, case, kwargs) -> None:
                 ids[name] = value
     if isinstance(case.query, dict):
         fill(case.query)
+        # Who may wait half a minute waits for every case else.
+        if str(case.query.get("wait", "")).isdigit() and int(case.query["wait"]) in range(2, 31):
+            case.query["wait"] = 1
     fill(case.body)
     key = (case.headers or {}).get("Idempotency-Key")
     call = next(calls)
