@@ -65,7 +65,7 @@ fn request(kind: &str, data: &Value) -> Value {
             "createdAt": {"type": "string", "format": "date-time", "description": "When it happened.", "example": "2026-01-31T12:00:00.000Z"},
             "data": data,
             "previous": {
-                "type": ["object", "null"],
+                "type": ["object", "null"], "additionalProperties": {},
                 "description": "The old values of the fields that changed; null where there are none.",
             },
         },
