@@ -56,7 +56,10 @@ fn request(kind: &str, data: &Value) -> Value {
             "schema": {"type": "string", "example": example},
         })
     };
+    let name: String = kind.split(['.', '_']).map(capitalized).collect();
     let event = json!({
+        // What generators of clients call it: by itself they take a name that is taken.
+        "title": format!("{name}Event"),
         "type": "object",
         "description": "The event, as `GET /events` shows it.",
         "properties": {
@@ -71,7 +74,6 @@ fn request(kind: &str, data: &Value) -> Value {
         },
         "required": ["id", "type", "createdAt", "data", "previous"],
     });
-    let name: String = kind.split(['.', '_']).map(capitalized).collect();
     json!({"post": {
         "operationId": format!("on{name}"),
         "summary": kind,
