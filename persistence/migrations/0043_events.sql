@@ -59,31 +59,7 @@ end $$;
 create constraint trigger number_events after insert on event_drafts
     deferrable initially deferred for each row execute function hotline_number_events();
 
--- A module more than in migration 7. Who may do everything, or all but to delete, may read events; an agent need not.
-create or replace function hotline_default_profiles(company bigint) returns void language sql as $$
-    with modules (module) as (
-        select unnest(array['contacts', 'tickets', 'messages', 'channels', 'webchat', 'tags', 'queues', 'wrapupTypes',
-            'users', 'profiles', 'schedules', 'quickMessages', 'campaigns', 'crm', 'products', 'customFields',
-            'reports', 'events'])
-    ), permitted (profile, sees_all_cards, module, methods) as (
-        select 'Administrator', true, module, '["DELETE", "GET", "POST", "PUT"]'::jsonb from modules
-        union all
-        select 'Supervisor', true, module,
-            case when module in ('users', 'profiles') then '["GET"]'::jsonb else '["GET", "POST", "PUT"]'::jsonb end
-        from modules
-        union all
-        select 'Agent', false, module,
-            case when module in ('contacts', 'tickets', 'messages', 'webchat', 'crm') then '["GET", "POST", "PUT"]'::jsonb
-                else '["GET"]'::jsonb end
-        from modules where module in ('contacts', 'tickets', 'messages', 'webchat', 'crm', 'tags', 'queues',
-            'wrapupTypes', 'users', 'channels', 'quickMessages', 'customFields')
-    )
-    insert into profiles (company_id, name, permissions, sees_all_cards)
-    select company, profile, jsonb_object_agg(module, methods), sees_all_cards
-    from permitted group by profile, sees_all_cards
-    order by array_position(array['Administrator', 'Supervisor', 'Agent'], profile)
-    on conflict (company_id, name) do nothing
-$$;
-
+-- A module more. Who may do everything, or all but to delete, may read events; an agent need not. Profiles of companies to
+-- come have it by migration 44.
 update profiles set permissions = permissions || '{"events": ["DELETE", "GET", "POST", "PUT"]}' where name = 'Administrator';
 update profiles set permissions = permissions || '{"events": ["GET", "POST", "PUT"]}' where name = 'Supervisor';

@@ -62,7 +62,8 @@ create trigger webhooks_changed after insert or delete
     or update of url, types, active, secret, old_secret on webhooks
     for each row execute function hotline_webhooks_changed();
 
--- A module more than in migration 43. A webhook takes everything that happens out of the company: that is for administrators.
+-- Two modules more than in migration 7. Who may do everything, or all but to delete, may read events; an agent need not. A
+-- webhook takes everything that happens out of the company: that is for administrators.
 create or replace function hotline_default_profiles(company bigint) returns void language sql as $$
     with modules (module) as (
         select unnest(array['contacts', 'tickets', 'messages', 'channels', 'webchat', 'tags', 'queues', 'wrapupTypes',

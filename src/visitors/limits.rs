@@ -4,7 +4,6 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dashmap::DashMap;
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
@@ -16,6 +15,7 @@ use super::remembered::{FORGET_EVERY, KEYS_MAX};
 use super::uploads::{Metered, UploadOptions, Uploads};
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, TooMany, allowance, full};
+use crate::web::seats::{Seat, Seats};
 
 /// How visitors are served; each an option of the command line.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ pub struct Visitors {
     sessions: Limit,
     messages: Limit,
     others: Limit,
-    sockets: Arc<DashMap<Address, u32>>,
+    sockets: Seats<Address>,
     uploads: Arc<Uploads>,
     clock: DefaultClock,
 }
@@ -97,8 +97,7 @@ impl Limit {
 
 /// A socket's place in its address's share.
 pub struct SocketPermit {
-    sockets: Arc<DashMap<Address, u32>>,
-    address: Option<Address>,
+    _seat: Option<Seat<Address>>,
 }
 
 impl Visitors {
@@ -108,7 +107,7 @@ impl Visitors {
             sessions: Limit::new(options.sessions_per_minute),
             messages: Limit::new(options.messages_per_minute),
             others: Limit::new(options.requests_per_minute),
-            sockets: Arc::default(),
+            sockets: Seats::default(),
             uploads: Arc::new(Uploads::new(options.uploads)),
             clock: DefaultClock::default(),
             options,
@@ -143,15 +142,12 @@ impl Visitors {
 
     /// Takes a socket's place, if the address has one left.
     pub fn enter(&self, address: Option<Address>) -> Option<SocketPermit> {
-        let limited = address.filter(|_| self.options.sockets_per_address > 0);
-        if let Some(address) = limited {
-            let mut open = self.sockets.entry(address).or_insert(0);
-            if *open >= self.options.sockets_per_address {
-                return None;
-            }
-            *open += 1;
-        }
-        Some(SocketPermit { sockets: self.sockets.clone(), address: limited })
+        let most = self.options.sockets_per_address;
+        let seat = match address.filter(|_| most > 0) {
+            Some(address) => Some(self.sockets.take(address, most)?),
+            None => None,
+        };
+        Some(SocketPermit { _seat: seat })
     }
 
     /// Drops what is known of a company: all but what is known by address.
@@ -174,16 +170,6 @@ impl Visitors {
             }
             self.uploads.forget();
         }
-    }
-}
-
-impl Drop for SocketPermit {
-    fn drop(&mut self) {
-        let Some(address) = self.address else { return };
-        if let Some(mut open) = self.sockets.get_mut(&address) {
-            *open = open.saturating_sub(1);
-        }
-        self.sockets.remove_if(&address, |_, open| *open == 0);
     }
 }
 
@@ -218,6 +204,6 @@ mod tests {
         assert!(visitors.enter(address("192.0.2.2")).is_some());
         drop(first);
         assert!(visitors.enter(here).is_some());
-        assert_eq!(visitors.sockets.len(), 1, "addresses without sockets are forgotten");
+        assert_eq!(visitors.sockets.keys(), 1, "addresses without sockets are forgotten");
     }
 }

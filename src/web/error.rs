@@ -264,6 +264,11 @@ impl ApiError {
         Self { message, ..Self::rate_limited(retry_after_s) }
     }
 
+    /// As many are open at once as may be: `what` says of which.
+    pub fn too_many_open(what: &str, retry_after_s: u64) -> Self {
+        Self { message: format!("too many {what} are open"), ..Self::rate_limited(retry_after_s) }
+    }
+
     fn conflict(message: &str, details: Value) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
         error.details = Some(Box::new(details));

@@ -21,6 +21,7 @@ pub mod rate;
 pub mod reply;
 pub mod request_id;
 pub mod schema;
+pub mod seats;
 pub mod values;
 pub mod wire;
 pub mod wrong_tokens;

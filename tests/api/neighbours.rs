@@ -19,6 +19,8 @@ use hotline_persistence::pool::request_shares;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::support::form::Form;
 use crate::support::{Api, Company, Reply, TestApp, eventually};
@@ -32,14 +34,8 @@ const AT_ONCE: usize = 24;
 /// Rounds, each with a quiet part, one beside computing and a heavy one; the median of them counts.
 const ROUNDS: usize = 3;
 
-/// Requests of the neighbour in each part.
-const ASKED: usize = 120;
-
-/// Between two of them, as people ask.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// How long one that was sent away stays away, sooner than it was told: the load is what is measured.
-const AFTER_REFUSAL: Duration = Duration::from_millis(200);
+/// Requests of the neighbour in each part, one after the other.
+const ASKED: usize = 240;
 
 /// What the neighbour's 99th percentile may be whatever it is compared with. Without optimization, and beside whatever
 /// else the machine does, what is short takes tens of milliseconds now and then; the old behaviour took seconds.
@@ -95,8 +91,8 @@ impl Heavy {
         }
     }
 
-    /// One request, and whether it was served: refused with a time to come back is as good.
-    async fn ask(&self, api: &Api, kind: Kind, worker: usize) -> StatusCode {
+    /// One request, and when to come back if it was sent away; none: it was served.
+    async fn ask(&self, api: &Api, kind: Kind, worker: usize) -> Option<Duration> {
         let request = match kind {
             Kind::Import => with_json(api, "/contacts/import", &self.imports[worker]),
             Kind::Search => api.request(Method::GET, "/tickets?search=nobody%20is%20called%20this"),
@@ -114,25 +110,30 @@ impl Heavy {
             Kind::Upload => &[202, 503],
         };
         assert!(expected.contains(&reply.status.as_u16()), "{kind:?}: {} {}", reply.status, reply.body);
-        if reply.status == StatusCode::SERVICE_UNAVAILABLE {
-            assert!(reply.headers.contains_key("retry-after"), "{kind:?} is told when to come back");
-            tokio::time::sleep(AFTER_REFUSAL).await;
-        }
-        reply.status
+        (reply.status == StatusCode::SERVICE_UNAVAILABLE).then(|| {
+            let told = reply.headers.get("retry-after").and_then(|told| told.to_str().ok()?.parse().ok());
+            Duration::from_secs(told.unwrap_or_else(|| panic!("{kind:?} is told when to come back")))
+        })
     }
 
-    /// Asks until it is over, on a thread of its own: what the neighbour waits for is the service alone. Answers how many
-    /// were served, and how many were sent away.
-    fn ask_until(&self, kind: Kind, over: &AtomicBool) -> (usize, usize) {
+    /// Asks until it is over, on a thread of its own: what the neighbour waits for is the service alone. Who is sent away
+    /// comes back when they were told to. Answers how many were served, and how many were sent away.
+    fn ask_until(&self, kind: Kind, over: &watch::Receiver<bool>) -> (usize, usize) {
         // On Linux, of this thread alone.
         rustix::process::nice(ELSEWHERE_NICE).expect("a thread may step back");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let api = Api::new(self.address, &self.key);
         let worker = async |worker| {
             let (mut served, mut sent_away) = (0, 0);
-            while !over.load(Ordering::Acquire) {
-                let is_served = self.ask(&api, kind, worker).await != StatusCode::SERVICE_UNAVAILABLE;
-                *(if is_served { &mut served } else { &mut sent_away }) += 1;
+            let mut over = over.clone();
+            while !*over.borrow() {
+                let Some(pause) = self.ask(&api, kind, worker).await else {
+                    served += 1;
+                    continue;
+                };
+                sent_away += 1;
+                // Either it is over, or it is time.
+                let _ = timeout(pause, over.wait_for(|is_over| *is_over)).await;
             }
             (served, sent_away)
         };
@@ -165,7 +166,6 @@ async fn percentile(api: &Api, numbers: &mut usize) -> (Duration, usize) {
         let (time, status) = ask_little(api, *numbers).await;
         refused += usize::from(!status.is_success());
         times.push(time);
-        tokio::time::sleep(PAUSE).await;
     }
     times.sort_unstable();
     (times[ASKED * 99 / 100], refused)
@@ -231,15 +231,15 @@ async fn what_one_company_does_another_does_not_feel() {
             assert_eq!(none, 0, "the neighbour is served while all is quiet");
             quiet.push(time);
             computing.push(percentile_beside_computing(&app.api, &mut numbers).await);
-            let over = Arc::new(AtomicBool::new(false));
+            let (over, is_over) = watch::channel(false);
             let asking = std::thread::spawn({
-                let (heavy, over) = (heavy.clone(), over.clone());
-                move || heavy.ask_until(kind, &over)
+                let heavy = heavy.clone();
+                move || heavy.ask_until(kind, &is_over)
             });
             let (time, none) = percentile(&app.api, &mut numbers).await;
             beside.push(time);
             refused += none;
-            over.store(true, Ordering::Release);
+            over.send_replace(true);
             let counts = actix_web::rt::task::spawn_blocking(move || asking.join()).await.expect("joined");
             let counts = counts.expect("the heavy company is answered");
             (served, sent_away) = (served + counts.0, sent_away + counts.1);
@@ -272,7 +272,7 @@ async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
     let heavy = async || sqlx::query("select 1").execute(store.db(id).heavy()).await;
     for _ in 0..share {
         let abandoned = sqlx::query("select pg_sleep(60)").execute(store.db(id).heavy());
-        tokio::time::timeout(Duration::from_millis(200), abandoned).await.expect_err("it sleeps");
+        timeout(Duration::from_millis(200), abandoned).await.expect_err("it sleeps");
     }
     assert_eq!(asleep().await, i64::try_from(share).expect("a count"), "the server goes on");
     heavy().await.expect_err("its share is used up for as long");

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-pub use stream::{EventStream, Tails, stream};
+pub use stream::{EventStream, READERS_PER_COMPANY_MAX, Tails, stream};
 pub use view::{Event, EventData, EventMeta, show_all};
 
 use super::messages::Showing;
@@ -168,16 +168,24 @@ pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<Listening> {
     engine.listen(company).ok_or_else(ApiError::not_found)
 }
 
+/// # Errors
+/// `404` where no events are kept.
+pub fn check_kept(engine: &Engine) -> ApiResult<()> {
+    engine.store().events.as_ref().map(|_| ()).ok_or_else(ApiError::not_found)
+}
+
 /// `GET /events`.
 pub async fn list(
     request: HttpRequest,
     caller: Caller,
     app: Data<App>,
+    tails: Data<Tails>,
     query: QueryParams<Asked>,
 ) -> ApiResult<Events> {
     let asked = query.0;
     // Before anything is read, so that nothing happens unheard in between.
     let mut news = listen(&app.engine, caller.company)?;
+    let _seat = if asked.wait_s > 0 { Some(tails.admit(caller.company)?) } else { None };
     let limit = usize::try_from(asked.limit).unwrap_or_default();
     let until = Instant::now() + Duration::from_secs(asked.wait_s.unsigned_abs());
     let mut stopping = app.stopping();

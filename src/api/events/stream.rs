@@ -26,6 +26,7 @@ use crate::api::messages::Showing;
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
 use crate::web::schema::Schemas;
+use crate::web::seats::{Seat, Seats};
 use crate::web::values::FromField;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
@@ -46,6 +47,13 @@ const SHARED_EVENTS_MAX: usize = 256;
 
 /// Bytes of them, of a company.
 const SHARED_BYTES_MAX: usize = 1 << 20;
+
+/// Streams and held answers of one company at once. Its own services are some, and each of its agents' screens may be one; a
+/// stream is about 30 KiB, a piece for its reader and a connection, and each event is sent to each of them.
+pub const READERS_PER_COMPANY_MAX: u32 = 200;
+
+/// Seconds after which one more may try again: about as long as a held answer is held.
+const RETRY_AFTER_S: u64 = 30;
 
 /// Where a browser says what it has read last.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -84,10 +92,11 @@ impl Describes for EventStream {
     }
 }
 
-/// What streams of the same company share.
+/// What streams of the same company share, and how many read its events as they happen.
 #[derive(Default)]
 pub struct Tails {
     companies: DashMap<(CompanyId, String), Arc<Tail>>,
+    readers: Seats<CompanyId>,
 }
 
 /// The newest events of a company, as they are sent to those who ask for files at one address.
@@ -127,6 +136,15 @@ impl Frame {
 }
 
 impl Tails {
+    /// The place of one more stream or held answer of a company, until it is dropped.
+    ///
+    /// # Errors
+    /// `429` when as many are open as may be.
+    pub(super) fn admit(&self, company: CompanyId) -> ApiResult<Seat<CompanyId>> {
+        let seat = self.readers.take(company, READERS_PER_COMPANY_MAX);
+        seat.ok_or_else(|| ApiError::too_many_open("streams of events", RETRY_AFTER_S))
+    }
+
     fn of(&self, company: CompanyId, site: String) -> Arc<Tail> {
         self.companies.entry((company, site)).or_default().clone()
     }
@@ -139,7 +157,9 @@ impl Tails {
 
     /// Drops what is known of a company; its streams go on with what they have.
     pub fn forget(&self, company: CompanyId) {
-        self.companies.retain(|(of, _), _| *of != company);
+        // A seat is its stream's, and goes with it.
+        let Self { companies, readers: _ } = self;
+        companies.retain(|(of, _), _| *of != company);
     }
 }
 
@@ -156,6 +176,7 @@ struct Streaming {
     /// When something is said at the latest.
     comment_at: Instant,
     begun: bool,
+    _seat: Seat<CompanyId>,
 }
 
 /// `GET /events/stream`.
@@ -168,6 +189,7 @@ pub async fn stream(
 ) -> ApiResult<Written<EventStream>> {
     let company = caller.company;
     let news = listen(&app.engine, company)?;
+    let seat = tails.admit(company)?;
     let Asked { after, types } = query.0;
     let given = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
     let given = given.map(LastId::from_text).transpose();
@@ -183,7 +205,8 @@ pub async fn stream(
     app.figures.events.add_opened();
     let comment_at = Instant::now() + COMMENT_EVERY;
     let after = After::event(after);
-    let streaming = Streaming { app, tails, caller, showing, tail, news, after, types, comment_at, begun: false };
+    let begun = false;
+    let streaming = Streaming { app, tails, caller, showing, tail, news, after, types, comment_at, begun, _seat: seat };
     let body = stream::unfold(streaming, |mut streaming| async move {
         let piece = streaming.next().await?;
         Some((Ok::<_, actix_web::Error>(piece), streaming))

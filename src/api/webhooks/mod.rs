@@ -1,4 +1,5 @@
-//! Webhooks: where a company is told of its events. Plain; the dispatcher delivers (`src/deliveries/`).
+//! Webhooks: where a company is told of its events. Plain; the dispatcher delivers (`src/deliveries/`). Where no events are
+//! kept, nothing would ever be told: there are none then, whatever the table has.
 
 mod deliveries;
 pub mod document;
@@ -17,7 +18,7 @@ use utoipa::ToSchema;
 pub use deliveries::{Delivery, list_deliveries};
 pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
 
-use crate::api::events::listen;
+use crate::api::events::check_kept;
 use crate::app::App;
 use crate::web::values::{Name, WebAddress};
 use crate::web::{
@@ -133,6 +134,7 @@ impl Filter for Filters {
 
 /// `GET /webhooks`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Webhook>> {
+    check_kept(&app.engine)?;
     let rows = table::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
 }
@@ -145,8 +147,7 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
     let columns = body.0.0;
-    // Where no events are kept, nothing would ever be told.
-    listen(&app.engine, caller.company)?;
+    check_kept(&app.engine)?;
     check_url(&app.webhooks, &columns)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
@@ -172,6 +173,7 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<WebhookId>) -> ApiR
 }
 
 async fn found(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> {
+    check_kept(&app.engine)?;
     let webhook: Option<Webhook> = table::find(app.db(caller.company), caller.company, id).await?;
     webhook.ok_or_else(ApiError::not_found)
 }
@@ -185,6 +187,7 @@ pub async fn update(
     once: Idempotency,
 ) -> ApiResult<Json<Webhook>> {
     let columns = body.0.0;
+    check_kept(&app.engine)?;
     check_url(&app.webhooks, &columns)?;
     once.transaction(app.db(caller.company), async |db| {
         Ok(Json::of(webhooks::update(db, caller.company, id.0, columns).await?))
@@ -194,6 +197,7 @@ pub async fn update(
 
 /// `DELETE /webhooks/{webhookId}`.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<NoContent> {
+    check_kept(&app.engine)?;
     webhooks::remove(app.db(caller.company), caller.company, id.0).await?;
     Ok(NoContent)
 }

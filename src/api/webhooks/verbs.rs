@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{WebhookWithSecret, found};
+use crate::api::events::check_kept;
 use crate::app::App;
 use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
 use crate::webhooks::{Tried, new_secret};
@@ -26,6 +27,7 @@ pub async fn rotate_secret(
     id: PathId<WebhookId>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<WebhookWithSecret>>> {
+    check_kept(&app.engine)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
@@ -82,6 +84,7 @@ pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
 
 /// `POST /webhooks/{webhookId}/test`.
 pub async fn test(caller: Caller, app: Data<App>, id: PathId<WebhookId>, once: Idempotency) -> ApiResult<Json<Tested>> {
+    check_kept(&app.engine)?;
     let (company, keys) = (caller.company, &app.engine.store().keys);
     let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
     let endpoint = endpoint.ok_or_else(ApiError::not_found)?;

@@ -53,6 +53,10 @@ impl Describes for Upgrade {
     }
 }
 
+fn too_many() -> ApiError {
+    ApiError::too_many_open("sockets", RETRY_AFTER_S)
+}
+
 /// Opens a socket.
 pub async fn open(
     door: Door,
@@ -62,12 +66,12 @@ pub async fn open(
     payload: Payload,
 ) -> ApiResult<Written<Upgrade>> {
     let Visitor(session) = visitor::find(&app, &door, token_of(&request)).await?;
-    let place = visitors.enter(door.address).ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
+    let place = visitors.enter(door.address).ok_or_else(too_many)?;
     let (pushes, told) = mpsc::channel(PUSHES_MAX);
     let (cuts, cut) = watch::channel(None);
     let attach = Attach { pushes, cut: cuts };
     let attached = app.engine.sessions.ask(session.company_id, &session.id, attach).await?;
-    let attached = attached.ok_or_else(|| ApiError::rate_limited(RETRY_AFTER_S))?;
+    let attached = attached.ok_or_else(too_many)?;
     // Looked at before the codec: it would gather what a frame only claims to be.
     let heads: BoxedPayloadStream = Box::pin(Heads::new(payload.into_inner(), FRAME_BYTES_MAX as u64));
     let mut bounded = actix_web::dev::Payload::Stream { payload: heads };

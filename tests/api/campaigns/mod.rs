@@ -94,14 +94,14 @@ async fn numbers(app: &TestApp, contacts: &[i64]) -> Vec<String> {
 
 /// That the provider has one message for each of these contacts, and that they were written in the order of the contacts:
 /// several calls are under way at once, and arrive as they may.
-async fn check_once(office: &Office, account: &str, contacts: &[i64]) {
+async fn check_once(office: &Office, account: &str, channel: i64, contacts: &[i64]) {
     let mut to: Vec<String> = office.provider.accepted(account).into_iter().map(|call| call.to).collect();
     to.sort_unstable();
     assert_eq!(to, numbers(&office.app, contacts).await);
     let written: Vec<i64> = office
         .app
         .api
-        .all("/messages")
+        .all(&format!("/messages?channelId={channel}"))
         .await
         .iter()
         .map(|message| message["contactId"].as_i64().expect("contact"))

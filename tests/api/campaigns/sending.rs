@@ -24,7 +24,7 @@ async fn each_contact_is_written_to_once_and_in_order() {
     does(api, campaign, "start").await;
     let done = becomes(api, campaign, "completed").await;
     assert_eq!(counts(&done), json!({"sent": 150}));
-    check_once(&office, "1701", &contacts).await;
+    check_once(&office, "1701", channel, &contacts).await;
     let first = numbers(app, &contacts).await.remove(0);
     let call = office.provider.accepted("1701").into_iter().find(|call| call.to == first).expect("the first");
     assert_eq!(call.text(), "Hello Contact 1, this is Acme");
@@ -162,7 +162,7 @@ async fn a_provider_that_is_away_is_waited_for_and_few_messages_wait() {
     assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 200}));
     office.provider.always("1705", Answer::Accept);
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 200}));
-    check_once(&office, "1705", &contacts).await;
+    check_once(&office, "1705", channel, &contacts).await;
     office.close().await;
 }
 
@@ -179,7 +179,7 @@ async fn a_company_that_is_dropped_from_memory_in_the_middle_is_written_to_once(
         app.service.forget(app.company.id).await.expect("it is dropped");
     }
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 120}));
-    check_once(&office, "1706", &contacts).await;
+    check_once(&office, "1706", channel, &contacts).await;
     office.close().await;
 }
 

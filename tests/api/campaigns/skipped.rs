@@ -11,8 +11,8 @@ use crate::outbox::{Office, fast as unpaced};
 use crate::support::eventually;
 use crate::support::provider::Answer;
 
-/// A while in which nothing is to happen.
-const QUIET: Duration = Duration::from_millis(1500);
+/// Recipients of the campaign that goes on while another is paused: their messages are the clock.
+const OTHERS: usize = 40;
 
 #[actix_web::test]
 async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other() {
@@ -80,25 +80,32 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
 
 #[actix_web::test]
 async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
-    let (office, channel, all, list) = office("1802", 300).await;
+    let (office, channel, all, everybody) = office("1802", 300).await;
     let api = &office.app.api;
-    let campaign = made(api, fast(list, channel, "hello")).await;
+    let another = office.phone("1805").await.0;
+    let some = list(api, &all[..OTHERS]).await;
+    let campaign = made(api, fast(everybody, channel, "hello")).await;
+    let messages = format!("/messages?channelId={channel}");
     does(api, campaign, "start").await;
     office.provider.accepts("1802", 50).await;
-    for _ in 0..3 {
+    for round in 1..=3 {
         let paused = does(api, campaign, "pause").await;
         assert_eq!(paused["status"], "paused");
-        let written = api.all("/messages").await.len();
+        let written = api.all(&messages).await.len();
         // What was handed over arrives.
         office.provider.accepts("1802", written).await;
-        tokio::time::sleep(QUIET / 3).await;
-        assert_eq!((api.all("/messages").await.len(), office.provider.accepted_count("1802")), (written, written));
+        // As many of another campaign leave meanwhile, at the same rate.
+        let other = made(api, fast(some, another, "hello")).await;
+        does(api, other, "start").await;
+        becomes(api, other, "completed").await;
+        office.provider.accepts("1805", round * OTHERS).await;
+        assert_eq!((api.all(&messages).await.len(), office.provider.accepted_count("1802")), (written, written));
         assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 300 - written, "sent": written}));
         does(api, campaign, "resume").await;
         office.provider.accepts("1802", written + 30).await;
     }
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 300}));
-    check_once(&office, "1802", &all).await;
+    check_once(&office, "1802", channel, &all).await;
     office.close().await;
 }
 
