@@ -392,6 +392,18 @@ async fn seed(db: &PgPool, company: &Company, rows: i64) {
             "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
              select {id}, t.id, t.id, 'opened', 'api', now() from tickets t where t.company_id = {id}"
         ),
+        // One of each message that came in, behind those of the company's channels.
+        format!(
+            "with told as (
+                 insert into events (company_id, last_id, created_at, first_id, types, told)
+                 select {id}, c.last_id + m.k, now(), c.last_id + m.k, -1,
+                     jsonb_build_array(jsonb_build_object('k', 'message.received', 'a', 0, 'r',
+                         jsonb_build_object('m', jsonb_build_object('i', m.id, 't', m.ticket_id, 's', 'received'))))
+                 from event_counters c, (select id, ticket_id, row_number() over (order by id) as k from messages
+                     where company_id = {id} and direction = 'inbound') m
+                 where c.company_id = {id} returning last_id)
+             update event_counters set last_id = (select max(last_id) from told) where company_id = {id}"
+        ),
         format!("select hotline_fill_zones({id})"),
     ] {
         run(db, &statement).await;
@@ -508,6 +520,19 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
         }
     }
     assert!(lists >= 2 * 15, "the document has {lists} lists");
+    // A log has no pages: it is read on from an event.
+    for asker in &askers {
+        for query in
+            ["", "?after=3&limit=1", "?limit=1000", "?types=card.won", "?after=2&types=message.received,note.added"]
+        {
+            let reply = world.judge(asker, Method::GET, &format!("/events{query}"), None, asker.reads_max).await;
+            let data = reply.data(200).as_array().expect("events");
+            assert!(
+                query.contains("card.won") || data.iter().any(|event| event["data"]["body"] == "Some text"),
+                "{query}"
+            );
+        }
+    }
     world.end().await;
 }
 

@@ -8,16 +8,15 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use hotline_persistence::PgPool;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_postgres::{Cluster, ClusterOptions};
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use crate::process::{Process, data_folder, keys_of};
+use crate::process::keys_of;
+use crate::scene::Scene;
 use crate::support::provider::Answer;
 use crate::support::seed::provided;
-use crate::support::{Api, Company, Provider, eventually};
+use crate::support::{Provider, eventually};
 
 /// As fast as it goes: what holds a campaign back is its own rate.
 const FAST: &[&str] = &[
@@ -68,84 +67,48 @@ fn form() -> Form {
     Form { recipients: 300, turns: 3, outage: Duration::from_secs(4), in_memory: 2_000, time_max: TIME_MAX }
 }
 
-/// A service as a process, on a database that is stopped apart from it, with a provider that lives on.
-struct Scene {
-    folder: tempfile::TempDir,
-    cluster: Option<Cluster>,
-    process: Option<Process>,
+/// A service with a list of contacts, and a provider that lives on.
+struct Sale {
+    scene: Scene,
     provider: Provider,
-    company: Company,
     channel: i64,
     list: i64,
 }
 
 const ACCOUNT: &str = "3001";
 
-impl Scene {
+impl Sale {
     async fn open(recipients: usize) -> Self {
-        let folder = data_folder();
-        let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-        let db = hotline_persistence::pool::connect(cluster.connect_options());
-        hotline_persistence::pool::migrate(&db).await.expect("migrate");
-        let company = Company::create(&db, "Acme").await;
         let provider = Provider::start().await;
-        let keys = keys_of(folder.path());
-        let channel = provided(&db, &keys, company.id, ChannelType::Whatsapp, ACCOUNT, &provider.url).await.id.0;
-        let list: i64 =
-            sqlx::query_scalar("insert into contact_lists (company_id, name) values ($1, 'Everybody') returning id")
-                .bind(company.id)
-                .fetch_one(&db)
-                .await
-                .expect("a list");
-        sqlx::query(
-            "with made as (insert into contacts (company_id, name, number)
-                 select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $3) k returning id)
-             insert into contact_list_contacts (company_id, contact_list_id, contact_id) select $1, $2, id from made",
-        )
-        .bind(company.id)
-        .bind(list)
-        .bind(i64::try_from(recipients).expect("few"))
-        .execute(&db)
-        .await
-        .expect("contacts");
-        db.close().await;
-        let mut scene = Self { folder, cluster: Some(cluster), process: None, provider, company, channel, list };
-        scene.start();
-        scene
-    }
-
-    fn url(&self) -> String {
-        let options = self.cluster.as_ref().expect("PostgreSQL").connect_options();
-        let socket = options.get_socket().expect("a socket").display().to_string();
-        let database = options.get_database().unwrap_or("postgres").to_owned();
-        format!("postgres:///{database}?host={socket}&user={}", options.get_username())
-    }
-
-    fn start(&mut self) {
-        let url = self.url();
-        let mut options = vec!["--database-url", url.as_str()];
-        options.extend(FAST);
-        let process = Process::try_serve(self.folder.path(), &options).unwrap_or_else(|log| panic!("no start: {log}"));
-        self.process = Some(process);
-    }
-
-    fn process(&self) -> &Process {
-        self.process.as_ref().expect("it runs")
-    }
-
-    fn api(&self) -> Api {
-        Api::new(self.process().address, &self.company.key)
-    }
-
-    fn kill(&mut self) {
-        if let Some(process) = self.process.take() {
-            process.kill();
-        }
+        let (scene, (channel, list)) = Scene::open(FAST, async |db, company, folder| {
+            let keys = keys_of(folder);
+            let channel = provided(db, &keys, company.id, ChannelType::Whatsapp, ACCOUNT, &provider.url).await.id.0;
+            let list: i64 =
+                sqlx::query_scalar("insert into contact_lists (company_id, name) values ($1, 'Everybody') returning id")
+                    .bind(company.id)
+                    .fetch_one(db)
+                    .await
+                    .expect("a list");
+            sqlx::query(
+                "with made as (insert into contacts (company_id, name, number)
+                     select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $3) k returning id)
+                 insert into contact_list_contacts (company_id, contact_list_id, contact_id) select $1, $2, id from made",
+            )
+            .bind(company.id)
+            .bind(list)
+            .bind(i64::try_from(recipients).expect("few"))
+            .execute(db)
+            .await
+            .expect("contacts");
+            (channel, list)
+        })
+        .await;
+        Self { scene, provider, channel, list }
     }
 
     /// A campaign for everybody, which is started.
     async fn begin(&self, rate: usize) -> i64 {
-        let api = self.api();
+        let api = self.scene.api();
         let body = json!({
             "name": "Sale", "contactListId": self.list, "channelId": self.channel, "message": "Hello {{name}}",
             "scheduledAt": "2099-01-01T00:00:00Z", "ratePerMinute": rate, "keepClosed": true,
@@ -158,11 +121,11 @@ impl Scene {
     }
 
     async fn does(&self, campaign: i64, verb: &str) {
-        self.api().post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200);
+        self.scene.api().post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200);
     }
 
     async fn shown(&self, campaign: i64) -> Option<Value> {
-        let reply = self.api().get(&format!("/campaigns/{campaign}")).await;
+        let reply = self.scene.api().get(&format!("/campaigns/{campaign}")).await;
         (reply.status == 200).then(|| reply.data(200).clone())
     }
 
@@ -192,7 +155,7 @@ impl Scene {
     async fn check(&self, campaign: &Value, recipients: usize, kills: usize) {
         let counts = json!({"pending": 0, "sent": recipients, "delivered": 0, "read": 0, "failed": 0, "skipped": 0});
         assert_eq!(campaign["counts"], counts);
-        let db: PgPool = hotline_persistence::pool::connect(self.cluster.as_ref().expect("it runs").connect_options());
+        let db = self.scene.database();
         let rows: Vec<(i64, i64, DateTime<Utc>, String)> = sqlx::query_as(
             "select m.contact_id, r.message_id, m.created_at, t.status from messages m
              join campaign_recipients r on r.company_id = m.company_id and r.contact_id = m.contact_id
@@ -200,7 +163,7 @@ impl Scene {
              join tickets t on t.company_id = m.company_id and t.id = m.ticket_id
              where m.company_id = $1 and r.campaign_id = $2 and m.id = r.message_id order by m.id",
         )
-        .bind(self.company.id)
+        .bind(self.scene.company.id)
         .bind(campaign["id"].as_i64())
         .fetch_all(&db)
         .await
@@ -223,65 +186,51 @@ impl Scene {
         assert_eq!(taken.len(), recipients);
         assert!(doubled <= kills * DOUBLED_MAX, "{doubled} messages were taken twice");
     }
-
-    async fn close(mut self) {
-        let mut process = self.process.take().expect("it runs");
-        process.terminate();
-        assert!(process.wait().success(), "the stop was not clean: {}", process.log());
-        let cluster = self.cluster.take().expect("PostgreSQL");
-        let db: PgPool = hotline_persistence::pool::connect(cluster.connect_options());
-        let rejected: i64 =
-            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(&db).await.expect("count");
-        assert_eq!(rejected, 0);
-        db.close().await;
-        cluster.stop().await.expect("PostgreSQL stops");
-    }
 }
 
 #[actix_web::test]
 async fn each_contact_is_written_to_once_however_often_the_service_is_killed() {
     let form = form();
-    let mut scene = Scene::open(form.recipients).await;
-    let campaign = scene.begin(60 * PER_SECOND).await;
+    let mut sale = Sale::open(form.recipients).await;
+    let campaign = sale.begin(60 * PER_SECOND).await;
     let part = form.recipients / (form.turns + 1);
     for turn in 0..form.turns {
-        scene.reaches(turn * part + 1, form.time_max).await;
+        sale.reaches(turn * part + 1, form.time_max).await;
         // The provider is in error now and then: it refuses for now, or keeps silent for a while.
         let errors = (0..20).map(|number| if number % 2 == 0 { Answer::status(503) } else { Answer::Accept });
-        scene.provider.next(ACCOUNT, errors);
-        scene.does(campaign, "pause").await;
-        scene.does(campaign, "resume").await;
+        sale.provider.next(ACCOUNT, errors);
+        sale.does(campaign, "pause").await;
+        sale.does(campaign, "resume").await;
         // At a random moment: that is what is asked.
         let wait = rand::rng().random_range(0..1000 * part / PER_SECOND / 2);
         tokio::time::sleep(Duration::from_millis(wait as u64)).await;
-        scene.kill();
-        scene.start();
+        sale.scene.kill();
+        sale.scene.start();
     }
-    let done = scene.completes(campaign, form.time_max).await;
-    scene.check(&done, form.recipients, form.turns).await;
-    scene.close().await;
+    let done = sale.completes(campaign, form.time_max).await;
+    sale.check(&done, form.recipients, form.turns).await;
+    sale.scene.close().await;
 }
 
 #[actix_web::test]
 async fn a_campaign_outlasts_an_outage_of_the_database() {
     let form = form();
     let recipients = form.recipients.min(2000);
-    let mut scene = Scene::open(recipients).await;
-    let campaign = scene.begin(60 * PER_SECOND).await;
-    scene.reaches(recipients / 10, form.time_max).await;
-    let (api, path) = (scene.api(), format!("/campaigns/{campaign}"));
-    scene.cluster.take().expect("PostgreSQL").stop().await.expect("PostgreSQL stops");
-    let before = scene.provider.accepted_count(ACCOUNT);
+    let mut sale = Sale::open(recipients).await;
+    let campaign = sale.begin(60 * PER_SECOND).await;
+    sale.reaches(recipients / 10, form.time_max).await;
+    let (api, path) = (sale.scene.api(), format!("/campaigns/{campaign}"));
+    sale.scene.stop_database().await;
+    let before = sale.provider.accepted_count(ACCOUNT);
     eventually("the outage is seen", || async { api.get(&path).await.status == 503 }).await;
     tokio::time::sleep(form.outage).await;
-    let meanwhile = scene.provider.accepted_count(ACCOUNT) - before;
+    let meanwhile = sale.provider.accepted_count(ACCOUNT) - before;
     println!("{meanwhile} were written to while the database was away");
     assert!(meanwhile > 0, "who was at hand was not written to");
-    let cluster = Cluster::start(ClusterOptions::for_tests(scene.folder.path())).await.expect("PostgreSQL is back");
-    scene.cluster = Some(cluster);
-    let done = scene.completes(campaign, form.time_max).await;
-    scene.check(&done, recipients, 0).await;
-    scene.close().await;
+    sale.scene.start_database().await;
+    let done = sale.completes(campaign, form.time_max).await;
+    sale.check(&done, recipients, 0).await;
+    sale.scene.close().await;
 }
 
 /// What a campaign may take beside what the service takes without one.
@@ -293,26 +242,26 @@ const WARM: usize = 200;
 #[actix_web::test]
 async fn a_campaign_of_many_takes_little_memory() {
     let form = form();
-    let scene = Scene::open(form.in_memory).await;
-    let api = scene.api();
+    let sale = Sale::open(form.in_memory).await;
+    let api = sale.scene.api();
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     // What the first requests and the first send bring with them is there before.
-    let send = json!({"channelId": scene.channel, "number": "5511800000001", "type": "text", "body": "hello"});
+    let send = json!({"channelId": sale.channel, "number": "5511800000001", "type": "text", "body": "hello"});
     api.post("/messages", send).await.data(202);
-    scene.reaches(1, form.time_max).await;
-    let idle = scene.process().resident_bytes();
-    scene.process().forget_peak();
-    let campaign = scene.begin(60 * PER_SECOND).await;
+    sale.reaches(1, form.time_max).await;
+    let idle = sale.scene.process().resident_bytes();
+    sale.scene.process().forget_peak();
+    let campaign = sale.begin(60 * PER_SECOND).await;
     let written = if is_long() { 6000 } else { WARM };
-    scene.reaches(1 + written, form.time_max).await;
-    let taken = scene.process().peak_bytes().saturating_sub(idle);
+    sale.reaches(1 + written, form.time_max).await;
+    let taken = sale.scene.process().peak_bytes().saturating_sub(idle);
     println!("{} recipients, {written} written to: {} KiB above idle", form.in_memory, taken >> 10);
     assert!(taken <= MEMORY_MAX, "{} KiB above idle", taken >> 10);
-    scene.does(campaign, "cancel").await;
-    let settled = || async { scene.shown(campaign).await.is_some_and(|shown| shown["counts"]["pending"] == 0) };
+    sale.does(campaign, "cancel").await;
+    let settled = || async { sale.shown(campaign).await.is_some_and(|shown| shown["counts"]["pending"] == 0) };
     eventually("all are settled", settled).await;
-    let counts = scene.shown(campaign).await.expect("it is shown")["counts"].clone();
+    let counts = sale.shown(campaign).await.expect("it is shown")["counts"].clone();
     let total: i64 = counts.as_object().expect("counts").values().filter_map(Value::as_i64).sum();
     assert_eq!(total, form.in_memory as i64, "{counts}");
-    scene.close().await;
+    sale.scene.close().await;
 }

@@ -24,6 +24,7 @@ mod outage;
 mod outbox;
 mod refused_rows;
 mod rows;
+mod scene;
 mod schedules;
 mod spans;
 mod webhooks;

@@ -9,13 +9,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, SubsecRound, TimeDelta, Utc};
 use futures_util::{StreamExt, stream};
-use hotline_persistence::PgPool;
-use hotline_postgres::{Cluster, ClusterOptions};
 use rand::RngExt;
 use serde_json::{Value, json};
 
-use crate::process::{Process, data_folder};
-use crate::support::{Api, Company, eventually};
+use crate::scene::Scene;
+use crate::support::eventually;
 
 /// What a message may be late while somebody serves.
 const LATE_MAX: TimeDelta = TimeDelta::seconds(5);
@@ -39,61 +37,29 @@ fn form() -> Form {
     Form { messages: 400, over: TimeDelta::seconds(5), kills: 3, outage: Duration::from_secs(6) }
 }
 
-/// A service as a process, on a database that is stopped apart from it.
-struct Scene {
-    folder: tempfile::TempDir,
-    cluster: Option<Cluster>,
-    process: Option<Process>,
-    company: Company,
+/// A service with contacts.
+struct Planned {
+    scene: Scene,
     contacts: Vec<i64>,
     /// Times in which nobody served.
     down: Vec<(DateTime<Utc>, DateTime<Utc>)>,
 }
 
-impl Scene {
+impl Planned {
     async fn open(contacts: i64) -> Self {
-        let folder = data_folder();
-        let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
-        let db = hotline_persistence::pool::connect(cluster.connect_options());
-        hotline_persistence::pool::migrate(&db).await.expect("migrate");
-        let company = Company::create(&db, "Acme").await;
-        let contacts = sqlx::query_scalar(
-            "insert into contacts (company_id, name, number)
-             select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $2) k returning id",
-        )
-        .bind(company.id)
-        .bind(contacts)
-        .fetch_all(&db)
-        .await
-        .expect("contacts");
-        db.close().await;
-        let mut scene = Self { folder, cluster: Some(cluster), process: None, company, contacts, down: Vec::new() };
-        scene.start();
-        scene
-    }
-
-    fn url(&self) -> String {
-        let options = self.cluster.as_ref().expect("PostgreSQL").connect_options();
-        let socket = options.get_socket().expect("a socket").display().to_string();
-        let database = options.get_database().unwrap_or("postgres").to_owned();
-        format!("postgres:///{database}?host={socket}&user={}", options.get_username())
-    }
-
-    fn start(&mut self) {
-        let url = self.url();
-        let options = ["--database-url", url.as_str(), "--rate-per-minute=0"];
-        let process = Process::try_serve(self.folder.path(), &options).unwrap_or_else(|log| panic!("no start: {log}"));
-        self.process = Some(process);
-    }
-
-    fn api(&self) -> Api {
-        Api::new(self.process.as_ref().expect("it runs").address, &self.company.key)
-    }
-
-    fn kill(&mut self) {
-        if let Some(process) = self.process.take() {
-            process.kill();
-        }
+        let (scene, contacts) = Scene::open(&["--rate-per-minute=0"], async |db, company, _| {
+            sqlx::query_scalar(
+                "insert into contacts (company_id, name, number)
+                 select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $2) k returning id",
+            )
+            .bind(company.id)
+            .bind(contacts)
+            .fetch_all(db)
+            .await
+            .expect("contacts")
+        })
+        .await;
+        Self { scene, contacts, down: Vec::new() }
     }
 
     /// Schedules messages over a while, beginning then; answers when each is due.
@@ -102,12 +68,12 @@ impl Scene {
         let due: HashMap<i64, DateTime<Utc>> = (0..form.messages)
             .map(|number| (number, (begin + step * i32::try_from(number).expect("few")).trunc_subsecs(3)))
             .collect();
-        let (api, due) = (&self.api(), &due);
+        let (api, due) = (&self.scene.api(), &due);
         stream::iter(0..form.messages)
             .map(|number| async move {
                 let contact = self.contacts[usize::try_from(number).expect("few") % self.contacts.len()];
                 let body = json!({
-                    "contactId": contact, "channelId": self.company.phone, "body": number.to_string(),
+                    "contactId": contact, "channelId": self.scene.company.phone, "body": number.to_string(),
                     "sendAt": due[&number].to_rfc3339_opts(SecondsFormat::Millis, true),
                 });
                 api.post("/schedules", body).await.data(201);
@@ -120,7 +86,7 @@ impl Scene {
     }
 
     async fn all_have_left(&self) {
-        let api = self.api();
+        let api = self.scene.api();
         let left = || async {
             let reply = api.get("/schedules?status=pending").await;
             reply.status == 200 && reply.body["data"] == json!([])
@@ -138,7 +104,7 @@ impl Scene {
 
     /// That each left once, and not too late.
     async fn check(&self, due: &HashMap<i64, DateTime<Utc>>) {
-        let api = self.api();
+        let api = self.scene.api();
         let mut left: HashMap<i64, Vec<DateTime<Utc>>> = HashMap::new();
         for message in api.all("/messages").await {
             let number = message["body"].as_str().and_then(|text| text.parse().ok()).expect("a number");
@@ -164,19 +130,6 @@ impl Scene {
         );
         println!("{} messages, the latest {} ms late", due.len(), worst.num_milliseconds());
     }
-
-    async fn close(mut self) {
-        let mut process = self.process.take().expect("it runs");
-        process.terminate();
-        assert!(process.wait().success(), "the stop was not clean: {}", process.log());
-        let cluster = self.cluster.take().expect("PostgreSQL");
-        let db: PgPool = hotline_persistence::pool::connect(cluster.connect_options());
-        let rejected: i64 =
-            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(&db).await.expect("count");
-        assert_eq!(rejected, 0);
-        db.close().await;
-        cluster.stop().await.expect("PostgreSQL stops");
-    }
 }
 
 fn first(schedules: &[Value]) -> Option<&Value> {
@@ -191,9 +144,9 @@ fn begin(form: &Form) -> DateTime<Utc> {
 #[actix_web::test]
 async fn what_is_scheduled_leaves_once_however_often_the_service_is_killed() {
     let form = form();
-    let mut scene = Scene::open(form.messages).await;
+    let mut planned = Planned::open(form.messages).await;
     let begin = begin(&form);
-    let due = scene.schedule(&form, begin).await;
+    let due = planned.schedule(&form, begin).await;
     let waits = (begin - Utc::now()).to_std().unwrap_or_default();
     tokio::time::sleep(waits).await;
     for _ in 0..form.kills {
@@ -201,13 +154,13 @@ async fn what_is_scheduled_leaves_once_however_often_the_service_is_killed() {
         let wait = rand::rng().random_range(0..2 * form.over.num_milliseconds() / i64::from(form.kills));
         tokio::time::sleep(Duration::from_millis(wait.unsigned_abs())).await;
         let from = Utc::now();
-        scene.kill();
-        scene.start();
-        scene.down.push((from, Utc::now()));
+        planned.scene.kill();
+        planned.scene.start();
+        planned.down.push((from, Utc::now()));
     }
-    scene.all_have_left().await;
-    scene.check(&due).await;
-    scene.close().await;
+    planned.all_have_left().await;
+    planned.check(&due).await;
+    planned.scene.close().await;
 }
 
 #[actix_web::test]
@@ -215,22 +168,21 @@ async fn what_is_due_soon_leaves_at_its_time_while_the_database_is_stopped() {
     let form = form();
     let over = TimeDelta::from_std(form.outage).expect("short");
     let form = Form { over, ..form };
-    let mut scene = Scene::open(form.messages).await;
+    let mut planned = Planned::open(form.messages).await;
     let begin = begin(&form) + TimeDelta::seconds(5);
-    let due = scene.schedule(&form, begin).await;
+    let due = planned.schedule(&form, begin).await;
     // What is looked up ahead is by then.
     let waits = (begin - Utc::now()).to_std().unwrap_or_default();
     tokio::time::sleep(waits).await;
-    let (api, path) = (scene.api(), "/schedules");
-    scene.cluster.take().expect("PostgreSQL").stop().await.expect("PostgreSQL stops");
+    let (api, path) = (planned.scene.api(), "/schedules");
+    planned.scene.stop_database().await;
     let stopped = Utc::now();
     eventually("the outage is seen", || async { api.get(path).await.status == 503 }).await;
     tokio::time::sleep(form.outage).await;
-    let cluster = Cluster::start(ClusterOptions::for_tests(scene.folder.path())).await.expect("PostgreSQL is back");
-    scene.cluster = Some(cluster);
+    planned.scene.start_database().await;
     println!("the database was away for {}", Utc::now() - stopped);
     eventually("lists are served again", || async { api.get(path).await.status == 200 }).await;
-    scene.all_have_left().await;
-    scene.check(&due).await;
-    scene.close().await;
+    planned.all_have_left().await;
+    planned.check(&due).await;
+    planned.scene.close().await;
 }

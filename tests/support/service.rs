@@ -57,6 +57,8 @@ pub struct TestOptions {
     pub outbound: OutboundOptions,
     /// How webhooks are delivered to: the endpoints of tests are on this machine.
     pub webhooks: WebhookOptions,
+    /// Every test comes from the same address; and holds its sockets open while its service stops, which waits for them.
+    pub limits: Limits,
 }
 
 /// No name means anything: a test reaches nobody by chance.
@@ -102,6 +104,7 @@ impl Default for TestOptions {
                 lookup: Arc::new(NoNames),
                 ..WebhookOptions::default()
             },
+            limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
         }
     }
 }
@@ -120,8 +123,7 @@ impl TestOptions {
             engine: self.engine.clone(),
             workers: 2,
             trusted_proxies: self.trusted_proxies.clone(),
-            // Every test comes from the same; and holds its sockets open while its service stops, which waits for them.
-            limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
+            limits: self.limits,
             rate_per_minute: self.rate_per_minute,
             per_page_max: self.per_page_max,
             wrong_tokens_per_minute: self.wrong_tokens_per_minute,

@@ -85,6 +85,7 @@ async fn a_session_and_an_address_have_so_many_sockets() {
     }
     let (status, body) = browser.try_socket(&session.token).await.err().expect("the eleventh of a session");
     assert_eq!((status, &body["error"]["code"]), (429, &json!("ERR_API_RATE_LIMITED")));
+    assert_eq!(body["error"]["message"], "too many sockets are open");
     let other = browser.open("w").await;
     for _ in 0..2 {
         sockets.push(browser.socket(&other).await);

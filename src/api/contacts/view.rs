@@ -72,7 +72,7 @@ pub struct Contact {
     pub marketing_opt_out: bool,
     pub tags: Vec<ContactTag>,
     pub custom_fields: Vec<CustomFieldValue>,
-    /// Where the contact was last talked to.
+    /// Where the contact was last talked to. It follows from messages, and does not move `updatedAt`.
     pub last_channel: Option<LastChannel>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

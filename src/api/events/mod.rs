@@ -1,5 +1,6 @@
 //! Events: what happened to a company's records, in order. Read-only: every other noun writes them as it changes.
 
+mod kept;
 mod stream;
 mod view;
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+pub use kept::KeptEvents;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, Tails, stream};
 pub use view::{Event, EventData, EventMeta, show_all};
 
@@ -168,16 +170,11 @@ pub fn listen(engine: &Engine, company: CompanyId) -> ApiResult<Listening> {
     engine.listen(company).ok_or_else(ApiError::not_found)
 }
 
-/// # Errors
-/// `404` where no events are kept.
-pub fn check_kept(engine: &Engine) -> ApiResult<()> {
-    engine.store().events.as_ref().map(|_| ()).ok_or_else(ApiError::not_found)
-}
-
 /// `GET /events`.
 pub async fn list(
     request: HttpRequest,
     caller: Caller,
+    _: KeptEvents,
     app: Data<App>,
     tails: Data<Tails>,
     query: QueryParams<Asked>,

@@ -10,6 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::found;
+use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
@@ -85,6 +86,7 @@ impl Filter for Filters {
 /// `GET /webhooks/{webhookId}/deliveries`.
 pub async fn list_deliveries(
     caller: Caller,
+    _: KeptEvents,
     app: Data<App>,
     id: PathId<WebhookId>,
     query: Query<Filters>,

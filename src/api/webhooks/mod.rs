@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 pub use deliveries::{Delivery, list_deliveries};
 pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
 
-use crate::api::events::check_kept;
+use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::values::{Name, WebAddress};
 use crate::web::{
@@ -133,8 +133,7 @@ impl Filter for Filters {
 }
 
 /// `GET /webhooks`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Webhook>> {
-    check_kept(&app.engine)?;
+pub async fn list(caller: Caller, _: KeptEvents, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Webhook>> {
     let rows = table::list(app.db(caller.company), caller.company, &query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
 }
@@ -142,12 +141,12 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 /// `POST /webhooks`.
 pub async fn create(
     caller: Caller,
+    _: KeptEvents,
     app: Data<App>,
     body: Body<WebhookNew>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<WebhookWithSecret>>> {
     let columns = body.0.0;
-    check_kept(&app.engine)?;
     check_url(&app.webhooks, &columns)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
@@ -168,12 +167,11 @@ fn too_many() -> ApiError {
 }
 
 /// `GET /webhooks/{webhookId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<Json<Webhook>> {
+pub async fn show(caller: Caller, _: KeptEvents, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<Json<Webhook>> {
     Ok(Json::of(found(&app, &caller, id.0).await?))
 }
 
 async fn found(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> {
-    check_kept(&app.engine)?;
     let webhook: Option<Webhook> = table::find(app.db(caller.company), caller.company, id).await?;
     webhook.ok_or_else(ApiError::not_found)
 }
@@ -181,13 +179,13 @@ async fn found(app: &App, caller: &Caller, id: WebhookId) -> ApiResult<Webhook> 
 /// `PUT /webhooks/{webhookId}`.
 pub async fn update(
     caller: Caller,
+    _: KeptEvents,
     app: Data<App>,
     id: PathId<WebhookId>,
     body: Body<WebhookChange>,
     once: Idempotency,
 ) -> ApiResult<Json<Webhook>> {
     let columns = body.0.0;
-    check_kept(&app.engine)?;
     check_url(&app.webhooks, &columns)?;
     once.transaction(app.db(caller.company), async |db| {
         Ok(Json::of(webhooks::update(db, caller.company, id.0, columns).await?))
@@ -196,8 +194,7 @@ pub async fn update(
 }
 
 /// `DELETE /webhooks/{webhookId}`.
-pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<NoContent> {
-    check_kept(&app.engine)?;
+pub async fn remove(caller: Caller, _: KeptEvents, app: Data<App>, id: PathId<WebhookId>) -> ApiResult<NoContent> {
     webhooks::remove(app.db(caller.company), caller.company, id.0).await?;
     Ok(NoContent)
 }

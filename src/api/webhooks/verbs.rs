@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{WebhookWithSecret, found};
-use crate::api::events::check_kept;
+use crate::api::events::KeptEvents;
 use crate::app::App;
 use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
 use crate::webhooks::{Tried, new_secret};
@@ -23,11 +23,11 @@ use crate::webhooks::{Tried, new_secret};
 /// `POST /webhooks/{webhookId}/rotate-secret`.
 pub async fn rotate_secret(
     caller: Caller,
+    _: KeptEvents,
     app: Data<App>,
     id: PathId<WebhookId>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<WebhookWithSecret>>> {
-    check_kept(&app.engine)?;
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
@@ -83,8 +83,13 @@ pub fn test_event(webhook: WebhookId, now: DateTime<Utc>) -> Value {
 }
 
 /// `POST /webhooks/{webhookId}/test`.
-pub async fn test(caller: Caller, app: Data<App>, id: PathId<WebhookId>, once: Idempotency) -> ApiResult<Json<Tested>> {
-    check_kept(&app.engine)?;
+pub async fn test(
+    caller: Caller,
+    _: KeptEvents,
+    app: Data<App>,
+    id: PathId<WebhookId>,
+    once: Idempotency,
+) -> ApiResult<Json<Tested>> {
     let (company, keys) = (caller.company, &app.engine.store().keys);
     let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
     let endpoint = endpoint.ok_or_else(ApiError::not_found)?;
@@ -150,6 +155,7 @@ pub struct Replayed {
 /// `POST /webhooks/{webhookId}/replay`.
 pub async fn replay(
     caller: Caller,
+    _: KeptEvents,
     app: Data<App>,
     id: PathId<WebhookId>,
     body: Body<Replay>,

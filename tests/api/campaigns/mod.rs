@@ -16,7 +16,7 @@ use crate::support::{Api, TestApp, eventually};
 const LATER: &str = "2099-01-31T12:00:00.000Z";
 
 /// A list of these contacts.
-async fn list(api: &Api, contacts: &[i64]) -> i64 {
+pub async fn list(api: &Api, contacts: &[i64]) -> i64 {
     let list = id(api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
     for some in contacts.chunks(100) {
         api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": some})).await.data(200);
@@ -30,18 +30,18 @@ fn text(list: i64, channel: i64, message: &str) -> Value {
 }
 
 /// The same as fast as it may be sent.
-fn fast(list: i64, channel: i64, message: &str) -> Value {
+pub fn fast(list: i64, channel: i64, message: &str) -> Value {
     let mut body = text(list, channel, message);
     body["ratePerMinute"] = json!(6000);
     body
 }
 
-async fn made(api: &Api, body: Value) -> i64 {
+pub async fn made(api: &Api, body: Value) -> i64 {
     id(api.post("/campaigns", body).await.data(201))
 }
 
 /// Asks a campaign to start, pause, resume or cancel.
-async fn does(api: &Api, campaign: i64, verb: &str) -> Value {
+pub async fn does(api: &Api, campaign: i64, verb: &str) -> Value {
     api.post(&format!("/campaigns/{campaign}/{verb}"), json!({})).await.data(200).clone()
 }
 
@@ -50,7 +50,7 @@ async fn shown(api: &Api, campaign: i64) -> Value {
 }
 
 /// A campaign once it has this status.
-async fn becomes(api: &Api, campaign: i64, status: &str) -> Value {
+pub async fn becomes(api: &Api, campaign: i64, status: &str) -> Value {
     let is = || async { shown(api, campaign).await["status"] == status };
     eventually(&format!("campaign {campaign} is {status}"), is).await;
     shown(api, campaign).await
@@ -68,7 +68,7 @@ fn counts(campaign: &Value) -> Value {
 }
 
 /// So many contacts with numbers, in order.
-async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
+pub async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     let mut ids: Vec<i64> = sqlx::query_scalar(
         "insert into contacts (company_id, name, number)
          select $1, 'Contact ' || k, (5511900000000 + k)::text from generate_series(1, $2) k returning id",

@@ -17,7 +17,12 @@ fn time(value: &Value) -> DateTime<Utc> {
 
 /// When the messages of a channel were written, in order.
 async fn written(app: &TestApp, channel: i64) -> Vec<DateTime<Utc>> {
-    app.api.all(&format!("/messages?channelId={channel}")).await.iter().map(|message| time(&message["createdAt"])).collect()
+    app.api
+        .all(&format!("/messages?channelId={channel}"))
+        .await
+        .iter()
+        .map(|message| time(&message["createdAt"]))
+        .collect()
 }
 
 #[actix_web::test]

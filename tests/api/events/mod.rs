@@ -1,9 +1,11 @@
 //! The log of events: what is told of each change, and how it is read.
 
 mod days;
+mod limits;
 mod plain;
 mod readers;
 mod replayed;
+mod sent;
 mod stream;
 mod told;
 

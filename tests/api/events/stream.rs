@@ -190,8 +190,24 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     let app = TestApp::start_with(options).await;
     app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
     app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");
-    let nowhere = json!({"url": "https://example.com/hotline"});
-    app.api.post("/webhooks", nowhere).await.error(404, "ERR_API_NOT_FOUND");
+    // Nor are there webhooks, although the table has one of before.
+    let before = "insert into webhooks (company_id, id, url, secret) overriding system value values ($1, 7, 'x', 'x')";
+    sqlx::query(before).bind(app.company.id).execute(&app.database.db).await.expect("a webhook");
+    let url = json!({"url": "https://example.com/hotline"});
+    for (method, path) in [
+        (Method::GET, "/webhooks"),
+        (Method::POST, "/webhooks"),
+        (Method::GET, "/webhooks/7"),
+        (Method::PUT, "/webhooks/7"),
+        (Method::DELETE, "/webhooks/7"),
+        (Method::POST, "/webhooks/7/rotate-secret"),
+        (Method::POST, "/webhooks/7/test"),
+        (Method::GET, "/webhooks/7/deliveries"),
+        (Method::POST, "/webhooks/7/replay"),
+    ] {
+        let reply = crate::support::Reply::of(app.api.request(method.clone(), path).json(&url)).await;
+        assert_eq!(reply.error(404, "ERR_API_NOT_FOUND"), &Value::Null, "{method} {path}");
+    }
     note(&app.api, "Maria").await;
     app.session("visitor").await;
     eventually("all is written", || async {

@@ -8,7 +8,7 @@ mod order;
 mod pace;
 mod social;
 pub mod statuses;
-mod unreadable;
+pub mod unreadable;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 
 mod delivered;
 mod endpoints;
+mod kept;
 mod life;
 mod reached;
 mod replayed;

@@ -1,0 +1,32 @@
+//! Whether there are events at all.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
+
+use crate::app::App;
+use crate::openapi::{Described, Operation};
+use crate::web::ApiError;
+use crate::web::schema::Schemas;
+
+/// Events are kept: a handler that takes this is answered `404` for where they are not.
+pub struct KeptEvents;
+
+impl FromRequest for KeptEvents {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let app = request.app_data::<Data<App>>();
+        let are_kept = app.is_some_and(|app| app.engine.store().events.is_some());
+        ready(if are_kept { Ok(Self) } else { Err(ApiError::not_found()) })
+    }
+}
+
+impl Described for KeptEvents {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.errors.push(404);
+    }
+}

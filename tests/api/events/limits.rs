@@ -1,0 +1,115 @@
+//! How many read a company's events as they happen, and what becomes of who reads too slowly.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hotline::api::events::READERS_PER_COMPANY_MAX;
+use hotline::web::wire::Limits;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+
+use super::stream::Reader;
+use super::{ids, newest, types};
+use crate::support::service::TestOptions;
+use crate::support::{Reply, TestApp, eventually};
+
+/// Another one is refused, and told when to come back.
+fn check_refused(reply: &Reply) {
+    reply.error(429, "ERR_API_RATE_LIMITED");
+    assert_eq!(reply.body["error"]["message"], "too many streams of events are open");
+    assert_eq!(reply.headers["retry-after"], "30");
+}
+
+#[actix_web::test]
+async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_room() {
+    let app = TestApp::start().await;
+    let (_, other) = app.another_company().await;
+    let last = newest(&app.api).await;
+    let held = tokio::spawn({
+        let api = app.api.clone();
+        async move { api.get(&format!("/events?after={last}&wait=30")).await }
+    });
+    let news = app.service.app.engine.store().events.clone().expect("events are kept");
+    eventually("an answer is held", || async { news.is_heard(app.company.id) }).await;
+    let open = (1..READERS_PER_COMPANY_MAX).map(|_| Reader::open(&app.api, "", Some(last)));
+    let mut streams = join_all(open).await;
+    check_refused(&app.api.get("/events/stream").await);
+    check_refused(&app.api.get(&format!("/events?after={last}&wait=1")).await);
+    // Who does not wait is served, and so is everybody else.
+    app.api.get("/events").await.data(200);
+    let mut theirs = Reader::open(&other, "", None).await;
+    other.post("/contacts", json!({"name": "Ana"})).await.data(201);
+    assert_eq!(types(&theirs.take(1).await), ["contact.created"]);
+
+    let made = app.api.post("/contacts", json!({"name": "Maria"})).await.data(201).clone();
+    let heard = join_all(streams.iter_mut().map(|stream| stream.take(1))).await;
+    assert!(heard.iter().all(|events| ids(events) == [last + 1] && events[0]["data"] == made), "{:?}", heard[0]);
+    assert_eq!(held.await.expect("an answer").data(200)[0]["data"], made);
+    // The held answer has made room for one.
+    streams.push(Reader::open(&app.api, "", None).await);
+    check_refused(&app.api.get("/events/stream").await);
+    drop(streams.pop());
+    let is_free = || async { app.api.get(&format!("/events?after={last}&wait=30")).await.status == 200 };
+    eventually("a stream that was left makes room", is_free).await;
+    drop((streams, theirs));
+    app.stop().await;
+}
+
+/// The ids of the events that came whole in an answer that was cut off.
+fn whole(answer: &[u8]) -> Vec<i64> {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    // Sizes and pieces take turns; JSON of one line has no line ends of this kind.
+    let body: String = body.split("\r\n").skip(1).step_by(2).collect();
+    let Some((blocks, _)) = body.rsplit_once("\n\n") else { return Vec::new() };
+    let events = blocks.split("\n\n").filter_map(|block| {
+        let data = block.lines().find_map(|line| line.strip_prefix("data: "))?;
+        let event: Value = serde_json::from_str(data).expect("JSON");
+        event["id"].as_i64()
+    });
+    events.collect()
+}
+
+#[actix_web::test]
+async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they_have_read() {
+    /// Of 16 KB each: more than both sides' windows hold.
+    const CONTACTS: usize = 600;
+    /// Small, and wide enough that what is on its way when the connection is closed comes soon.
+    const WINDOW_BYTES: u32 = 64 << 10;
+    let defaults = TestOptions::default();
+    let limits = Limits { write: Duration::from_millis(500), ..defaults.limits };
+    let app = TestApp::start_with(TestOptions { limits, ..defaults }).await;
+    let begin = newest(&app.api).await;
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(WINDOW_BYTES).expect("a small window");
+    let mut slow = socket.connect(app.service.address).await.expect("connected");
+    let request = format!(
+        "GET /api/v1/events/stream?after={begin} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+        app.company.key
+    );
+    slow.write_all(request.as_bytes()).await.expect("asked");
+    let figures = app.service.app.figures.clone();
+    eventually("it streams", || async { figures.events.open() == 1 }).await;
+
+    let long = ("x".repeat(7_900), "y".repeat(7_900));
+    let row = |number: usize| json!({"name": format!("{number}"), "headline": long.0, "sourceUrl": long.1});
+    let rows: Vec<Value> = (0..CONTACTS).map(row).collect();
+    assert_eq!(app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200)["created"], CONTACTS);
+    let mut quick = Reader::open(&app.api, "", Some(begin)).await;
+    let all = ids(&quick.take(CONTACTS).await);
+    assert!(all.is_sorted_by(|one, next| one + 1 == *next), "a slow reader kept a quick one");
+    eventually("the slow one is cut off", || async { figures.events.open() == 1 }).await;
+
+    // What was on its way, up to the end of the connection, however it ends.
+    let mut answer = Vec::new();
+    drop(slow.read_to_end(&mut answer).await);
+    let read = whole(&answer);
+    assert!(read.len() < CONTACTS, "it was not slow");
+    assert_eq!(read, all[..read.len()], "each once, and in order");
+    let mut back = Reader::open(&app.api, "", Some(read.last().copied().unwrap_or(begin))).await;
+    assert_eq!(ids(&back.take(CONTACTS - read.len()).await), all[read.len()..], "it goes on where it was");
+    drop((quick, back));
+    app.stop().await;
+}

@@ -1,0 +1,100 @@
+//! Events of what is sent: messages and how far they come, campaigns, and the channels they leave by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::after;
+use crate::campaigns::{becomes, contacts, does, fast, list, made};
+use crate::outbox::Office;
+use crate::outbox::unreadable::set_status;
+use crate::support::eventually;
+use crate::support::provider::Answer;
+
+/// The types of events that are to be among what is heard.
+const HEARD: [&str; 11] = [
+    "message.created",
+    "message.sent",
+    "message.failed",
+    "campaign.started",
+    "campaign.paused",
+    "campaign.resumed",
+    "campaign.completed",
+    "campaign.canceled",
+    "channel.connected",
+    "channel.disconnected",
+    "channel.error",
+];
+
+#[actix_web::test]
+async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let (good, bad, third) = (office.phone("2301").await, office.phone("2302").await, office.phone("2303").await);
+    let all = contacts(app, 6).await;
+    let everybody = list(api, &all).await;
+
+    // One campaign to its end, with a pause, and one that its provider refuses in part; another is canceled.
+    office.provider.next("2301", [Answer::refuse(400, 131_026, "Message undeliverable")]);
+    let mut body = fast(everybody, good.0, "hello");
+    body["ratePerMinute"] = json!(600);
+    let completed = made(api, body.clone()).await;
+    does(api, completed, "start").await;
+    does(api, completed, "pause").await;
+    does(api, completed, "resume").await;
+    becomes(api, completed, "completed").await;
+    let canceled = made(api, body).await;
+    does(api, canceled, "start").await;
+    does(api, canceled, "cancel").await;
+    let is_settled = || async { api.get(&format!("/campaigns/{canceled}")).await.data(200)["counts"]["pending"] == 0 };
+    eventually("nothing of it is left", is_settled).await;
+    // One channel whose token is refused, and one that is taken away and comes back.
+    office.provider.always("2302", Answer::token_refused());
+    let waits = json!({"channelId": bad, "contactId": all[0], "type": "text", "body": "waits"});
+    api.post("/messages", waits).await.data(202);
+    eventually("the channel is in error", || async {
+        api.get(&format!("/channels/{bad}")).await.data(200)["status"] == "error"
+    })
+    .await;
+    set_status(app, third, "disconnected").await;
+    set_status(app, third, "connected").await;
+    set_status(app, third, "disconnected").await;
+    eventually("nothing is on its way", || async {
+        let log = &app.service.app.engine.store().log;
+        log.flushed() == log.appended()
+    })
+    .await;
+
+    let mut known: BTreeMap<(&str, i64), Value> = BTreeMap::new();
+    let mut heard = BTreeSet::new();
+    let events = after(api, 0).await;
+    for event in &events {
+        let kind = event["type"].as_str().expect("a type");
+        let noun = kind.split_once('.').expect("a noun and a verb").0;
+        heard.insert(kind);
+        known.insert((noun, event["data"]["id"].as_i64().expect("an id")), event["data"].clone());
+    }
+    for kind in HEARD {
+        assert!(heard.contains(kind), "nothing was heard of {kind}: {heard:?}");
+    }
+    let statuses: BTreeSet<String> =
+        api.all("/messages").await.iter().filter_map(|message| message["status"].as_str().map(str::to_owned)).collect();
+    assert!(["sent", "failed", "queued"].iter().all(|status| statuses.contains(*status)), "{statuses:?}");
+    for (noun, path) in [("message", "/messages"), ("campaign", "/campaigns"), ("channel", "/channels")] {
+        let shown = api.all(path).await;
+        let of_noun = known.keys().filter(|(of, _)| *of == noun).count();
+        assert_eq!(of_noun, shown.len(), "as many {noun}s are heard of as there are");
+        for mut record in shown {
+            let mut heard = known[&(noun, record["id"].as_i64().expect("an id"))].clone();
+            if noun == "campaign" {
+                // How far it has come follows from its messages.
+                for record in [&mut record, &mut heard] {
+                    let fields = record.as_object_mut().expect("a campaign");
+                    assert!(fields.remove("counts").is_some() && fields.remove("updatedAt").is_some());
+                }
+            }
+            assert_eq!(heard, record, "{noun}");
+        }
+    }
+    office.close().await;
+}

@@ -1,0 +1,118 @@
+//! How long what is known of deliveries is kept, and what becomes of them while a company is dropped from memory.
+
+use chrono::{TimeDelta, Utc};
+use hotline_persistence::tables::events::{drop_expired, make_room};
+use hotline_persistence::tables::webhooks::deliveries::REMOVED_AT_ONCE;
+use serde_json::{Value, json};
+
+use super::{come_to, deliveries, hook, note, quick, told};
+use crate::steps::id;
+use crate::support::{Conduct, Received, Receiver, TestApp, eventually};
+
+/// What a note says.
+fn said(request: &Received) -> String {
+    request.event()["data"]["body"].as_str().expect("a note").to_owned()
+}
+
+#[actix_web::test]
+async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_sent() {
+    const HOUR_MS: u64 = 3_600_000;
+    let app = TestApp::start_with(quick(&[HOUR_MS])).await;
+    let db = &app.database.db;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (stuck, fine) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
+    receiver.choose(|request| Conduct::status(if said(request) == "a" { 500 } else { 200 }));
+    note(&app.api, stuck.0, "a").await;
+    come_to(&app.api, webhook, "pending", 1).await;
+    note(&app.api, fine.0, "b").await;
+    let last_of_then = come_to(&app.api, webhook, "delivered", 1).await[0]["id"].as_i64().expect("an id");
+    note(&app.api, stuck.0, "c").await;
+    let pending = come_to(&app.api, webhook, "pending", 2).await;
+    assert_eq!(pending[1]["nextAttemptAt"], Value::Null, "it waits for the one before");
+    // And more from before than are removed at once.
+    sqlx::query(
+        "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
+         select $1, $2, -k, 'note.added', 'ticket:' || k, 'delivered', now() from generate_series(1, $3) k",
+    )
+    .bind(app.company.id)
+    .bind(webhook)
+    .bind(REMOVED_AT_ONCE * 2 + 1)
+    .execute(db)
+    .await
+    .expect("deliveries");
+
+    let before = |days| Utc::now() - TimeDelta::days(days);
+    make_room(db, before(40)).await.expect("old days");
+    let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and last_id <= $3");
+    moved.bind(app.company.id).bind(before(40)).bind(last_of_then).execute(db).await.expect("moved");
+    drop_expired(db, before(30)).await.expect("dropped");
+    // What changes of a webhook has it looked at, as every hour does.
+    app.api.put(&format!("/webhooks/{webhook}"), json!({"types": ["note.added"]})).await.data(200);
+    eventually("what is left is sent, and alone", || async {
+        let left = "select array_agg(event_id || ' ' || status) from webhook_deliveries where company_id = $1";
+        let left: Option<Vec<String>> =
+            sqlx::query_scalar(left).bind(app.company.id).fetch_one(db).await.expect("deliveries");
+        left == Some(vec![format!("{} delivered", pending[1]["id"])])
+    })
+    .await;
+    assert_eq!(deliveries(&app.api, webhook, "pending").await, Vec::<Value>::new());
+    assert_eq!(receiver.received().iter().map(said).collect::<Vec<_>>(), ["a", "b", "c"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_no_other_notices() {
+    const ROUNDS: usize = 5;
+    const NOTES: usize = 8;
+    let app = TestApp::start_with(quick(&[50; 4])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (other, other_api) = app.another_company().await;
+    let theirs = Receiver::start().await;
+    let their_webhook = hook(&other_api, &theirs.url(), &["note.added"]).await;
+    let their_contact =
+        id(other_api.post("/contacts", json!({"name": "Ana", "number": "5511900000009"})).await.data(201));
+    let theirs_open = json!({"contactId": their_contact, "channelId": other.phone});
+    let their_ticket = id(other_api.post("/tickets", theirs_open).await.data(201));
+    let tickets = [app.ticket("5511900000001").await.0, app.ticket("5511900000002").await.0];
+
+    // One that is under way when the company is dropped is not known to have arrived, and is sent again.
+    let mut is_first = true;
+    receiver.choose(move |_| if std::mem::take(&mut is_first) { Conduct::Hang } else { Conduct::status(200) });
+    note(&app.api, tickets[0], "0").await;
+    receiver.has(1).await;
+    app.service.forget(app.company.id).await.expect("it is dropped");
+    let twice = receiver.has(2).await;
+    assert_eq!(twice[0].header("webhook-id"), twice[1].header("webhook-id"));
+
+    let mut expected = vec!["0".to_owned()];
+    for round in 0..ROUNDS {
+        for number in 0..NOTES {
+            let text = format!("{}", 1 + round * NOTES + number);
+            note(&app.api, tickets[number % 2], &text).await;
+            note(&other_api, their_ticket, &text).await;
+            expected.push(text);
+        }
+        app.service.forget(app.company.id).await.expect("it is dropped");
+    }
+    let delivered = come_to(&app.api, webhook, "delivered", expected.len()).await;
+    assert!(delivered.iter().all(|one| one["type"] == "note.added"), "{delivered:?}");
+    assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
+    for ticket in tickets {
+        // The first time each comes; what was under way comes again.
+        let mut first: Vec<String> = Vec::new();
+        for request in receiver.received().iter().filter(|request| request.ticket() == Some(ticket)) {
+            let text = said(request);
+            if !first.contains(&text) {
+                first.push(text);
+            }
+        }
+        let of_ticket = |text: &&String| {
+            let number: usize = text.parse().expect("a number");
+            (number == 0 && ticket == tickets[0]) || (number > 0 && tickets[(number - 1) % NOTES % 2] == ticket)
+        };
+        assert_eq!(first, expected.iter().filter(of_ticket).cloned().collect::<Vec<_>>(), "in order");
+    }
+    come_to(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
+    assert_eq!(theirs.received().iter().map(said).collect::<Vec<_>>(), expected[1..], "each once, and in order");
+    app.stop().await;
+}

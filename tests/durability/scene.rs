@@ -1,0 +1,93 @@
+//! A service as a process, on a database that is stopped apart from it: either may go at any time.
+
+use std::path::Path;
+
+use hotline_persistence::PgPool;
+use hotline_postgres::{Cluster, ClusterOptions};
+
+use crate::process::{Process, data_folder};
+use crate::support::{Api, Company};
+
+/// Both, with one company.
+pub struct Scene {
+    folder: tempfile::TempDir,
+    cluster: Option<Cluster>,
+    process: Option<Process>,
+    options: &'static [&'static str],
+    pub company: Company,
+}
+
+impl Scene {
+    /// Begins with what `prepare` puts into the database, and with a service of these options.
+    pub async fn open<T>(
+        options: &'static [&'static str],
+        prepare: impl AsyncFnOnce(&PgPool, &Company, &Path) -> T,
+    ) -> (Self, T) {
+        let folder = data_folder();
+        let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+        let db = hotline_persistence::pool::connect(cluster.connect_options());
+        hotline_persistence::pool::migrate(&db).await.expect("migrate");
+        let company = Company::create(&db, "Acme").await;
+        let prepared = prepare(&db, &company, folder.path()).await;
+        db.close().await;
+        let mut scene = Self { folder, cluster: Some(cluster), process: None, options, company };
+        scene.start();
+        (scene, prepared)
+    }
+
+    fn url(&self) -> String {
+        let options = self.cluster.as_ref().expect("PostgreSQL").connect_options();
+        let socket = options.get_socket().expect("a socket").display().to_string();
+        let database = options.get_database().unwrap_or("postgres").to_owned();
+        format!("postgres:///{database}?host={socket}&user={}", options.get_username())
+    }
+
+    pub fn start(&mut self) {
+        let url = self.url();
+        let mut options = vec!["--database-url", url.as_str()];
+        options.extend(self.options);
+        let process = Process::try_serve(self.folder.path(), &options).unwrap_or_else(|log| panic!("no start: {log}"));
+        self.process = Some(process);
+    }
+
+    pub fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    pub fn process(&self) -> &Process {
+        self.process.as_ref().expect("it runs")
+    }
+
+    pub fn api(&self) -> Api {
+        Api::new(self.process().address, &self.company.key)
+    }
+
+    /// Its database, beside the service.
+    pub fn database(&self) -> PgPool {
+        hotline_persistence::pool::connect(self.cluster.as_ref().expect("it runs").connect_options())
+    }
+
+    pub async fn stop_database(&mut self) {
+        self.cluster.take().expect("PostgreSQL").stop().await.expect("PostgreSQL stops");
+    }
+
+    pub async fn start_database(&mut self) {
+        let options = ClusterOptions::for_tests(self.folder.path());
+        self.cluster = Some(Cluster::start(options).await.expect("PostgreSQL is back"));
+    }
+
+    /// Ends both; the service writes everything before, and nothing was set aside.
+    pub async fn close(mut self) {
+        let mut process = self.process.take().expect("it runs");
+        process.terminate();
+        assert!(process.wait().success(), "the stop was not clean: {}", process.log());
+        let db = self.database();
+        let rejected: i64 =
+            sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(&db).await.expect("count");
+        assert_eq!(rejected, 0);
+        db.close().await;
+        self.stop_database().await;
+    }
+}
