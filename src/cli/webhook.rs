@@ -36,7 +36,14 @@ pub enum Command {
         output: OutputArgs,
     },
     /// Change a webhook: what is given; the rest stays
-    Update(Update),
+    Update {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        changes: Changes,
+        #[command(flatten)]
+        reach: Reach,
+    },
     /// Delete a webhook with what is known of its deliveries
     Delete(One),
     /// Give a webhook another secret, which is printed once; the one it has signs beside it for 24 hours
@@ -82,6 +89,12 @@ impl Reach {
     fn webhooks(&self) -> Result<Webhooks, Failure> {
         Ok(Webhooks::new(&config::webhooks(&self.webhook_allow_network))?)
     }
+
+    /// An address, if the service would send there.
+    fn check(&self, url: String) -> Result<String, Failure> {
+        self.webhooks()?.check(&url).map_err(|reason| format!("--url {reason}"))?;
+        Ok(url)
+    }
 }
 
 #[derive(Args)]
@@ -93,11 +106,11 @@ pub struct Create {
     #[arg(long, value_name = "ID")]
     company: CompanyId,
     /// Where they are sent
-    #[arg(long)]
+    #[arg(long, value_parser = address)]
     url: String,
     /// What it is for
-    #[arg(long, value_name = "TEXT")]
-    description: Option<String>,
+    #[arg(long, value_name = "TEXT", value_parser = description)]
+    description: Option<Description>,
     /// A type of event it is told of, for instance ticket.opened (repeatable; none: all)
     #[arg(long = "type", value_name = "TYPE", value_parser = kind)]
     types: Vec<EventKind>,
@@ -109,16 +122,16 @@ pub struct Create {
     output: OutputArgs,
 }
 
+/// At least one of them.
 #[derive(Args)]
-pub struct Update {
-    #[command(flatten)]
-    one: One,
+#[group(required = true, multiple = true)]
+pub struct Changes {
     /// Where events are sent
-    #[arg(long)]
+    #[arg(long, value_parser = address)]
     url: Option<String>,
     /// What it is for; empty: nothing
-    #[arg(long, value_name = "TEXT")]
-    description: Option<String>,
+    #[arg(long, value_name = "TEXT", value_parser = description)]
+    description: Option<Description>,
     /// The types of events it is told of, in place of those it had (repeatable)
     #[arg(long = "type", value_name = "TYPE", value_parser = kind, conflicts_with = "all_types")]
     types: Vec<EventKind>,
@@ -128,9 +141,11 @@ pub struct Update {
     /// Whether anything is sent; switched on, it goes on where it stopped
     #[arg(long, value_name = "true|false")]
     active: Option<bool>,
-    #[command(flatten)]
-    reach: Reach,
 }
+
+/// What a webhook is for; none: nothing that is said.
+#[derive(Clone)]
+struct Description(Option<String>);
 
 /// One webhook.
 #[derive(Args)]
@@ -176,7 +191,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             let shown = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
             output.many("webhooks", &shown, all)
         }
-        Command::Update(update) => update.run().await,
+        Command::Update { one, changes, reach } => changes.make(one, &reach).await,
         Command::Delete(one) => {
             let removed = with_database(&one.database, async |db| {
                 webhooks::remove(db, webhooks::company_of(db, one.id).await?, one.id).await?;
@@ -210,11 +225,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self) -> Result<(), Failure> {
-        let mut columns = Columns::from([("url", address(&self.reach, &self.url)?.into())]);
-        if let Some(description) = self.description.as_deref().filter(|text| !text.trim().is_empty()) {
-            columns.set("description", described(description)?);
+        let url = self.reach.check(self.url)?;
+        let mut columns = Columns::from([("url", url.into()), ("types", EventKind::words(self.types).into())]);
+        if let Some(Description(description)) = self.description {
+            columns.set("description", description);
         }
-        columns.set("types", words(&self.types));
         let made = with_secrets(&self.database, async |db, keys| {
             let secret = new_secret();
             let mut transaction = db.begin().await?;
@@ -228,32 +243,30 @@ impl Create {
     }
 }
 
-impl Update {
-    async fn run(self) -> Result<(), Failure> {
+impl Changes {
+    async fn make(self, one: One, reach: &Reach) -> Result<(), Failure> {
         let mut columns = Columns::default();
-        if let Some(url) = &self.url {
-            columns.set("url", address(&self.reach, url)?);
+        if let Some(url) = self.url {
+            columns.set("url", reach.check(url)?);
         }
-        match self.description.as_deref().map(str::trim) {
-            None => {}
-            Some("") => columns.set("description", serde_json::Value::Null),
-            Some(text) => columns.set("description", described(text)?),
+        if let Some(Description(description)) = self.description {
+            columns.set("description", description);
         }
         if self.all_types || !self.types.is_empty() {
-            columns.set("types", words(&self.types));
+            columns.set("types", EventKind::words(self.types));
         }
         if let Some(active) = self.active {
             columns.set("active", active);
         }
-        let id = self.one.id;
-        let updated = with_database(&self.one.database, async |db| {
+        let id = one.id;
+        let updated = with_database(&one.database, async |db| {
             let company = webhooks::company_of(db, id).await?;
             let mut transaction = db.begin().await?;
             let webhook = webhooks::update(&mut transaction, company, id, columns).await?;
             transaction.commit().await?;
             Ok(webhook)
         });
-        self.one.output.one(updated.await?)
+        one.output.one(updated.await?)
     }
 }
 
@@ -301,24 +314,13 @@ async fn replay(db: &PgPool, id: WebhookId, what: What) -> Result<Replayed, Fail
 }
 
 /// An address as the API would take it.
-fn address(reach: &Reach, url: &str) -> Result<String, Failure> {
-    let url = WebAddress::from_text(url).map_err(|reason| format!("--url {reason}"))?.0;
-    reach.webhooks()?.check(&url).map_err(|reason| format!("--url {reason}"))?;
-    Ok(url)
+fn address(text: &str) -> Result<String, String> {
+    Ok(WebAddress::from_text(text)?.0)
 }
 
-fn described(text: &str) -> Result<String, Failure> {
-    Ok(Name::from_text(text).map_err(|reason| format!("--description {reason}"))?.0)
-}
-
-fn words(types: &[EventKind]) -> Vec<&'static str> {
-    let mut words: Vec<&'static str> = Vec::with_capacity(types.len());
-    for kind in types {
-        if !words.contains(&kind.as_str()) {
-            words.push(kind.as_str());
-        }
-    }
-    words
+fn description(text: &str) -> Result<Description, String> {
+    let said = Some(text.trim()).filter(|text| !text.is_empty()).map(Name::from_text);
+    Ok(Description(said.transpose()?.map(|name| name.0)))
 }
 
 fn kind(text: &str) -> Result<EventKind, String> {

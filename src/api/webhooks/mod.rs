@@ -44,13 +44,7 @@ fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
     // As many as there are.
     let most = EventKind::ALL.len();
     let given: Vec<EventKind> = if is_new { fields.list("types", most) } else { fields.changed_list("types", most) }?;
-    let mut types: Vec<&'static str> = Vec::with_capacity(given.len());
-    for kind in given {
-        if !types.contains(&kind.as_str()) {
-            types.push(kind.as_str());
-        }
-    }
-    Some(types)
+    Some(EventKind::words(given))
 }
 
 /// The body of `POST /webhooks`.

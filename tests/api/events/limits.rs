@@ -50,7 +50,11 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
     streams.push(Reader::open(&app.api, "", None).await);
     check_refused(&app.api.get("/events/stream").await);
     drop(streams.pop());
-    let is_free = || async { app.api.get(&format!("/events?after={last}&wait=30")).await.status == 200 };
+    // Who has gone is noticed by what is sent to them.
+    let is_free = || async {
+        app.api.post("/contacts", json!({"name": "Ana"})).await.data(201);
+        app.api.get(&format!("/events?after={last}&wait=30")).await.status == 200
+    };
     eventually("a stream that was left makes room", is_free).await;
     drop((streams, theirs));
     app.stop().await;

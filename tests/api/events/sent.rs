@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hotline_persistence::Error;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelStatus};
 use serde_json::{Value, json};
 
 use super::after;
 use crate::campaigns::{becomes, contacts, does, fast, list, made};
 use crate::outbox::Office;
-use crate::outbox::unreadable::set_status;
-use crate::support::eventually;
 use crate::support::provider::Answer;
+use crate::support::{eventually, keys};
 
 /// The types of events that are to be among what is heard.
 const HEARD: [&str; 11] = [
@@ -56,9 +57,14 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
         api.get(&format!("/channels/{bad}")).await.data(200)["status"] == "error"
     })
     .await;
-    set_status(app, third, "disconnected").await;
-    set_status(app, third, "connected").await;
-    set_status(app, third, "disconnected").await;
+    for status in [ChannelStatus::Disconnected, ChannelStatus::Connected, ChannelStatus::Disconnected] {
+        // As `hotline channel` changes one.
+        let change = |row: &mut ChannelRow, _: &mut ChannelSettings| {
+            row.status = status;
+            Ok::<_, Error>(())
+        };
+        channels::update(&app.database.db, &keys(), third, change).await.expect("changed");
+    }
     eventually("nothing is on its way", || async {
         let log = &app.service.app.engine.store().log;
         log.flushed() == log.appended()

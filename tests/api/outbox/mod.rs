@@ -8,7 +8,7 @@ mod order;
 mod pace;
 mod social;
 pub mod statuses;
-pub mod unreadable;
+mod unreadable;
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::steps::restarted;
 
 /// Sets a channel's status, once the service knows it.
-pub async fn set_status(app: &TestApp, channel: ChannelId, status: &'static str) {
+async fn set_status(app: &TestApp, channel: ChannelId, status: &'static str) {
     sqlx::query("update channels set status = $2, updated_at = now() where id = $1")
         .bind(channel)
         .bind(status)

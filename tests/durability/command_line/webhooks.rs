@@ -37,6 +37,8 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
             "no type of event `x`",
         ),
         (vec!["webhook", "update", "999999", "--active", "true"], "no such webhook"),
+        (vec!["webhook", "update", &id], "required"),
+        (vec!["webhook", "update", &id, "--description", "a\nb"], "description"),
         (vec!["webhook", "replay", &id], "required"),
         (vec!["webhook", "replay", &id, "--delivery", "999"], "has no delivery 999"),
     ] {

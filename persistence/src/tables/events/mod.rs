@@ -70,6 +70,17 @@ words! {
 }
 
 impl EventKind {
+    /// The words of some, each once.
+    pub fn words(kinds: impl IntoIterator<Item = Self>) -> Vec<&'static str> {
+        let mut words: Vec<&'static str> = Vec::new();
+        for kind in kinds {
+            if !words.contains(&kind.as_str()) {
+                words.push(kind.as_str());
+            }
+        }
+        words
+    }
+
     /// Its bit among those of a row.
     const fn bit(self) -> i64 {
         1 << (self as i64)
