@@ -274,6 +274,9 @@ impl Streaming {
             }
             if self.after.id >= window.from.0 {
                 window.refresh(self, version).await?;
+            }
+            // Asked again: what was read now may have put out what this one has not had yet.
+            if self.after.id >= window.from.0 {
                 let reached = window.next.unwrap_or(self.after);
                 let frames: Vec<Frame> =
                     window.frames.iter().filter(|frame| frame.id > self.after.id).cloned().collect();
