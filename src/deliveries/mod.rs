@@ -283,8 +283,11 @@ async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
     for webhook in webhooks::ids(db(), company).await? {
         loop {
             let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
-            let removed = deliveries::drop_to(db(), company, webhook, first.0 - 1).await?;
-            if removed < deliveries::REMOVED_AT_ONCE.unsigned_abs() {
+            let dropped = deliveries::drop_to(db(), company, webhook, first.0 - 1).await?;
+            if dropped.are_due {
+                deliveries::wake(db(), company, webhook).await?;
+            }
+            if dropped.are_all {
                 break;
             }
         }

@@ -87,7 +87,9 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
         api.all("/messages").await.iter().filter_map(|message| message["status"].as_str().map(str::to_owned)).collect();
     assert!(["sent", "failed", "queued"].iter().all(|status| statuses.contains(*status)), "{statuses:?}");
     for (noun, path) in [("message", "/messages"), ("campaign", "/campaigns"), ("channel", "/channels")] {
-        let shown = api.all(path).await;
+        let mut shown = api.all(path).await;
+        // A channel that was never connected tells nothing: the company's own has no credentials.
+        shown.retain(|record| noun != "channel" || record["id"] != app.company.phone.0);
         let of_noun = known.keys().filter(|(of, _)| *of == noun).count();
         assert_eq!(of_noun, shown.len(), "as many {noun}s are heard of as there are");
         for mut record in shown {

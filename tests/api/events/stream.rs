@@ -138,7 +138,12 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "those who share what is read hear the same");
     drop((live, back, all, some));
     let figures = app.service.app.figures.clone();
-    eventually("the streams are closed", || async { figures.events.open() == 0 }).await;
+    // Who has gone is noticed by what is sent to them.
+    eventually("the streams are closed", || async {
+        note(&app.api, "E").await;
+        figures.events.open() == 0
+    })
+    .await;
     assert!(figures.events.sent() >= 12, "{}", figures.events.sent());
     app.stop().await;
 }

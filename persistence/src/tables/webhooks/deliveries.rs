@@ -293,7 +293,7 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
          where company_id = $1 and webhook_id = $2 and event_id = $3",
     );
     let again = with_timeout(again.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
-    wake(db, company, webhook).await?;
+    wake(&mut *db, company, webhook).await?;
     Ok(again.rows_affected() > 0)
 }
 
@@ -321,7 +321,7 @@ pub async fn replay_failed(
          from again a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id",
     );
     let again = with_timeout(again.bind(company).bind(webhook).bind(since).execute(&mut *db)).await?;
-    wake(db, company, webhook).await?;
+    wake(&mut *db, company, webhook).await?;
     Ok(again.rows_affected())
 }
 
@@ -336,25 +336,37 @@ pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: We
     let before = before.ok_or(Error::NotFound("webhook"))?;
     let back = sqlx::query("update webhooks set told_to = least(told_to, $3) where company_id = $1 and id = $2");
     with_timeout(back.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
-    wake(db, company, webhook).await?;
+    wake(&mut *db, company, webhook).await?;
     Ok((before - event).max(0))
 }
 
 /// Tells the service, which may be another process, that there is something to do.
-async fn wake(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId) -> Result<()> {
     // Written anew as it is: the trigger tells of it.
     let wake = sqlx::query("update webhooks set active = active where company_id = $1 and id = $2");
     with_timeout(wake.bind(company).bind(webhook).execute(db)).await?;
     Ok(())
 }
 
+/// What became of deliveries whose events are gone.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped {
+    /// Whether none is left.
+    pub are_all: bool,
+    /// Whether others are due that waited for one of them.
+    pub are_due: bool,
+}
+
 /// Removes deliveries of events up to one, which are no longer kept; at most [`REMOVED_AT_ONCE`]. Those that waited for
-/// one of them are due. How many were removed.
+/// one of them are due: the service is to be told ([`wake`]).
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<u64> {
-    let gone = sqlx::query_scalar::<_, i64>(
+pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<Dropped> {
+    let dropped = sqlx::query_as::<_, (i64, i64)>(
         "with old as (
              select event_id from webhook_deliveries
              where company_id = $1 and webhook_id = $2 and event_id <= $3 order by event_id limit $4
@@ -369,9 +381,11 @@ pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: Webho
                  and d.event_id = (select min(w.event_id) from webhook_deliveries w
                      where w.company_id = $1 and w.webhook_id = $2 and w.lane = d.lane and w.status = 'pending'
                          and w.event_id not in (select event_id from gone))
+             returning d.event_id
          )
-         select count(*) from gone",
+         select (select count(*) from gone), (select count(*) from freed)",
     );
-    let gone = gone.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
-    Ok(u64::try_from(with_timeout(gone.fetch_one(db)).await?).unwrap_or_default())
+    let dropped = dropped.bind(company).bind(webhook).bind(event).bind(REMOVED_AT_ONCE);
+    let (removed, freed) = with_timeout(dropped.fetch_one(db)).await?;
+    Ok(Dropped { are_all: removed < REMOVED_AT_ONCE, are_due: freed > 0 })
 }
