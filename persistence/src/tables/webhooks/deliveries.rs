@@ -367,20 +367,22 @@ pub struct Dropped {
 /// When the database cannot answer.
 pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, event: i64) -> Result<Dropped> {
     let dropped = sqlx::query_as::<_, (i64, i64)>(
-        "with old as (
-             select event_id from webhook_deliveries
-             where company_id = $1 and webhook_id = $2 and event_id <= $3 order by event_id limit $4
+        // By a bound, not by a join with what is old: whatever the planner takes them for, each row is looked at once.
+        "with bound as (
+             select max(event_id) as last from (
+                 select event_id from webhook_deliveries
+                 where company_id = $1 and webhook_id = $2 and event_id <= $3 order by event_id limit $4) old
          ), gone as (
-             delete from webhook_deliveries d using old
-             where d.company_id = $1 and d.webhook_id = $2 and d.event_id = old.event_id
-             returning d.event_id, d.lane, d.status
+             delete from webhook_deliveries
+             where company_id = $1 and webhook_id = $2 and event_id <= (select last from bound)
+             returning lane, status
          ), freed as (
              update webhook_deliveries d set next_attempt_at = now()
              where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending' and d.next_attempt_at is null
                  and d.lane in (select lane from gone where status = 'pending')
                  and d.event_id = (select min(w.event_id) from webhook_deliveries w
                      where w.company_id = $1 and w.webhook_id = $2 and w.lane = d.lane and w.status = 'pending'
-                         and w.event_id not in (select event_id from gone))
+                         and w.event_id > (select last from bound))
              returning d.event_id
          )
          select (select count(*) from gone), (select count(*) from freed)",
