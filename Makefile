@@ -103,6 +103,8 @@ openapi:
 	@mkdir -p $(TARGET)
 	cargo run -q --example openapi > $(TARGET)/openapi.json
 	mv $(TARGET)/openapi.json openapi.json
+	cargo run -q --example openapi panel > $(TARGET)/panel-openapi.json
+	mv $(TARGET)/panel-openapi.json panel-openapi.json
 
 # Every option in docs/configuration.md, as --help says it; a test says when they differ.
 configuration: nextest

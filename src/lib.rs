@@ -13,6 +13,7 @@ pub mod media;
 pub mod metrics;
 pub mod openapi;
 pub mod outbound;
+pub mod panel;
 pub mod providers;
 pub mod routes;
 pub mod service;

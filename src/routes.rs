@@ -28,16 +28,17 @@ use crate::api::{
 use crate::app::App;
 use crate::hooks::{self, Hooks};
 use crate::openapi::{self, At, Document, Operation, Table};
+use crate::panel::{self, Panel};
 use crate::visitors::{self, Demo, Visitors};
 use crate::web::auth::admit;
 use crate::web::bounds::JSON_BYTES_MAX;
 use crate::web::methods::{no_such_route, read_only};
-use crate::web::modules::API;
+use crate::web::modules::{API, PANEL_API};
 use crate::web::schema::Schemas;
 use crate::web::{Front, Input, request_id};
 
 /// What is served and has no operation: the document itself, and files.
-const OUTSIDE: [&str; 4] = [openapi::PATH, "/docs", "/docs/{file}", media::PATH];
+const OUTSIDE: [&str; 5] = [openapi::PATH, openapi::PANEL_PATH, "/docs", "/docs/{file}", media::PATH];
 
 /// What the routes work with. Cheap to clone.
 #[derive(Clone)]
@@ -50,6 +51,8 @@ pub struct Handles {
     pub hooks: Data<Hooks>,
     /// What visitors may ask.
     pub visitors: Data<Visitors>,
+    /// What people who sign in share.
+    pub panel: Data<Panel>,
     /// The page of the demo, if this is one.
     pub demo: Data<Demo>,
     /// The API document.
@@ -61,19 +64,22 @@ pub struct Handles {
 /// Adds everything that is served.
 pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
     move |services| {
-        let Handles { app, tails, hooks, visitors: of_visitors, demo, document, front } = handles;
+        let Handles { app, tails, hooks, visitors: of_visitors, panel: of_people, demo, document, front } = handles;
         front.add(services);
         services
             .app_data(app)
             .app_data(tails)
             .app_data(hooks)
             .app_data(of_visitors)
+            .app_data(of_people)
             .app_data(demo)
             .app_data(document)
             // First what is asked most: the router compares one after the other.
             .configure(api)
             .configure(serve_health)
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
+            .service(read_only(web::resource(openapi::PANEL_PATH).get(openapi::show_panel)))
+            .configure(api_of_people)
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(read_only(web::resource(media::PATH).get(media::show)))
@@ -205,6 +211,7 @@ pub fn paths() -> Vec<String> {
     let mut schemas = Schemas::new();
     let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
     let operations = beside(&mut schemas).into_iter().chain(operations(&mut schemas));
+    let operations = operations.chain(panel_operations(&mut Schemas::new()));
     paths.extend(operations.map(|operation| operation.whole_path()));
     paths.dedup();
     paths
@@ -225,6 +232,23 @@ pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
     health_paths(&mut table);
     operations.extend(table.finish().into_iter().flat_map(|at| at.operations));
     operations
+}
+
+/// What people who have signed in may ask for; the schemas it refers to are added to `schemas`.
+pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
+    let mut table = Table::of_api(schemas, noun);
+    endpoints(&mut table);
+    let shared = table.finish().into_iter().flat_map(|at| at.operations);
+    let mut operations: Vec<Operation> = shared.map(|operation| Operation { below: PANEL_API, ..operation }).collect();
+    operations.extend(panel::operations(schemas));
+    operations
+}
+
+/// The document of the panel's API.
+pub fn panel_document() -> Value {
+    let mut schemas = Schemas::new();
+    let operations = panel_operations(&mut schemas);
+    openapi::panel_document(operations, schemas)
 }
 
 /// The API document.
@@ -262,6 +286,19 @@ fn api(services: &mut ServiceConfig) {
     }
 }
 
+/// The same for people, and what they alone ask for.
+fn api_of_people(services: &mut ServiceConfig) {
+    let mut schemas = Schemas::new();
+    let mut table = Table::of_api(&mut schemas, noun);
+    endpoints(&mut table);
+    for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
+        let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::in_company));
+        let scope = scope.default_service(web::to(no_such_route));
+        services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
+    }
+    services.configure(panel::configure);
+}
+
 type Group = (String, Vec<At>);
 
 fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
@@ -275,7 +312,8 @@ fn group(mut groups: Vec<Group>, at: At) -> Vec<Group> {
 
 /// Bytes of the body at a path, for who reads it before its handler does.
 pub fn body_bytes_max(path: &str) -> usize {
-    let is_import = path.strip_prefix(API) == Some("/contacts/import");
+    let path = path.strip_prefix(PANEL_API).or_else(|| path.strip_prefix(API));
+    let is_import = path == Some("/contacts/import");
     if is_import { <contacts::Import as Input>::BYTES_MAX } else { JSON_BYTES_MAX }
 }
 

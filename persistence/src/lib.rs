@@ -44,6 +44,7 @@ pub mod store;
 pub mod table;
 pub mod tables;
 pub mod timestamp;
+pub mod totp;
 pub mod webhook_news;
 
 pub use amount::Amount;

@@ -1,6 +1,8 @@
 //! Passwords of people: chosen or drawn, kept only as an Argon2id hash. Keys of machines are in [`crate::key`].
 
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::LazyLock;
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -18,6 +20,13 @@ const DRAWN_CHARACTERS: usize = 20;
 
 /// Bytes of the salt, as RFC 9106 recommends.
 const SALT_BYTES: usize = 16;
+
+/// Those of the 20,000 passwords in most use that are long enough to be chosen, in lower case. From the list that Django 5.2
+/// ships (`django/contrib/auth/common-passwords.txt.gz`), which Royce Williams made of passwords that were leaked.
+static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
+
+/// A hash that no password fits, for who has none: to find that out takes as long as for one that has.
+static NOBODYS: LazyLock<Option<String>> = LazyLock::new(|| Password::random().hash().ok());
 
 /// A password good enough to be kept. It is shown only to the person it is for, never in a log.
 #[derive(Clone)]
@@ -40,6 +49,9 @@ impl Password {
         }
         if text.len() > BYTES_MAX {
             return Err(format!("must have at most {BYTES_MAX} bytes"));
+        }
+        if COMMON.contains(text.to_lowercase().as_str()) {
+            return Err("is one of the passwords in most use".to_owned());
         }
         Ok(Self(text))
     }
@@ -70,9 +82,25 @@ pub fn is_right(text: &str, hash: &str) -> bool {
         && PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(text.as_bytes(), &hash).is_ok())
 }
 
+/// Takes as long as [`is_right`] and says that it is not: for an account there is not.
+pub fn is_nobodys(text: &str) -> bool {
+    let _ = NOBODYS.as_deref().is_some_and(|hash| is_right(text, hash));
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_everybody_chooses_is_refused_in_any_case() {
+        assert!(COMMON.len() > 100 && COMMON.iter().all(|word| word.chars().count() >= CHARACTERS_MIN));
+        for common in ["qwertyuiop[]", "Password1234", "1Q2W3E4R5T6Y7U8I9O0P"] {
+            let refused = Password::chosen(common.to_owned()).expect_err(common);
+            assert_eq!(refused, "is one of the passwords in most use");
+        }
+        assert!(!is_nobodys("correct horse battery"));
+    }
 
     #[test]
     fn only_the_password_fits_its_hash_and_no_two_hashes_are_alike() {

@@ -21,8 +21,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub use crate::web::permissions::everything;
 pub use demo::seed as seed_demo;
-pub use permissions::everything;
 
 /// A customer-service and CRM API: every conversation is an actor, every answer is durable before it leaves.
 #[derive(Parser)]

@@ -1,20 +1,10 @@
 //! Permissions as the command line writes them, for tokens and profiles.
 
-use std::collections::BTreeSet;
-
 use hotline_persistence::tables::tokens::Permissions;
 
 use super::Failure;
 use crate::web::modules::MODULES;
-
-/// The methods a permission may name.
-const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
-
-/// Every method of every module.
-pub fn everything() -> Permissions {
-    let methods: BTreeSet<String> = METHODS.iter().map(|method| (*method).to_owned()).collect();
-    MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect()
-}
+use crate::web::permissions::{METHODS, everything};
 
 /// Everything, or what `MODULE:METHODS` name.
 pub(super) fn permissions(all: bool, named: &[String]) -> Result<Permissions, Failure> {

@@ -28,6 +28,8 @@ pub enum Access {
     Visitor,
     /// The same, or who has none yet.
     VisitorOrNobody,
+    /// Who has signed in to the panel.
+    Person,
     /// Anybody, as far as the document's security goes: what else must be shown, the operation says.
     Anybody,
 }
@@ -185,6 +187,8 @@ impl Operation {
         });
         match (module, self.access) {
             (Some(module), _) => value["x-permission"] = json!({"module": module, "method": self.method}),
+            // The document's own.
+            (None, Access::Person) => {}
             (None, Access::Visitor) => value["security"] = json!([{"visitor": []}]),
             (None, Access::VisitorOrNobody) => value["security"] = json!([{"visitor": []}, {}]),
             (None, _) => value["security"] = json!([]),
@@ -457,6 +461,11 @@ impl<D: Describes> Described for ApiResult<Written<D>> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         D::describe(operation, schemas);
     }
+}
+
+/// Who may be there or not.
+impl<T> Described for Option<T> {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
 impl Described for HttpRequest {

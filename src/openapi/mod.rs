@@ -21,8 +21,49 @@ use crate::web::schema::{Schemas, reference};
 /// Where the document is served.
 pub const PATH: &str = "/api/v1/openapi.json";
 
-/// The whole document, of these operations, of what is sent to webhooks, and of the schemas both refer to.
-pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, mut schemas: Schemas) -> Value {
+/// Where the document of the panel's API is.
+pub const PANEL_PATH: &str = "/panel/api/v1/openapi.json";
+
+/// What a document says of its API as a whole.
+struct Book {
+    title: &'static str,
+    introduction: &'static str,
+    /// How callers are told apart; the first is what every operation asks for that says nothing else.
+    security: Value,
+    first: &'static str,
+}
+
+/// The document of the API, of these operations, of what is sent to webhooks, and of the schemas both refer to.
+pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, schemas: Schemas) -> Value {
+    let token = |text: &str| json!({"type": "http", "scheme": "bearer", "description": text});
+    let security = json!({
+        "token": token("A company's API token: `sk_live_` and 32 characters."),
+        "visitor": token("The token of one visitor's session, `vt_` and 32 characters, as `openVisitorSession` answers it."),
+    });
+    let book = Book { title: "Hotline", introduction: INTRODUCTION, security, first: "token" };
+    let mut document = written(&book, operations, schemas);
+    document["webhooks"] = Value::Object(webhooks);
+    document
+}
+
+/// The document of the panel's API.
+pub fn panel_document(operations: Vec<Operation>, schemas: Schemas) -> Value {
+    let security = json!({
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "__Host-hotline",
+            "description": "The session of somebody who has signed in; without https the cookie is called `hotline_session`.",
+        },
+    });
+    written(
+        &Book { title: "Hotline panel", introduction: PANEL_INTRODUCTION, security, first: "session" },
+        operations,
+        schemas,
+    )
+}
+
+fn written(book: &Book, operations: Vec<Operation>, mut schemas: Schemas) -> Value {
     let texts = Texts::read();
     schemas.extend(common_schemas());
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
@@ -39,30 +80,18 @@ pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, mut sc
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Hotline",
+            "title": book.title,
             "version": env!("CARGO_PKG_VERSION"),
-            "description": INTRODUCTION,
+            "description": book.introduction,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         // Not all that is served lies below `/api/v1`; a client is given the service's origin.
         "servers": [{"url": "/"}],
-        "security": [{"token": []}],
+        "security": [{book.first: []}],
         "tags": tags.iter().map(|tag| json!({"name": tag, "description": texts.tag(tag)})).collect::<Vec<_>>(),
         "paths": paths,
-        "webhooks": webhooks,
         "components": {
-            "securitySchemes": {
-                "token": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "A company's API token: `sk_live_` and 32 characters.",
-                },
-                "visitor": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "The token of one visitor's session, `vt_` and 32 characters, as `openVisitorSession` answers it.",
-                },
-            },
+            "securitySchemes": book.security,
             "headers": headers(),
             "responses": describe::errors(),
             "schemas": schemas,
@@ -74,6 +103,12 @@ pub fn document(operations: Vec<Operation>, webhooks: Map<String, Value>, mut sc
 const INTRODUCTION: &str = "Customer service and CRM. A success is `{\"data\": …}`, an error `{\"error\": {code, \
      message, details}}`. Lists take `page`, `perPage` and `order`. A `POST` or `PUT` with an `Idempotency-Key` \
      happens once, however often it is sent. Unknown fields and parameters are ignored; v1 only ever grows.";
+
+/// What a newcomer to the panel's API should know.
+const PANEL_INTRODUCTION: &str = "What people do in the panel: the calls of the API, by the permissions of their profile \
+     instead of a token's, and what people alone do. Changes are taken from the panel's own pages only. An administrator of \
+     the installation names the company they work in by the header `Hotline-Company`. Nothing here is promised to last \
+     from one release to the next but to the panel's own pages.";
 
 fn common_schemas() -> Schemas {
     let meta = json!({
@@ -151,19 +186,27 @@ fn headers() -> Value {
     })
 }
 
-/// The document, written once for all requests.
-pub struct Document(Bytes);
+/// The documents, written once for all requests.
+pub struct Document {
+    api: Bytes,
+    panel: Bytes,
+}
 
 impl Document {
-    /// Writes the document.
-    pub fn of(document: &Value) -> Self {
-        Self(Bytes::from(document.to_string()))
+    /// Writes the documents of the API and of the panel's.
+    pub fn of(api: &Value, panel: &Value) -> Self {
+        Self { api: Bytes::from(api.to_string()), panel: Bytes::from(panel.to_string()) }
     }
 }
 
 /// `GET /api/v1/openapi.json`: the document; without a token.
 pub async fn show(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(document.0.clone())
+    HttpResponse::Ok().content_type("application/json").body(document.api.clone())
+}
+
+/// `GET /panel/api/v1/openapi.json`: the same of the panel's; without a session.
+pub async fn show_panel(document: Data<Document>) -> HttpResponse {
+    HttpResponse::Ok().content_type("application/json").body(document.panel.clone())
 }
 
 /// `GET /docs/…`: the document for people. Swagger UI, from the binary itself.

@@ -56,6 +56,21 @@ impl<'a> Table<'a> {
         Self { paths: Vec::new(), schemas, tag: Some(tag), scope }
     }
 
+    /// What follows is listed under this, and open to who is let in by what the handlers take.
+    pub fn tagged(&mut self, tag: &'static str) -> &mut Self {
+        self.tag = Some(tag);
+        self
+    }
+
+    /// A path that is there already, to which methods are added.
+    pub fn again(&mut self, path: &str) -> &mut Self {
+        if let Some(place) = self.paths.iter().position(|at| at.path == path) {
+            let at = self.paths.remove(place);
+            self.paths.push(at);
+        }
+        self
+    }
+
     /// The next path; the methods that follow are its own.
     pub fn at(&mut self, path: impl Into<String>) -> &mut Self {
         let path = path.into();

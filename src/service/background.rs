@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use hotline_persistence::tables::events;
+use hotline_persistence::tables::{audit_log, events};
 use hotline_persistence::{Error, Store};
 
 use super::EventOptions;
@@ -43,6 +43,7 @@ async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
 
 async fn turn_event_days(store: &Store, options: EventOptions) -> Result<(), Error> {
     let now = Utc::now();
+    audit_log::turn(&store.housekeeping, now).await?;
     if options.are_kept {
         events::make_room(&store.housekeeping, now).await?;
     }

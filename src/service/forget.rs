@@ -56,8 +56,9 @@ impl Drop for Resting<'_> {
 impl Handles {
     /// Drops what stands around the engine.
     fn forget(&self, company: CompanyId) {
-        // The document is everybody's, the demo's page is how the process was started.
-        let Self { app, tails, hooks, visitors, demo: _, document: _, front } = self;
+        // The documents are everybody's, the demo's page is how the process was started. Who signs in is counted by account,
+        // address and person for some minutes; sessions are not held in memory.
+        let Self { app, tails, hooks, visitors, panel: _, demo: _, document: _, front } = self;
         app.forget(company);
         tails.forget(company);
         hooks.forget(company);

@@ -1,4 +1,4 @@
-//! Who calls, and what must hold before anything of the request is looked at, in the order of the contract: the
+//! Who calls: an integration with its company's token, or a person who has signed in to the panel. For a token, what must hold before anything of the request is looked at, in the order of the contract: the
 //! token, the company, its plan, its rate, the token's permission. It is middleware, so that no bad body is ever
 //! answered before a bad token.
 
@@ -19,14 +19,18 @@ use hotline_actors::directory::Token;
 use hotline_actors::tickets::Author;
 use hotline_actors::{Directory, Organization};
 use hotline_persistence::key::KeyHash;
+use hotline_persistence::tables::people::PersonId;
+use hotline_persistence::tables::people::sessions::{self, Signed};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
-use hotline_persistence::{CompanyId, Ownership, QueueId, UserId, key};
+use hotline_persistence::{CompanyId, Db, Ownership, QueueId, UserId, key};
 use ipnet::IpNet;
 
 use super::aside::Tenant;
 use super::idempotency::once;
 use super::modules::module_of;
 use super::origin::{self, Address};
+use super::permissions::METHODS;
 use super::rate::{Allowance, RateLimits, Unlimited};
 use super::wrong_tokens::WrongTokens;
 use super::{ApiError, ApiResult};
@@ -38,45 +42,97 @@ pub struct Caller {
     pub company: CompanyId,
     /// Its directory.
     pub organization: Arc<Organization>,
-    token: Arc<Token>,
+    by: By,
 }
 
-/// The methods a token's permissions name. Any other is no question of permission: the router knows none.
-pub const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
+/// On whose behalf.
+#[derive(Clone)]
+enum By {
+    Token(Arc<Token>),
+    Person(Arc<Signed>),
+}
 
 impl Caller {
-    /// Whether the token permits the method in the module.
+    /// A person who has signed in, in a company: their own, or whichever an administrator of the installation works in.
+    pub fn person(organization: Arc<Organization>, signed: Arc<Signed>) -> Self {
+        Self { company: organization.company.id, organization, by: By::Person(signed) }
+    }
+
+    /// Whether the token, or the person's profile, permits the method in the module.
     ///
     /// # Errors
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
-        let permitted = self.token.row.permissions.get(module).is_some_and(|methods| methods.contains(method));
-        if permitted { Ok(()) } else { Err(ApiError::forbidden_scope(method, module)) }
+        let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.by {
+            By::Token(token) => (&token.row.permissions, ApiError::forbidden_scope),
+            By::Person(signed) if signed.person().is_admin() => return Ok(()),
+            By::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
+        };
+        let permitted = permissions.get(module).is_some_and(|methods| methods.contains(method));
+        if permitted { Ok(()) } else { Err(refused(method, module)) }
     }
 
-    /// Whether the token still permits the method in the module: what lasts longer than a request asks again.
-    pub fn stands(&self, method: &str, module: &str, directory: &Directory) -> bool {
-        let Ok(hash) = KeyHash::try_from(self.token.row.hash.as_slice()) else { return false };
-        let Some(token) = directory.token(&hash) else { return false };
-        let is_served = directory.company(self.company).is_some_and(|organization| organization.company.active);
-        let is_current =
-            token.row.revoked_at.is_none() && token.row.expires_at.is_none_or(|expiry| Utc::now() < expiry);
-        is_served && is_current && Self { token, ..self.clone() }.may(method, module).is_ok()
+    /// Whether the token or the session still permits the method in the module: what lasts longer than a request asks
+    /// again. While the database is away, nobody knows of a session that it has ended.
+    pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> bool {
+        let Some(organization) = directory.company(self.company).filter(|known| known.company.active) else {
+            return false;
+        };
+        let by = match &self.by {
+            By::Token(token) => {
+                let Ok(hash) = KeyHash::try_from(token.row.hash.as_slice()) else { return false };
+                let Some(token) = directory.token(&hash) else { return false };
+                if token.row.revoked_at.is_some() || token.row.expires_at.is_some_and(|expiry| expiry <= Utc::now()) {
+                    return false;
+                }
+                By::Token(token)
+            }
+            By::Person(signed) => match sessions::lives(db, signed).await {
+                Ok(None) => return false,
+                Ok(Some(signed)) => By::Person(Arc::new(signed)),
+                Err(_) => self.by.clone(),
+            },
+        };
+        Self { company: self.company, organization, by }.may(method, module).is_ok()
+    }
+
+    /// Who has signed in; none when a token calls.
+    pub fn signed(&self) -> Option<&Signed> {
+        match &self.by {
+            By::Token(_) => None,
+            By::Person(signed) => Some(signed),
+        }
+    }
+
+    /// The user who calls themselves; none when a token calls, or an administrator of the installation.
+    fn user(&self) -> Option<(UserId, String)> {
+        match self.signed().map(|signed| (signed.person(), &signed.name)) {
+            Some((PersonId::User(_, id), name)) => Some((id, name.clone())),
+            _ => None,
+        }
     }
 
     /// As whom the caller does what it does.
     pub fn author(&self) -> Author {
-        Author { integration: Some(self.token.row.id), ..Author::API }
+        match &self.by {
+            By::Token(token) => Author { integration: Some(token.row.id), ..Author::API },
+            By::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
+        }
     }
 
-    /// The same on behalf of an agent, if one is named.
+    /// The same on behalf of an agent, if one is named. A person acts for nobody but themselves.
     ///
     /// # Errors
-    /// `404 ERR_API_NOT_FOUND` when they are none of the company's.
+    /// `404 ERR_API_NOT_FOUND` when they are none of the company's; `403 ERR_API_FORBIDDEN_SCOPE` when a person names
+    /// somebody else.
     pub fn author_for(&self, user: Option<UserId>) -> ApiResult<Author> {
         let Some(id) = user else { return Ok(self.author()) };
         let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
-        Ok(Author { user: Some((id, user.name.clone())), ..self.author() })
+        match &self.by {
+            By::Token(_) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
+            By::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
+            By::Person(_) => Err(ApiError::not_in_anothers_name()),
+        }
     }
 
     /// The queue a filter or a body names is the company's.
@@ -195,7 +251,7 @@ fn identify(request: &ServiceRequest, directory: &Directory, origin: Option<IpAd
     }
     let organization = directory.company(token.row.company_id)?;
     token.note_use(Utc::now());
-    Some(Caller { company: token.row.company_id, organization, token })
+    Some(Caller { company: token.row.company_id, organization, by: By::Token(token) })
 }
 
 /// Characters of a whole key.
@@ -221,8 +277,12 @@ fn is_good(token: &Token, origin: Option<IpAddr>) -> bool {
         && token.is_allowed_from(origin)
 }
 
-/// A path outside every module is left to the router, which has nothing there.
-fn permit(request: &ServiceRequest, caller: &Caller) -> ApiResult<()> {
+/// Whether the caller may do what the path and the method say. A path outside every module is left to the router, which has
+/// nothing there.
+///
+/// # Errors
+/// `403 ERR_API_FORBIDDEN_SCOPE`.
+pub(crate) fn permit(request: &ServiceRequest, caller: &Caller) -> ApiResult<()> {
     let method = request.method().as_str();
     // The path as the router reads it: another spelling must not pass by here.
     match module_of(request.match_info().as_str()) {

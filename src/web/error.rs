@@ -15,7 +15,7 @@ use crate::media::{Declared, ReadError, Refused, StoreError, Unavailable};
 pub type ApiResult<T> = Result<T, ApiError>;
 
 /// Every code there is; v1 only ever gets more of them.
-pub const CODES: [&str; 27] = [
+pub const CODES: [&str; 29] = [
     "ERR_API_BAD_REQUEST",
     "ERR_API_COMPANY_INACTIVE",
     "ERR_API_CONFLICT",
@@ -37,6 +37,8 @@ pub const CODES: [&str; 27] = [
     "ERR_API_PAYLOAD_TOO_LARGE",
     "ERR_API_RANGE_NOT_SATISFIABLE",
     "ERR_API_RATE_LIMITED",
+    "ERR_API_SECOND_FACTOR",
+    "ERR_API_SIGN_IN",
     "ERR_API_TICKET_CLOSED",
     "ERR_API_UNAUTHORIZED",
     "ERR_API_UNAVAILABLE",
@@ -104,6 +106,59 @@ impl ApiError {
     pub fn forbidden_scope(method: &str, module: &str) -> Self {
         let message = format!("the token has no permission for {method} in the module {module}");
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// The person's profile does not permit this.
+    pub fn forbidden_to_person(method: &str, module: &str) -> Self {
+        let message = format!("your profile has no permission for {method} in the module {module}");
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// This is for administrators.
+    pub fn administrators_only() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
+    }
+
+    /// A person speaks for nobody else.
+    pub fn not_in_anothers_name() -> Self {
+        let message = "a person acts in nobody else's name";
+        let mut error = Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message);
+        error.details = Some(Box::new(json!({"field": "userId", "reason": "is somebody else"})));
+        error
+    }
+
+    /// Nobody has signed in, or not any more.
+    pub fn signed_out() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "sign in first")
+    }
+
+    /// The e-mail, the password or the code is not right; which one, and why, is never said.
+    pub fn sign_in() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_SIGN_IN", "this does not sign anybody in")
+    }
+
+    /// The session is not open before its second factor is given, or set up.
+    pub fn second_factor() -> Self {
+        let message = "the second factor must be given or set up first";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
+    }
+
+    /// A change that another website asks for, or nobody knows who.
+    pub fn foreign_page() -> Self {
+        let message = "changes are taken from the panel's own pages only";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
+    }
+
+    /// A link by which a password is chosen was used, or is too old.
+    pub fn link_spent() -> Self {
+        let message = "the link was used, or is too old; ask for another one";
+        Self { message: message.to_owned(), ..Self::link_expired() }
+    }
+
+    /// Somebody tries to sign in too often.
+    pub fn too_many_tries(retry_after_s: u64) -> Self {
+        let message = "too many tries; wait a while".to_owned();
+        Self { message, ..Self::rate_limited(retry_after_s) }
     }
 
     /// The page is not one that may embed this webchat.
@@ -269,7 +324,8 @@ impl ApiError {
         Self { message: format!("too many {what} are open"), ..Self::rate_limited(retry_after_s) }
     }
 
-    fn conflict(message: &str, details: Value) -> Self {
+    /// The record's state forbids it.
+    pub fn conflict(message: &str, details: Value) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
         error.details = Some(Box::new(details));
         error

@@ -17,6 +17,8 @@ pub mod methods;
 pub mod modules;
 pub mod origin;
 pub mod params;
+pub mod passwords;
+pub mod permissions;
 pub mod rate;
 pub mod reply;
 pub mod request_id;

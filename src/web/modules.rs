@@ -3,6 +3,9 @@
 /// Path of the API.
 pub const API: &str = "/api/v1";
 
+/// Path of the API of people at the panel.
+pub const PANEL_API: &str = "/panel/api/v1";
+
 /// Every module, in the order of the contract.
 pub const MODULES: &[&str] = &[
     "contacts",
@@ -32,7 +35,7 @@ pub fn module_of(path: &str) -> Option<&'static str> {
         // Of the visitor's door all that takes a company's token.
         return Some("tickets");
     }
-    let noun = path.strip_prefix(API)?.strip_prefix('/')?.split('/').next()?;
+    let noun = path.strip_prefix(PANEL_API).or_else(|| path.strip_prefix(API))?.strip_prefix('/')?.split('/').next()?;
     Some(match noun {
         "contacts" => "contacts",
         "tickets" => "tickets",

@@ -27,7 +27,8 @@ pub struct RateLimits {
     clock: DefaultClock,
 }
 
-struct Limit {
+/// What one caller may ask for in a minute.
+pub(crate) struct Limit {
     per_minute: u32,
     limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
 }
@@ -89,10 +90,7 @@ impl RateLimits {
         let per_minute = per_minute.and_then(|own| u32::try_from(own).ok()).unwrap_or(self.default_per_minute);
         let Some(rate) = NonZeroU32::new(per_minute) else { return Ok(full(0)) };
         let limit = self.of(company, rate);
-        match limit.limiter.check() {
-            Ok(state) => Ok(allowance(per_minute, state.remaining_burst_capacity())),
-            Err(refused) => Err(TooMany::after(per_minute, refused.wait_time_from(self.clock.now()))),
-        }
+        limit.take(&self.clock)
     }
 
     fn of(&self, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
@@ -112,9 +110,17 @@ impl RateLimits {
 
 impl Limit {
     /// A new figure starts with a full minute, as a new company does.
-    fn new(rate: NonZeroU32) -> Arc<Self> {
+    pub(crate) fn new(rate: NonZeroU32) -> Arc<Self> {
         let limiter = RateLimiter::direct(Quota::per_minute(rate)).with_middleware();
         Arc::new(Self { per_minute: rate.get(), limiter })
+    }
+
+    /// Takes one request.
+    pub(crate) fn take(&self, clock: &DefaultClock) -> Result<Allowance, TooMany> {
+        match self.limiter.check() {
+            Ok(state) => Ok(allowance(self.per_minute, state.remaining_burst_capacity())),
+            Err(refused) => Err(TooMany::after(self.per_minute, refused.wait_time_from(clock.now()))),
+        }
     }
 }
 

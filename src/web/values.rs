@@ -550,6 +550,8 @@ words! {
     hotline_persistence::tables::reports::sales::SalesGrouping
     hotline_persistence::tables::events::EventKind
     hotline_persistence::tables::webhooks::deliveries::DeliveryStatus
+    hotline_persistence::tables::people::Language
+    hotline_persistence::tables::tokens::TokenStatus
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod neighbours;
 mod organization;
 mod outbox;
 mod owned;
+mod panel;
 mod panics;
 mod plain;
 mod profiles;

@@ -1,9 +1,10 @@
-//! Administrators of the panel: they belong to no company. Plain; made on the command line.
+//! Administrators of the installation: they belong to no company. Plain; made on the command line.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgConnection, PgPool};
 
+use super::people::{PersonId, factors, sessions};
 use crate::{AdminId, Error, Result};
 
 /// One administrator, without the password's hash.
@@ -30,4 +31,27 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
     .fetch_one(db)
     .await
     .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
+}
+
+/// Gives an administrator another password. They are signed in nowhere any more; with `and_factor` their second factor
+/// is gone as well.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
+pub async fn reset(db: &mut PgConnection, email: &str, password_hash: &str, and_factor: bool) -> Result<AdminRow> {
+    let row: Option<AdminRow> = sqlx::query_as(
+        "update admins set password_hash = $2, updated_at = now() where lower(email) = lower($1)
+         returning id, email, created_at, updated_at",
+    )
+    .bind(email)
+    .bind(password_hash)
+    .fetch_optional(&mut *db)
+    .await?;
+    let row = row.ok_or(Error::NotFound("administrator"))?;
+    let person = PersonId::Admin(row.id);
+    if and_factor {
+        factors::remove(&mut *db, person).await?;
+    }
+    sessions::end_all(db, person, None).await?;
+    Ok(row)
 }

@@ -1,6 +1,7 @@
 //! One file per noun: its row, and the statements that touch it. Every statement takes the company first.
 
 pub mod admins;
+pub mod audit_log;
 pub mod boards;
 pub mod businesses;
 pub mod campaigns;
@@ -20,6 +21,7 @@ pub mod media;
 pub mod messages;
 pub mod organization;
 pub mod pending_receipts;
+pub mod people;
 pub mod product_categories;
 pub mod products;
 pub mod profiles;

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
+use super::people::factors;
 use super::{channels, installation_keys, webhooks};
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring};
@@ -19,7 +20,9 @@ const USES: &str = r#"
     union all
     select split_part(convert_from(key, 'UTF8'), '.', 2) from installation_keys where length(key) <> 64
     union all
-    select split_part(value, '.', 2) from webhooks, unnest(array[secret, old_secret]) value where value is not null"#;
+    select split_part(value, '.', 2) from webhooks, unnest(array[secret, old_secret]) value where value is not null
+    union all
+    select split_part(secret, '.', 2) from second_factors"#;
 
 /// A key, as it is listed.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -125,7 +128,8 @@ pub async fn rotate(db: &PgPool, keys: &Keyring) -> Result<Rotated> {
 pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     let channels = channels::reseal(db, keys, channels::Reseal::All).await?;
     let installation = installation_keys::reseal(db, keys, false).await?;
-    Ok(channels + installation + webhooks::reseal(db, keys).await?)
+    let factors = factors::reseal(db, keys).await?;
+    Ok(channels + installation + factors + webhooks::reseal(db, keys).await?)
 }
 
 /// Takes a key that seals nothing any more out of database and file.

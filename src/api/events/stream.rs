@@ -229,7 +229,8 @@ impl Streaming {
         }
         let mut stopping = self.app.stopping();
         loop {
-            if self.app.is_stopping() || !self.caller.stands("GET", "events", self.app.engine.directory()) {
+            let (directory, db) = (self.app.engine.directory(), self.app.db(self.caller.company));
+            if self.app.is_stopping() || !self.caller.stands("GET", "events", directory, db).await {
                 return None;
             }
             let had = self.after.id;

@@ -11,14 +11,15 @@ use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
-use tokio::sync::Semaphore;
 
 use crate::api::directory::changed;
 use crate::api::named::LINKS_MAX;
 use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::app::App;
 use crate::web::values::{Email, Name};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
+use crate::web::{
+    ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId, passwords,
+};
 
 impl Plain for User {
     const IS_IN_DIRECTORY: bool = true;
@@ -58,10 +59,6 @@ impl Written {
     }
 }
 
-/// Passwords that are hashed at once: each takes 19 MiB and a core for tens of milliseconds, and conversations need
-/// the cores more.
-static HASHING: Semaphore = Semaphore::const_new(2);
-
 /// What is stored of a password.
 async fn hashed(password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
     let password = match password {
@@ -69,9 +66,7 @@ async fn hashed(password: Patch<Password>) -> ApiResult<Option<Option<String>>> 
         Patch::Null => return Ok(Some(None)),
         Patch::Value(password) => password,
     };
-    let _turn = HASHING.acquire().await.map_err(ApiError::internal)?;
-    let hash = tokio::task::spawn_blocking(move || password.hash()).await.map_err(ApiError::internal)?;
-    Ok(Some(Some(hash.map_err(ApiError::internal)?)))
+    Ok(Some(Some(passwords::hash(password).await?)))
 }
 
 /// The body of `POST /users`.

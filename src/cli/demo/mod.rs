@@ -207,7 +207,7 @@ async fn sign_visitors(app: &Data<App>, webchat: ChannelId) -> Result<(), Failur
 }
 
 async fn new_token(db: &PgPool, company: CompanyId) -> Result<String, Failure> {
-    let permissions = super::permissions::everything();
+    let permissions = super::everything();
     let new = NewToken { name: "demo", permissions, ..NewToken::default() };
     Ok(tokens::insert(db, company, new).await?.1)
 }

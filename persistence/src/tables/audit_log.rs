@@ -1,0 +1,143 @@
+//! What administrators did: who, when, from where, what, and what became of it. An entry is there before its act is begun.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{FromRow, PgExecutor, PgPool};
+
+use super::people::PersonId;
+use super::words;
+use crate::error::with_timeout;
+use crate::partitions::Partitions;
+use crate::select::{Page, PageRequest, Select};
+use crate::{CompanyId, Database, Id, Result};
+
+/// Names an entry.
+pub type AuditEntryId = Id<AuditEntry>;
+
+/// Days for which entries are kept: a year, and time to look at it.
+pub const KEPT_DAYS: i64 = 400;
+
+/// About a month each: dropping one costs nothing.
+const MONTHS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
+
+words! {
+    /// Who acted.
+    ActorKind {
+        /// A user of the company.
+        User = "user",
+        /// An administrator of the installation.
+        Admin = "admin",
+    }
+}
+
+/// One entry.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct AuditEntry {
+    pub id: AuditEntryId,
+    pub created_at: DateTime<Utc>,
+    pub actor_kind: ActorKind,
+    pub actor_id: i64,
+    pub actor_name: String,
+    pub address: Option<String>,
+    pub action: String,
+    pub target_id: Option<String>,
+    pub target_name: Option<String>,
+    /// The status that was answered; none while it is under way, and for good when the process ended in between.
+    pub status: Option<i16>,
+}
+
+/// An act that is about to begin.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct NewEntry<'a> {
+    pub actor: PersonId,
+    pub actor_name: &'a str,
+    pub address: Option<&'a str>,
+    pub action: &'a str,
+    pub target_id: Option<&'a str>,
+}
+
+/// An entry that waits for its act's end.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    company: CompanyId,
+    id: AuditEntryId,
+    at: DateTime<Utc>,
+}
+
+/// Notes that somebody begins to do something, in the log of a company or, as
+/// [`super::people::INSTALLATION`], of the installation.
+///
+/// # Errors
+/// When the database cannot answer: then nothing must be done.
+pub async fn begin(db: impl PgExecutor<'_>, company: CompanyId, new: NewEntry<'_>) -> Result<Begun> {
+    let kind = if new.actor.is_admin() { ActorKind::Admin } else { ActorKind::User };
+    let insert = sqlx::query_as(
+        "insert into audit_log (company_id, actor_kind, actor_id, actor_name, address, action, target_id)
+         values ($1, $2, $3, $4, $5, $6, $7) returning id, created_at",
+    );
+    let insert = insert.bind(company).bind(kind).bind(new.actor.id()).bind(new.actor_name);
+    let insert = insert.bind(new.address).bind(new.action).bind(new.target_id);
+    let (id, at) = with_timeout(insert.fetch_one(db)).await?;
+    Ok(Begun { company, id, at })
+}
+
+/// Notes what became of it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn end(
+    db: impl PgExecutor<'_>,
+    begun: Begun,
+    status: u16,
+    target: (Option<&str>, Option<&str>),
+) -> Result<()> {
+    let update = sqlx::query(
+        "update audit_log set status = $4, target_id = coalesce(target_id, $5), target_name = $6
+         where company_id = $1 and id = $2 and created_at = $3",
+    );
+    let update = update.bind(begun.company).bind(begun.id).bind(begun.at);
+    let update = update.bind(i16::try_from(status).unwrap_or(i16::MAX)).bind(target.0).bind(target.1);
+    with_timeout(update.execute(db)).await?;
+    Ok(())
+}
+
+/// What a list may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct AuditFilter {
+    pub action: Option<String>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+/// A page of entries.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &AuditFilter,
+    page: PageRequest,
+) -> Result<Page<AuditEntry>> {
+    Select::new(
+        "select id, created_at, actor_kind, actor_id, actor_name, address, action, target_id, target_name, status
+         from audit_log",
+        "company_id",
+        company,
+    )
+    .heavy_if(filter.action.is_some())
+    .equals("action", filter.action.clone())
+    .between("created_at", filter.created)
+    .page(db, "id", page)
+    .await
+}
+
+/// Makes the partitions of the time that comes, and drops those that are over.
+///
+/// # Errors
+/// When the database cannot answer, or somebody holds the table; the next time does what is left.
+pub async fn turn(db: &PgPool, now: DateTime<Utc>) -> Result<()> {
+    MONTHS.make_ahead(db, now).await?;
+    MONTHS.drop_expired(db, now - TimeDelta::days(KEPT_DAYS)).await
+}

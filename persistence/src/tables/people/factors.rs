@@ -1,0 +1,216 @@
+//! The second factor: an authenticator app, and recovery codes for who has lost it.
+
+use chrono::{DateTime, Utc};
+use rand::distr::{Distribution, Uniform};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+
+use super::PersonId;
+use crate::error::with_timeout;
+use crate::key::hash;
+use crate::sealed::{Keyring, Location};
+use crate::{CompanyId, Error, Result, totp};
+
+/// Recovery codes that are made at once.
+const CODES: usize = 10;
+
+/// Characters of a recovery code, without its hyphens: 80 bits, so that its hash is as good as kept secret.
+const CODE_CHARACTERS: usize = 16;
+/// Characters between two hyphens.
+const CODE_GROUP: usize = 4;
+
+/// Characters of a recovery code: those that are not taken for one another.
+const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+fn place_of<'a>(person: PersonId, row: &'a str) -> Location<'a> {
+    Location { column: "second_factors.secret", company: person.company(), row }
+}
+
+/// A second factor as stored.
+#[derive(FromRow)]
+struct Stored {
+    secret: String,
+    confirmed_at: Option<DateTime<Utc>>,
+    last_step: i64,
+}
+
+async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Stored>> {
+    let found = sqlx::query_as(
+        "select secret, confirmed_at, last_step from second_factors where company_id = $1 and person_id = $2",
+    );
+    with_timeout(found.bind(person.company()).bind(person.id()).fetch_optional(db)).await
+}
+
+/// Recovery codes that are left; none without a factor in force.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn codes_left(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<i32>> {
+    let left = sqlx::query_scalar(
+        "select cardinality(recovery_codes) from second_factors
+         where company_id = $1 and person_id = $2 and confirmed_at is not null",
+    );
+    with_timeout(left.bind(person.company()).bind(person.id()).fetch_optional(db)).await
+}
+
+/// Begins: a new secret, which is in force once a code of it was given. Answers the secret.
+///
+/// # Errors
+/// [`Error::InUse`] when one is in force; [`Error::Key`] when it cannot be sealed; when the database cannot answer.
+pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) -> Result<Vec<u8>> {
+    let secret = totp::new_secret();
+    let sealed = keys.seal(&place_of(person, &person.id().to_string()), &secret)?;
+    let begin = sqlx::query(
+        "insert into second_factors as f (company_id, person_id, secret) values ($1, $2, $3)
+         on conflict (company_id, person_id) do update set secret = excluded.secret, last_step = 0
+         where f.confirmed_at is null",
+    );
+    let begun = with_timeout(begin.bind(person.company()).bind(person.id()).bind(sealed).execute(db)).await?;
+    if begun.rows_affected() == 0 { Err(Error::InUse) } else { Ok(secret.to_vec()) }
+}
+
+/// Whether this is the code of the app now, of a factor that is in force as asked. A code is taken once.
+async fn take(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    person: PersonId,
+    code: &str,
+    (now, is_confirmed): (DateTime<Utc>, bool),
+) -> Result<bool> {
+    let Some(stored) = find(&mut *db, person).await? else { return Ok(false) };
+    if stored.confirmed_at.is_some() != is_confirmed {
+        return Ok(false);
+    }
+    let secret = keys.open(&place_of(person, &person.id().to_string()), &stored.secret)?;
+    let Some(step) = totp::step_of(&secret, code, now, stored.last_step) else { return Ok(false) };
+    // Of two who show the same code at once, one was first.
+    let take = sqlx::query(
+        "update second_factors set last_step = $3 where company_id = $1 and person_id = $2 and last_step < $3",
+    );
+    let taken = with_timeout(take.bind(person.company()).bind(person.id()).bind(step).execute(db)).await?;
+    Ok(taken.rows_affected() > 0)
+}
+
+/// Whether this is a code of the person's app; it is taken once.
+///
+/// # Errors
+/// [`Error::Key`] when the secret does not open; when the database cannot answer.
+pub async fn is_right(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    person: PersonId,
+    code: &str,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    take(db, keys, person, code, (now, true)).await
+}
+
+/// Puts the factor that was begun in force, by a code of it; answers recovery codes, or none when the code is wrong.
+///
+/// # Errors
+/// As of [`is_right`].
+pub async fn confirm(
+    db: &mut PgConnection,
+    keys: &Keyring,
+    person: PersonId,
+    code: &str,
+    now: DateTime<Utc>,
+) -> Result<Option<Vec<String>>> {
+    if !take(&mut *db, keys, person, code, (now, false)).await? {
+        return Ok(None);
+    }
+    let confirm =
+        sqlx::query("update second_factors set confirmed_at = now() where company_id = $1 and person_id = $2");
+    with_timeout(confirm.bind(person.company()).bind(person.id()).execute(&mut *db)).await?;
+    renew_codes(db, person).await
+}
+
+/// Makes other recovery codes; those before are good no longer. None without a factor in force.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn renew_codes(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Vec<String>>> {
+    let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
+    let hashes: Vec<Vec<u8>> = codes.iter().map(|code| hash(&plain(code)).to_vec()).collect();
+    let renew = sqlx::query(
+        "update second_factors set recovery_codes = $3
+         where company_id = $1 and person_id = $2 and confirmed_at is not null",
+    );
+    let renewed = with_timeout(renew.bind(person.company()).bind(person.id()).bind(hashes).execute(db)).await?;
+    Ok((renewed.rows_affected() > 0).then_some(codes))
+}
+
+fn new_code() -> String {
+    let mut code = String::with_capacity(CODE_CHARACTERS + CODE_CHARACTERS / CODE_GROUP);
+    let Ok(digits) = Uniform::new(0, ALPHABET.len()) else { return code };
+    for (index, digit) in digits.sample_iter(&mut rand::rng()).take(CODE_CHARACTERS).enumerate() {
+        if index > 0 && index % CODE_GROUP == 0 {
+            code.push('-');
+        }
+        code.push(char::from(ALPHABET[digit]));
+    }
+    code
+}
+
+/// However it is typed.
+fn plain(code: &str) -> String {
+    code.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
+}
+
+/// Whether this is a recovery code that is left; it is taken once.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
+    let take = sqlx::query(
+        "update second_factors set recovery_codes = array_remove(recovery_codes, $3)
+         where company_id = $1 and person_id = $2 and confirmed_at is not null and $3 = any(recovery_codes)",
+    );
+    let take = take.bind(person.company()).bind(person.id()).bind(hash(&plain(code)).to_vec());
+    Ok(with_timeout(take.execute(db)).await?.rows_affected() > 0)
+}
+
+/// Takes a person's second factor away; whether there was one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn remove(db: impl PgExecutor<'_>, person: PersonId) -> Result<bool> {
+    let remove = sqlx::query("delete from second_factors where company_id = $1 and person_id = $2");
+    let removed = with_timeout(remove.bind(person.company()).bind(person.id()).execute(db)).await?;
+    Ok(removed.rows_affected() > 0)
+}
+
+/// Seals the secrets with the key that seals now; answers how many.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::Key`] when something does not open.
+pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
+    let stored =
+        sqlx::query_as("select company_id, person_id, secret from second_factors order by company_id, person_id");
+    let stored: Vec<(CompanyId, i64, String)> = with_timeout(stored.fetch_all(db)).await?;
+    let mut resealed = 0;
+    for (company, id, sealed) in stored {
+        let (person, row) = (PersonId::of(company, id), id.to_string());
+        let anew = keys.seal(&place_of(person, &row), &keys.open(&place_of(person, &row), &sealed)?)?;
+        // Whoever began another one meanwhile has sealed it with the new key.
+        let update = sqlx::query(
+            "update second_factors set secret = $4 where company_id = $1 and person_id = $2 and secret = $3",
+        );
+        let update = update.bind(company).bind(id).bind(sealed).bind(anew);
+        resealed += with_timeout(update.execute(db)).await?.rows_affected();
+    }
+    Ok(resealed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recovery_code_is_read_however_it_is_typed() {
+        let code = new_code();
+        assert_eq!(code.len(), CODE_CHARACTERS + CODE_CHARACTERS / CODE_GROUP - 1, "{code}");
+        assert_eq!(plain(&code).len(), CODE_CHARACTERS);
+        assert_eq!(plain(&code.to_uppercase().replace('-', " ")), plain(&code));
+        assert_ne!(new_code(), code);
+    }
+}

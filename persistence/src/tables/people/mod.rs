@@ -1,0 +1,173 @@
+//! People who sign in: users of a company, and the administrators of the installation. Plain.
+//!
+//! What is kept of both alike ([`sessions`], [`factors`], [`links`]) is found by the company and the person's id; the
+//! company of an administrator is [`INSTALLATION`].
+
+pub mod factors;
+pub mod links;
+pub mod sessions;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::{FromRow, PgExecutor, PgPool};
+
+use super::words;
+use crate::error::with_timeout;
+use crate::{AdminId, CompanyId, Error, Result, UserId};
+
+/// Whose the rows of administrators are: no company's.
+pub const INSTALLATION: CompanyId = CompanyId::new(0);
+
+/// Memberships that one e-mail signs in to at once: each has a password of its own, which takes its time.
+pub const MEMBERSHIPS_MAX: i64 = 10;
+
+words! {
+    /// What the panel's pages speak.
+    Language { English = "en", Portuguese = "pt", Spanish = "es" }
+}
+
+/// Somebody who can sign in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum PersonId {
+    Admin(AdminId),
+    User(CompanyId, UserId),
+}
+
+impl PersonId {
+    /// Whose rows theirs are.
+    pub fn company(self) -> CompanyId {
+        match self {
+            Self::Admin(_) => INSTALLATION,
+            Self::User(company, _) => company,
+        }
+    }
+
+    /// Their id there.
+    pub fn id(self) -> i64 {
+        match self {
+            Self::Admin(id) => id.0,
+            Self::User(_, id) => id.0,
+        }
+    }
+
+    /// Of rows of this company.
+    pub fn of(company: CompanyId, id: i64) -> Self {
+        if company == INSTALLATION { Self::Admin(AdminId::new(id)) } else { Self::User(company, UserId::new(id)) }
+    }
+
+    /// Whether it is an administrator of the installation.
+    pub fn is_admin(self) -> bool {
+        matches!(self, Self::Admin(_))
+    }
+
+    fn table(self) -> &'static str {
+        if self.is_admin() { "admins" } else { "users" }
+    }
+
+    /// The condition that finds them, of the company and the id as the first two values.
+    fn found_by(self) -> &'static str {
+        // An administrator's table knows no company.
+        if self.is_admin() { "$1::bigint = 0 and id = $2" } else { "company_id = $1 and id = $2" }
+    }
+}
+
+/// What signing in needs to know of a membership.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Account {
+    pub company_id: CompanyId,
+    pub id: i64,
+    /// None: the installation.
+    pub company_name: Option<String>,
+    pub password_hash: Option<String>,
+}
+
+impl Account {
+    /// Whose it is.
+    pub fn person(&self) -> PersonId {
+        PersonId::of(self.company_id, self.id)
+    }
+}
+
+/// Every membership of an e-mail that is not switched off: whoever signs in has named no company yet. `company` narrows
+/// them to one, or to the installation.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
+    let accounts = sqlx::query_as(
+        "(select 0::bigint as company_id, id, null::text as company_name, password_hash from admins
+          where lower(email) = lower($1) and coalesce($2, 0) = 0)
+         union all
+         (select u.company_id, u.id, c.name, u.password_hash from users u join companies c on c.id = u.company_id
+          where lower(u.email) = lower($1) and u.active and c.active and ($2 is null or u.company_id = $2)
+          order by u.company_id limit $3)",
+    );
+    with_timeout(accounts.bind(email).bind(company).bind(MEMBERSHIPS_MAX).fetch_all(db)).await
+}
+
+/// A person as their own account shows them.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Profile {
+    pub name: String,
+    pub email: String,
+    pub language: Option<Language>,
+    pub password_hash: Option<String>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// One person, or none.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Profile>> {
+    let statement = format!(
+        "select name, email, language, password_hash, created_at from {} where {}",
+        person.table(),
+        person.found_by()
+    );
+    let found = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    with_timeout(found.fetch_optional(db)).await
+}
+
+/// What a person changes of their own account; the rest stays.
+#[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs)]
+pub struct Changes {
+    pub name: Option<String>,
+    /// None: it stays; of no language: the browser's.
+    pub language: Option<Option<Language>>,
+}
+
+/// Changes a person's own account.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+pub async fn change(db: impl PgExecutor<'_>, person: PersonId, changes: Changes) -> Result<()> {
+    let statement = format!(
+        "update {} set name = coalesce($3, name), language = case when $4 then $5 else language end, updated_at = now()
+         where {}",
+        person.table(),
+        person.found_by()
+    );
+    let update = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    let update = update.bind(changes.name).bind(changes.language.is_some()).bind(changes.language.flatten());
+    changed(with_timeout(update.execute(db)).await?.rows_affected())
+}
+
+/// Gives a person another password, by its hash.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+pub async fn set_password(db: impl PgExecutor<'_>, person: PersonId, hash: &str) -> Result<()> {
+    let statement =
+        format!("update {} set password_hash = $3, updated_at = now() where {}", person.table(), person.found_by());
+    let update = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id()).bind(hash);
+    changed(with_timeout(update.execute(db)).await?.rows_affected())
+}
+
+fn changed(rows: u64) -> Result<()> {
+    if rows == 0 { Err(Error::NotFound("person")) } else { Ok(()) }
+}

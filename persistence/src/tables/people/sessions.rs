@@ -1,0 +1,263 @@
+//! Who has signed in where. Of what is in a cookie only the hash is kept, and every request asks this table: a session that
+//! is ended has ended everywhere, at once.
+
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgExecutor};
+
+use super::{Language, PersonId};
+use crate::document::{self, Document};
+use crate::error::with_timeout;
+use crate::key::{KeyHash, hash, new_key};
+use crate::tables::tokens::Permissions;
+use crate::tables::words;
+use crate::{CompanyId, Id, Result};
+
+/// Names a session.
+pub type PersonSessionId = Id<PersonSession>;
+
+/// The noun of [`PersonSessionId`].
+pub enum PersonSession {}
+
+/// Sessions of one person: a few devices, and some that were left open. The oldest ends when there would be more.
+const SESSIONS_MAX: i64 = 20;
+
+/// How long a session lives at most, how long unused, and how long it may take to give the second factor. An `interval`
+/// each.
+const LONGEST: &str = "30 days";
+const IDLE: &str = "12 hours";
+const CODE_TIME: &str = "10 minutes";
+
+/// How far behind the note of the last use may be: a page asks many times a minute.
+const SEEN_EVERY: &str = "1 minute";
+
+/// Wrong codes that end a session before it is open.
+const WRONG_CODES_MAX: i16 = 5;
+
+/// Characters that are kept of what a browser calls itself.
+const USER_AGENT_CHARACTERS_MAX: usize = 300;
+
+words! {
+    /// How far signing in has come.
+    SessionState { SecondFactor = "second_factor", Open = "open" }
+}
+
+/// What is in a cookie: whose it is, and 32 random characters.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKey {
+    company: CompanyId,
+    hash: KeyHash,
+}
+
+/// What stands between the company and the key.
+const SEPARATOR: char = '.';
+
+/// Makes a key: what goes into the cookie, and what is kept of it.
+fn new_session_key(company: CompanyId) -> (String, KeyHash) {
+    let text = new_key(&format!("{company}{SEPARATOR}"));
+    let kept = hash(&text);
+    (text, kept)
+}
+
+impl SessionKey {
+    /// Of a cookie's text, if it can be one.
+    pub fn read(text: &str) -> Option<Self> {
+        let (company, _) = text.split_once(SEPARATOR)?;
+        Some(Self { company: company.parse().ok()?, hash: hash(text) })
+    }
+
+    /// Whose rows it is looked for in.
+    pub fn company(&self) -> CompanyId {
+        self.company
+    }
+}
+
+/// A session with the person it is of, as they are now.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Signed {
+    pub id: PersonSessionId,
+    pub company_id: CompanyId,
+    pub person_id: i64,
+    pub state: SessionState,
+    pub name: String,
+    pub email: String,
+    pub language: Option<Language>,
+    #[sqlx(try_from = "Document<Permissions>")]
+    pub permissions: Json<Permissions>,
+    pub administers: bool,
+    pub sees_all_cards: bool,
+    /// Whether they have a second factor.
+    pub has_factor: bool,
+    /// Whether they must have one.
+    pub needs_factor: bool,
+    /// Whether the note of its last use is old.
+    pub is_stale: bool,
+}
+
+impl Signed {
+    /// Who it is.
+    pub fn person(&self) -> PersonId {
+        PersonId::of(self.company_id, self.person_id)
+    }
+}
+
+const OF_A_USER: &str = "select s.id, s.company_id, s.person_id, s.state, u.name, u.email, u.language,
+        coalesce(p.permissions, '{}') as permissions, coalesce(p.administers, false) as administers,
+        coalesce(p.sees_all_cards, false) as sees_all_cards, f.confirmed_at is not null as has_factor,
+        c.second_factor_required as needs_factor, s.seen_at < now() - $3::text::interval as is_stale
+    from person_sessions s
+    join users u on u.company_id = s.company_id and u.id = s.person_id and u.active
+    join companies c on c.id = s.company_id
+    left join profiles p on p.company_id = u.company_id and p.id = u.profile_id
+    left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
+
+const OF_AN_ADMIN: &str = "select s.id, s.company_id, s.person_id, s.state, a.name, a.email, a.language,
+        '{}'::jsonb as permissions, true as administers, true as sees_all_cards,
+        f.confirmed_at is not null as has_factor, false as needs_factor, s.seen_at < now() - $3::text::interval as is_stale
+    from person_sessions s
+    join admins a on a.id = s.person_id
+    left join second_factors f on f.company_id = s.company_id and f.person_id = s.person_id";
+
+/// What makes a session one that lives.
+const LIVES: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::interval
+        and (s.state = 'open' or s.created_at > now() - $5::text::interval)";
+
+/// The session of a key, if it lives; its use is noted.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Option<Signed>> {
+    let from = if key.company == super::INSTALLATION { OF_AN_ADMIN } else { OF_A_USER };
+    let statement = format!("{from} where s.company_id = $1 and s.hash = $2 and {LIVES}");
+    let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(key.company).bind(key.hash);
+    let found = found.bind(SEEN_EVERY).bind(IDLE).bind(CODE_TIME);
+    let found = with_timeout(found.fetch_optional(db)).await?;
+    let signed: Option<Signed> = found.as_ref().map(document::read).transpose()?;
+    if let Some(signed) = signed.as_ref().filter(|signed| signed.is_stale) {
+        let note = sqlx::query("update person_sessions set seen_at = now() where company_id = $1 and id = $2");
+        with_timeout(note.bind(signed.company_id).bind(signed.id).execute(db)).await?;
+    }
+    Ok(signed)
+}
+
+/// Whether a session still lives and its person still may sign in: what lasts longer than a request asks again.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn lives(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<Signed>> {
+    let from = if session.person().is_admin() { OF_AN_ADMIN } else { OF_A_USER };
+    let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {LIVES}");
+    let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(session.company_id).bind(session.id);
+    let found = found.bind(SEEN_EVERY).bind(IDLE).bind(CODE_TIME);
+    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+}
+
+/// From where somebody signs in.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Origin<'a> {
+    pub address: Option<&'a str>,
+    pub user_agent: Option<&'a str>,
+}
+
+/// Begins a session; answers what goes into the cookie. Sessions that are over go, and of too many the oldest.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState, from: Origin<'_>) -> Result<String> {
+    let (text, kept) = new_session_key(person.company());
+    let clear = sqlx::query(
+        "delete from person_sessions where company_id = $1 and person_id = $2
+             and (expires_at <= now() or seen_at <= now() - $3::text::interval
+                 or id not in (select id from person_sessions where company_id = $1 and person_id = $2
+                     order by seen_at desc, id desc limit $4))",
+    );
+    let clear = clear.bind(person.company()).bind(person.id()).bind(IDLE).bind(SESSIONS_MAX - 1);
+    with_timeout(clear.execute(&mut *db)).await?;
+    let insert = sqlx::query(
+        "insert into person_sessions (company_id, person_id, hash, state, address, user_agent, expires_at)
+         values ($1, $2, $3, $4, $5, $6, now() + $7::text::interval)",
+    );
+    let agent = from.user_agent.map(|agent| agent.chars().take(USER_AGENT_CHARACTERS_MAX).collect::<String>());
+    let insert = insert.bind(person.company()).bind(person.id()).bind(kept).bind(state);
+    with_timeout(insert.bind(from.address).bind(agent).bind(LONGEST).execute(db)).await?;
+    Ok(text)
+}
+
+/// Opens a session whose second factor was given, under another key; answers what goes into the cookie.
+///
+/// # Errors
+/// When the database cannot answer; [`crate::Error::NotFound`] when it has ended meanwhile.
+pub async fn open(db: impl PgExecutor<'_>, session: &Signed) -> Result<String> {
+    let (text, kept) = new_session_key(session.company_id);
+    let update = sqlx::query(
+        "update person_sessions set state = 'open', hash = $3, seen_at = now() where company_id = $1 and id = $2",
+    );
+    let update = update.bind(session.company_id).bind(session.id).bind(kept);
+    let opened = with_timeout(update.execute(db)).await?.rows_affected();
+    if opened == 0 { Err(crate::Error::NotFound("session")) } else { Ok(text) }
+}
+
+/// Notes a wrong code; too many end the session.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &Signed) -> Result<()> {
+    let note = sqlx::query(
+        "with noted as (update person_sessions set wrong_codes = wrong_codes + 1
+             where company_id = $1 and id = $2 and wrong_codes + 1 < $3 returning id)
+         delete from person_sessions where company_id = $1 and id = $2 and not exists (select from noted)",
+    );
+    with_timeout(note.bind(session.company_id).bind(session.id).bind(WRONG_CODES_MAX).execute(db)).await?;
+    Ok(())
+}
+
+/// A session as its owner sees it.
+#[derive(Clone, Debug, FromRow)]
+#[allow(missing_docs)]
+pub struct Listed {
+    pub id: PersonSessionId,
+    pub address: Option<String>,
+    pub user_agent: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub seen_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// The open sessions of a person, the last used first; at most [`SESSIONS_MAX`].
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<Listed>> {
+    let listed = sqlx::query_as(
+        "select id, address, user_agent, created_at, seen_at,
+             least(expires_at, seen_at + $3::text::interval) as expires_at
+         from person_sessions where company_id = $1 and person_id = $2 and state = 'open' and expires_at > now()
+             and seen_at > now() - $3::text::interval
+         order by seen_at desc, id desc",
+    );
+    with_timeout(listed.bind(person.company()).bind(person.id()).bind(IDLE).fetch_all(db)).await
+}
+
+/// Ends one session of a person; whether there was one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn end(db: impl PgExecutor<'_>, person: PersonId, id: PersonSessionId) -> Result<bool> {
+    let end = sqlx::query("delete from person_sessions where company_id = $1 and person_id = $2 and id = $3");
+    let ended = with_timeout(end.bind(person.company()).bind(person.id()).bind(id).execute(db)).await?;
+    Ok(ended.rows_affected() > 0)
+}
+
+/// Ends every session of a person, but for one if there is one that stays.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn end_all(db: impl PgExecutor<'_>, person: PersonId, but: Option<PersonSessionId>) -> Result<()> {
+    let end = sqlx::query(
+        "delete from person_sessions where company_id = $1 and person_id = $2 and ($3::bigint is null or id <> $3)",
+    );
+    with_timeout(end.bind(person.company()).bind(person.id()).bind(but).execute(db)).await?;
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Codes of an authenticator app: RFC 6238 with SHA-1, six digits and 30 seconds, which is what every app makes.
+
+use std::fmt::Write;
+
+use chrono::{DateTime, Utc};
+use ring::hmac;
+
+/// Bytes of a secret: RFC 4226 recommends the length of the hash.
+const SECRET_BYTES: usize = 20;
+
+/// Seconds for which a code is shown.
+const PERIOD_S: i64 = 30;
+
+/// A code is six digits.
+const DIGITS: usize = 6;
+const CODES: u32 = 1_000_000;
+
+/// Periods by which a phone's clock may be wrong.
+const STEPS_WRONG_MAX: i64 = 1;
+
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// A new secret.
+pub fn new_secret() -> [u8; SECRET_BYTES] {
+    rand::random()
+}
+
+/// As an app takes it: base32 (RFC 4648), without padding.
+pub fn base32(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(5) * 8);
+    for chunk in bytes.chunks(5) {
+        let mut bits = [0; 8];
+        bits[3..3 + chunk.len()].copy_from_slice(chunk);
+        let bits = u64::from_be_bytes(bits);
+        for index in 0..(chunk.len() * 8).div_ceil(5) {
+            let digit = (bits >> (35 - 5 * index)) & 31;
+            text.push(char::from(BASE32[usize::try_from(digit).unwrap_or(0)]));
+        }
+    }
+    text
+}
+
+/// The same as an address, which an app reads from a picture.
+pub fn uri(secret: &[u8], issuer: &str, account: &str) -> String {
+    let mut uri = "otpauth://totp/".to_owned();
+    escape(&mut uri, issuer);
+    uri.push(':');
+    escape(&mut uri, account);
+    uri.push_str("?secret=");
+    uri.push_str(&base32(secret));
+    uri.push_str("&issuer=");
+    escape(&mut uri, issuer);
+    uri
+}
+
+fn escape(uri: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+}
+
+/// The period in which this code is right, if it is one near to now and later than `after`, the last that was taken.
+pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, after: i64) -> Option<i64> {
+    let code = code.trim();
+    let given =
+        (code.len() == DIGITS && code.bytes().all(|digit| digit.is_ascii_digit())).then(|| code.parse().ok())??;
+    let now = now.timestamp() / PERIOD_S;
+    let near = now - STEPS_WRONG_MAX..=now + STEPS_WRONG_MAX;
+    near.filter(|step| *step > after).find(|step| code_at(secret, *step) == Some(given))
+}
+
+/// The code of a period: RFC 4226, section 5.3.
+fn code_at(secret: &[u8], step: i64) -> Option<u32> {
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
+    let tag = hmac::sign(&key, &step.to_be_bytes());
+    let bytes = tag.as_ref();
+    let offset = usize::from(bytes.last()? & 15);
+    let word: [u8; 4] = bytes.get(offset..offset + 4)?.try_into().ok()?;
+    Some((u32::from_be_bytes(word) & 0x7fff_ffff) % CODES)
+}
+
+/// The code that an app shows at this time.
+pub fn code(secret: &[u8], now: DateTime<Utc>) -> Option<String> {
+    code_at(secret, now.timestamp() / PERIOD_S).map(|code| format!("{code:0DIGITS$}"))
+}
+
+/// The secret of what [`base32`] wrote, or none.
+pub fn from_base32(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
+    for character in text.bytes() {
+        let digit = BASE32.iter().position(|known| *known == character.to_ascii_uppercase())?;
+        bits = (bits << 5) | u32::try_from(digit).ok()?;
+        held += 5;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held).ok()?);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &[u8] = b"12345678901234567890";
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(seconds, 0).expect("time")
+    }
+
+    /// RFC 6238, appendix B, of which the last six digits are shown.
+    const VECTORS: [(i64, &str); 6] = [
+        (59, "287082"),
+        (1_111_111_109, "081804"),
+        (1_111_111_111, "050471"),
+        (1_234_567_890, "005924"),
+        (2_000_000_000, "279037"),
+        (20_000_000_000, "353130"),
+    ];
+
+    #[test]
+    fn the_codes_are_those_of_the_rfc() {
+        for (seconds, expected) in VECTORS {
+            assert_eq!(code(SECRET, at(seconds)).as_deref(), Some(expected), "{seconds}");
+            assert_eq!(step_of(SECRET, expected, at(seconds), 0), Some(seconds / 30));
+        }
+    }
+
+    #[test]
+    fn a_code_is_taken_once_and_near_its_time_only() {
+        let (seconds, code) = VECTORS[1];
+        let step = seconds / 30;
+        for (now, taken) in [(-60, None), (-30, Some(step)), (30, Some(step)), (60, None)] {
+            assert_eq!(step_of(SECRET, code, at(seconds + now), 0), taken, "{now}");
+        }
+        assert_eq!(step_of(SECRET, code, at(seconds), step), None, "it was taken");
+        for wrong in ["", "81804", "0081804", "08180a", "+81804", "081805"] {
+            assert_eq!(step_of(SECRET, wrong, at(seconds), 0), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_written_as_apps_read_it() {
+        // RFC 4648, section 10.
+        for (bytes, text) in
+            [("f", "MY"), ("fo", "MZXQ"), ("foo", "MZXW6"), ("foob", "MZXW6YQ"), ("foobar", "MZXW6YTBOI")]
+        {
+            assert_eq!(base32(bytes.as_bytes()), text);
+            assert_eq!(from_base32(text).as_deref(), Some(bytes.as_bytes()));
+        }
+        assert_eq!(from_base32("0"), None);
+        let uri = uri(SECRET, "Hotline: Ação", "ana@example.com");
+        assert_eq!(
+            uri,
+            "otpauth://totp/Hotline%3A%20A%C3%A7%C3%A3o:ana%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ\
+             &issuer=Hotline%3A%20A%C3%A7%C3%A3o"
+        );
+    }
+}

@@ -1,0 +1,341 @@
+//! A person's own account.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_actors::{FieldError, clock};
+use hotline_persistence::password::Password;
+use hotline_persistence::tables::people::sessions::{self, PersonSessionId, Signed};
+use hotline_persistence::tables::people::{self, Changes, Language, PersonId, factors};
+use hotline_persistence::{Error, Timestamp, totp};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::session::{PersonKind, name_of};
+use super::signed::Session;
+use super::values::Typed;
+use crate::api::directory::changed;
+use crate::app::App;
+use crate::web::values::Name;
+use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, NoContent, Page, PathId, passwords};
+
+/// What authenticator apps show beside the code.
+const ISSUER: &str = "Hotline";
+
+/// A person's own account.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Account {
+    /// Whether a user or an administrator of the installation.
+    pub kind: PersonKind,
+    /// Their id, as a user or as an administrator.
+    #[schema(example = 7)]
+    pub id: i64,
+    /// What they are called.
+    #[schema(example = "Ana Souza")]
+    pub name: String,
+    /// What they sign in with.
+    #[schema(example = "ana@example.com")]
+    pub email: String,
+    /// What the pages speak; none: what the browser does.
+    pub language: Option<Language>,
+    /// Whether a second factor is in force.
+    #[schema(example = true)]
+    pub second_factor: bool,
+    /// Recovery codes that are left; none without a second factor.
+    #[schema(example = 10)]
+    pub recovery_codes_left: Option<i32>,
+    /// When they were added.
+    pub created_at: Timestamp,
+}
+
+async fn found(app: &App, signed: &Signed) -> ApiResult<Account> {
+    let (person, db) = (signed.person(), app.db(signed.company_id));
+    let row = people::find(db, person).await?.ok_or_else(ApiError::signed_out)?;
+    let left = factors::codes_left(db, person).await?;
+    Ok(Account {
+        kind: PersonKind::of(person),
+        id: person.id(),
+        name: name_of(row.name, &row.email),
+        email: row.email,
+        language: row.language,
+        second_factor: left.is_some(),
+        recovery_codes_left: left,
+        created_at: row.created_at.into(),
+    })
+}
+
+/// `GET /account`.
+pub async fn show(session: Session, app: Data<App>) -> ApiResult<Json<Account>> {
+    Ok(Json::of(found(&app, &session.0).await?))
+}
+
+/// The body of `PUT /account`.
+pub struct AccountChange(Changes);
+
+impl Input for AccountChange {
+    fn name() -> Cow<'static, str> {
+        "AccountUpdate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What changes of one's own account.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.changed::<Name>("name").map(|name| name.0);
+        let language = fields.patch::<Language>("language").into_option();
+        Some(Self(Changes { name, language }))
+    }
+}
+
+/// `PUT /account`.
+pub async fn update(session: Session, app: Data<App>, body: Body<AccountChange>) -> ApiResult<Json<Account>> {
+    let signed = &session.0;
+    let change = async {
+        people::change(app.db(signed.company_id), signed.person(), body.0.0).await?;
+        Ok(Json::of(found(&app, signed).await?))
+    };
+    match signed.person() {
+        // The name is what conversations show.
+        PersonId::User(company, _) => changed(&app, company, change).await,
+        PersonId::Admin(_) => change.await,
+    }
+}
+
+fn wrong(field: &str, reason: &str) -> ApiError {
+    ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
+}
+
+/// Whether the person has typed their own password, which is in the field of this name.
+async fn check(app: &App, panel: &super::Panel, signed: &Signed, typed: Typed, field: &str) -> ApiResult<()> {
+    let person = signed.person();
+    panel.limits.try_own_password(person)?;
+    let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
+    let fitting = passwords::fitting(typed.0, vec![row.password_hash]).await?;
+    if fitting.is_empty() { Err(wrong(field, "is not your password")) } else { Ok(()) }
+}
+
+/// The body of `PUT /account/password`.
+pub struct PasswordChange {
+    current: Typed,
+    new: Password,
+}
+
+impl Input for PasswordChange {
+    fn name() -> Cow<'static, str> {
+        "PasswordChange".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("Another password, and the present one.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let (current, new) = (fields.required("currentPassword"), fields.required("password"));
+        Some(Self { current: current?, new: new? })
+    }
+}
+
+/// `PUT /account/password`: every other session ends.
+pub async fn change_password(
+    session: Session,
+    app: Data<App>,
+    panel: Data<super::Panel>,
+    body: Body<PasswordChange>,
+) -> ApiResult<NoContent> {
+    let (signed, PasswordChange { current, new }) = (&session.0, body.0);
+    check(&app, &panel, signed, current, "currentPassword").await?;
+    let hash = passwords::hash(new).await?;
+    let mut change = app.db(signed.company_id).begin().await?;
+    let db = change.connection()?;
+    people::set_password(&mut *db, signed.person(), &hash).await?;
+    sessions::end_all(&mut *db, signed.person(), Some(signed.id)).await?;
+    change.commit().await?;
+    Ok(NoContent)
+}
+
+/// One of a person's own sessions.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnSession {
+    /// Names it.
+    pub id: PersonSessionId,
+    /// Whether it is the one that asks.
+    #[schema(example = true)]
+    pub current: bool,
+    /// From where it was begun.
+    #[schema(example = "203.0.113.7")]
+    pub address: Option<String>,
+    /// What the browser called itself.
+    #[schema(example = "Mozilla/5.0")]
+    pub user_agent: Option<String>,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// When it was used last, to the minute.
+    pub last_seen_at: Timestamp,
+    /// When it ends, unless it is used before.
+    pub expires_at: Timestamp,
+}
+
+/// `GET /account/sessions`: all there are.
+pub async fn list_sessions(session: Session, app: Data<App>) -> ApiResult<Page<OwnSession>> {
+    let signed = &session.0;
+    let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
+    let shown = rows.into_iter().map(|row| OwnSession {
+        id: row.id,
+        current: row.id == signed.id,
+        address: row.address,
+        user_agent: row.user_agent,
+        created_at: row.created_at.into(),
+        last_seen_at: row.seen_at.into(),
+        expires_at: row.expires_at.into(),
+    });
+    Ok(Page::whole(shown.collect()))
+}
+
+/// `DELETE /account/sessions/{sessionId}`.
+pub async fn end_session(session: Session, app: Data<App>, id: PathId<PersonSessionId>) -> ApiResult<NoContent> {
+    let signed = &session.0;
+    let ended = sessions::end(app.db(signed.company_id), signed.person(), id.0).await?;
+    if ended { Ok(NoContent) } else { Err(ApiError::not_found()) }
+}
+
+/// `POST /account/sessions/end-others`.
+pub async fn end_other_sessions(session: Session, app: Data<App>) -> ApiResult<NoContent> {
+    let signed = &session.0;
+    sessions::end_all(app.db(signed.company_id), signed.person(), Some(signed.id)).await?;
+    Ok(NoContent)
+}
+
+/// A body that holds one's own password.
+pub struct OwnPassword(Typed);
+
+impl Input for OwnPassword {
+    fn name() -> Cow<'static, str> {
+        "OwnPassword".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("One's own password, once more.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("password").map(Self)
+    }
+}
+
+/// A second factor that is not in force yet.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewSecondFactor {
+    /// What is typed into an authenticator app.
+    #[schema(example = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")]
+    pub secret: String,
+    /// The same as an address, for a picture that the app reads.
+    #[schema(
+        example = "otpauth://totp/Hotline:ana%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Hotline"
+    )]
+    pub uri: String,
+}
+
+/// `POST /account/second-factor`.
+pub async fn begin_factor(
+    session: Session,
+    app: Data<App>,
+    panel: Data<super::Panel>,
+    body: Body<OwnPassword>,
+) -> ApiResult<Confidential<Json<NewSecondFactor>>> {
+    let signed = &session.0;
+    check(&app, &panel, signed, body.0.0, "password").await?;
+    let keys = &app.engine.store().keys;
+    let secret = match factors::begin(app.db(signed.company_id), keys, signed.person()).await {
+        Err(Error::InUse) => {
+            return Err(ApiError::conflict("there is a second factor already", json!({"reason": "in_force"})));
+        }
+        secret => secret?,
+    };
+    let uri = totp::uri(&secret, ISSUER, &signed.email);
+    Ok(Confidential(Json::of(NewSecondFactor { secret: totp::base32(&secret), uri })))
+}
+
+/// A body that holds a code of the authenticator app.
+pub struct FactorCode(Typed);
+
+impl Input for FactorCode {
+    fn name() -> Cow<'static, str> {
+        "SecondFactorConfirm".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("The first code of an authenticator app.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required("code").map(Self)
+    }
+}
+
+/// Recovery codes, each good once.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecoveryCodes {
+    /// The codes; nobody can read them again.
+    #[schema(example = json!(["abcd-efgh-jkmn-pqrs"]))]
+    pub recovery_codes: Vec<String>,
+}
+
+/// `POST /account/second-factor/confirm`: every other session ends, since none of them was asked for it.
+pub async fn confirm_factor(
+    session: Session,
+    app: Data<App>,
+    panel: Data<super::Panel>,
+    body: Body<FactorCode>,
+) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
+    let signed = &session.0;
+    let person = signed.person();
+    panel.limits.try_code(person, None)?;
+    let mut change = app.db(signed.company_id).begin().await?;
+    let db = change.connection()?;
+    let keys = &app.engine.store().keys;
+    let made = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
+    let recovery_codes = made.ok_or_else(|| wrong("code", "is not the code that is shown now"))?;
+    sessions::end_all(&mut *db, person, Some(signed.id)).await?;
+    change.commit().await?;
+    Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
+}
+
+/// `POST /account/second-factor/recovery-codes`.
+pub async fn renew_codes(
+    session: Session,
+    app: Data<App>,
+    panel: Data<super::Panel>,
+    body: Body<OwnPassword>,
+) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
+    let signed = &session.0;
+    check(&app, &panel, signed, body.0.0, "password").await?;
+    let made = factors::renew_codes(app.db(signed.company_id), signed.person()).await?;
+    let recovery_codes = made.ok_or_else(no_factor)?;
+    Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
+}
+
+fn no_factor() -> ApiError {
+    ApiError::conflict("there is no second factor", json!({"reason": "none"}))
+}
+
+/// `POST /account/second-factor/remove`.
+pub async fn remove_factor(
+    session: Session,
+    app: Data<App>,
+    panel: Data<super::Panel>,
+    body: Body<OwnPassword>,
+) -> ApiResult<NoContent> {
+    let signed = &session.0;
+    check(&app, &panel, signed, body.0.0, "password").await?;
+    if signed.needs_factor {
+        return Err(ApiError::conflict("the company asks for a second factor", json!({"reason": "required"})));
+    }
+    let removed = factors::remove(app.db(signed.company_id), signed.person()).await?;
+    if removed { Ok(NoContent) } else { Err(no_factor()) }
+}

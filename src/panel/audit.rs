@@ -1,0 +1,103 @@
+//! The log of what administrators do. An entry is written before the act is begun and completed with what became of it, so
+//! nothing is done that has none.
+
+use std::net::IpAddr;
+
+use actix_web::Error;
+use actix_web::ResponseError;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::audit_log::{self, NewEntry};
+use hotline_persistence::tables::people::sessions::Signed;
+use serde_json::Value;
+
+use super::{Panel, door};
+use crate::app::App;
+use crate::web::ApiError;
+
+/// Bytes of an answer that is looked into for what was made.
+const LOOKED_INTO_BYTES_MAX: usize = 64 * 1024;
+
+/// Serves a request, and keeps what it did if that is to be known.
+pub(super) async fn kept(
+    app: &App,
+    panel: &Panel,
+    company: CompanyId,
+    signed: &Signed,
+    request: ServiceRequest,
+    serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let known = panel.known(&request);
+    let address = door::address(request.request(), app).map(|address: IpAddr| address.to_string());
+    let entry = |action, target| NewEntry {
+        actor: signed.person(),
+        actor_name: &signed.name,
+        address: address.as_deref(),
+        action,
+        target_id: target,
+    };
+    let Some(known) = known.filter(|known| known.is_audited) else {
+        let Some(export) = known.filter(|known| known.may_be_export) else { return serve(request).await };
+        let response = serve(request).await?;
+        let is_export = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .map(HeaderValue::as_bytes)
+            .is_some_and(|kind| kind.starts_with(b"text/csv"));
+        if is_export {
+            let noted = async {
+                let begun = audit_log::begin(app.db(company), company, entry(&export.id, None)).await?;
+                audit_log::end(app.db(company), begun, response.status().as_u16(), (None, None)).await
+            };
+            // What is not noted is not handed out.
+            if let Err(error) = noted.await {
+                return Ok(response.into_response(ApiError::from(error).error_response()));
+            }
+        }
+        return Ok(response);
+    };
+    let target = target(&request);
+    let begun = match audit_log::begin(app.db(company), company, entry(&known.id, target.as_deref())).await {
+        Ok(begun) => begun,
+        Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
+    };
+    let response = serve(request).await?;
+    let (response, made) = look_into(response);
+    let (id, name) = made;
+    let ended = audit_log::end(app.db(company), begun, response.status().as_u16(), (id.as_deref(), name.as_deref()));
+    if let Err(error) = ended.await {
+        tracing::warn!(%error, company.id = %company, action = %known.id, "what became of an act is not in the audit log");
+    }
+    Ok(response)
+}
+
+/// The record a path names.
+fn target(request: &ServiceRequest) -> Option<String> {
+    let path = request.match_info().as_str();
+    path.split('/').find(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).map(str::to_owned)
+}
+
+/// The id and the name of what was answered, as far as it has them.
+fn look_into(response: ServiceResponse<BoxBody>) -> (ServiceResponse<BoxBody>, (Option<String>, Option<String>)) {
+    let (request, response) = response.into_parts();
+    let (response, body) = response.into_parts();
+    let (body, made) = match body.try_into_bytes() {
+        Ok(bytes) if bytes.len() <= LOOKED_INTO_BYTES_MAX => {
+            let made = made(&bytes);
+            (BoxBody::new(bytes), made)
+        }
+        Ok(bytes) => (BoxBody::new(bytes), (None, None)),
+        Err(body) => (body, (None, None)),
+    };
+    (ServiceResponse::new(request, response.set_body(body)), made)
+}
+
+fn made(bytes: &[u8]) -> (Option<String>, Option<String>) {
+    let answer: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let data = &answer["data"];
+    // A token is answered beside its key.
+    let data = if data["token"].is_object() { &data["token"] } else { data };
+    (data["id"].as_i64().map(|id| id.to_string()), data["name"].as_str().map(str::to_owned))
+}

@@ -1,0 +1,112 @@
+//! The cookie of a session. Behind https its name says that it is of this very host and was never seen in clear
+//! (`__Host-`); on a machine's own address, where there is no https, it has a plain name.
+
+use actix_web::body::BoxBody;
+use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use actix_web::{HttpRequest, HttpResponse, Responder};
+use serde_json::Value;
+
+use crate::web::ApiResult;
+use crate::web::reply::{Reply, respond};
+use crate::web::schema::Schemas;
+
+/// Its names.
+const SECURE: &str = "__Host-hotline";
+const PLAIN: &str = "hotline_session";
+
+/// How long a browser keeps it, in seconds: as long as a session lives at most.
+const KEPT_S: u32 = 30 * 24 * 3600;
+
+/// What is in the cookie of a request.
+pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<&str> {
+    let name = if is_https { SECURE } else { PLAIN };
+    let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
+    let mut named = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
+    let (_, text) = named.next()?;
+    // Of two nobody can say which one is ours.
+    named.next().is_none().then_some(text)
+}
+
+/// The line that sets it, or takes it away.
+fn line(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
+    let (name, secure) = if is_https { (SECURE, "; Secure") } else { (PLAIN, "") };
+    let (text, age) = text.map_or(("", 0), |text| (text, KEPT_S));
+    HeaderValue::try_from(format!("{name}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
+}
+
+/// An answer that changes the cookie, if it does.
+pub struct WithCookie<R> {
+    reply: R,
+    cookie: Option<HeaderValue>,
+}
+
+impl<R> WithCookie<R> {
+    /// It stays as it is.
+    pub(super) fn unchanged(reply: R) -> Self {
+        Self { reply, cookie: None }
+    }
+
+    /// It holds another session from now on.
+    pub(super) fn set(reply: R, text: &str, is_https: bool) -> Self {
+        Self { reply, cookie: line(Some(text), is_https) }
+    }
+
+    /// It is taken away.
+    pub(super) fn taken(reply: R, is_https: bool) -> Self {
+        Self { reply, cookie: line(None, is_https) }
+    }
+}
+
+impl<R: Reply> Reply for WithCookie<R> {
+    const STATUS: u16 = R::STATUS;
+    const IS_SECRET: bool = R::IS_SECRET;
+
+    fn body(&self) -> ApiResult<Vec<u8>> {
+        self.reply.body()
+    }
+
+    fn schema(schemas: &mut Schemas) -> Option<Value> {
+        R::schema(schemas)
+    }
+}
+
+impl<R: Reply> Responder for WithCookie<R> {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let mut response = match self.reply.body() {
+            Ok(body) => respond(R::STATUS, body),
+            Err(error) => return actix_web::ResponseError::error_response(&error),
+        };
+        if let Some(cookie) = self.cookie {
+            response.headers_mut().append(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cookie_of_one_scheme_is_none_of_the_other() {
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, HeaderValue::from_static("other=1; hotline_session=7.a"));
+        headers.append(COOKIE, HeaderValue::from_static("__Host-hotline=7.b"));
+        assert_eq!(read(&headers, false), Some("7.a"));
+        assert_eq!(read(&headers, true), Some("7.b"));
+        headers.append(COOKIE, HeaderValue::from_static("hotline_session=7.c"));
+        assert_eq!(read(&headers, false), None, "two of one name are none");
+    }
+
+    #[test]
+    fn only_behind_https_it_is_bound_to_the_host() {
+        let told = |text, is_https| line(text, is_https).expect("line").to_str().expect("text").to_owned();
+        assert_eq!(
+            told(Some("7.a"), true),
+            "__Host-hotline=7.a; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure"
+        );
+        assert_eq!(told(None, false), "hotline_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+    }
+}

@@ -1,0 +1,235 @@
+//! Who may pass, before anything of a request is read: the panel's own page asks, somebody has signed in, they ask not too
+//! much, their session is open, and in a company their profile permits it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::people::PersonId;
+use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionState, Signed};
+
+use super::signed::Session;
+use super::{Panel, audit, cookie, site};
+use crate::app::App;
+use crate::web::aside::Tenant;
+use crate::web::auth::{Admission, permit, stay};
+use crate::web::idempotency::once;
+use crate::web::origin::{self, Address};
+use crate::web::rate::{Allowance, Unlimited};
+use crate::web::{ApiError, ApiResult, Caller};
+
+/// By which an administrator of the installation says in which company they work.
+const COMPANY: &str = "hotline-company";
+
+/// What a session may ask for before it is open, below the API's path.
+const BEFORE_FACTOR: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
+
+/// What the door works with.
+struct Parts {
+    app: Data<App>,
+    panel: Data<Panel>,
+    admission: Data<Admission>,
+}
+
+impl Parts {
+    fn of(request: &ServiceRequest) -> ApiResult<Self> {
+        let lacks = || ApiError::internal("the panel lacks a part");
+        Ok(Self {
+            app: request.app_data::<Data<App>>().cloned().ok_or_else(lacks)?,
+            panel: request.app_data::<Data<Panel>>().cloned().ok_or_else(lacks)?,
+            admission: request.app_data::<Data<Admission>>().cloned().ok_or_else(lacks)?,
+        })
+    }
+}
+
+/// From where a request comes.
+pub(super) fn address(request: &HttpRequest, app: &App) -> Option<IpAddr> {
+    origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies)
+}
+
+/// Who has signed in.
+///
+/// # Errors
+/// `401` when nobody has.
+async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>> {
+    let is_https = site::is_https(request, &parts.app.trusted_proxies);
+    let key = cookie::read(request.headers(), is_https).and_then(SessionKey::read);
+    let found = match key {
+        Some(key) => sessions::find(parts.app.db(key.company()), &key).await?,
+        None => return Err(ApiError::signed_out()),
+    };
+    found.map(Arc::new).ok_or_else(|| {
+        // A cookie that is none was guessed, or has ended; an address that shows many is told to wait.
+        let refused = parts.admission.wrong_tokens.refuse(address(request, &parts.app).map(Address::of));
+        if refused.status == StatusCode::UNAUTHORIZED { ApiError::signed_out() } else { refused }
+    })
+}
+
+/// Whether all that signing in asks for was given.
+pub(super) fn is_open(signed: &Signed) -> bool {
+    signed.state == SessionState::Open && (signed.has_factor || !signed.needs_factor)
+}
+
+fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {
+    request.into_response(refused.error_response())
+}
+
+/// Lets in anybody whom the panel's own page sends, with their session if there is one.
+///
+/// # Errors
+/// Whatever stands behind says; refusals are answers.
+pub(super) async fn anybody<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    request.extensions_mut().insert(Unlimited);
+    let found = match Parts::of(&request) {
+        Ok(parts) if !site::is_own(request.request(), &parts.app.trusted_proxies) => Err(ApiError::foreign_page()),
+        Ok(parts) => match identify(request.request(), &parts).await {
+            Err(none) if none.status == StatusCode::UNAUTHORIZED => Ok(None),
+            found => found.map(Some),
+        },
+        Err(defect) => Err(defect),
+    };
+    match found {
+        Ok(found) => {
+            if let Some(signed) = found {
+                request.extensions_mut().insert(Session(signed));
+            }
+            Ok(next.call(request).await?.map_into_boxed_body())
+        }
+        Err(refused) => Ok(refuse(request, &refused)),
+    }
+}
+
+/// A person who may pass.
+struct Entered {
+    parts: Parts,
+    signed: Arc<Signed>,
+}
+
+/// Every check but those of a company. The answer shows the person's allowance as soon as they are known.
+async fn enter(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<Entered> {
+    let parts = Parts::of(request)?;
+    if !site::is_own(request.request(), &parts.app.trusted_proxies) {
+        return Err(ApiError::foreign_page());
+    }
+    let signed = identify(request.request(), &parts).await?;
+    match parts.panel.limits.take(signed.person()) {
+        Ok(left) => *allowance = Some(left),
+        Err(refused) => {
+            *allowance = Some(refused.allowance);
+            return Err(ApiError::rate_limited(refused.retry_after_s));
+        }
+    }
+    if let PersonId::User(company, _) = signed.person() {
+        let known = parts.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
+        if !known.company.active {
+            return Err(ApiError::company_inactive());
+        }
+    }
+    if !is_open(&signed) {
+        let path = request.match_info().as_str().strip_prefix(crate::web::modules::PANEL_API).unwrap_or_default();
+        if signed.state != SessionState::Open || !BEFORE_FACTOR.contains(&path) {
+            return Err(ApiError::second_factor());
+        }
+    }
+    Ok(Entered { parts, signed })
+}
+
+/// Lets in who has signed in.
+///
+/// # Errors
+/// Whatever stands behind says; refusals are answers.
+pub(super) async fn signed_in<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let mut allowance = None;
+    let response = match enter(&request, &mut allowance).await {
+        Ok(Entered { parts, signed }) => {
+            let company = signed.company_id;
+            request.extensions_mut().insert(Tenant(company));
+            request.extensions_mut().insert(Session(signed.clone()));
+            audit::kept(&parts.app, &parts.panel, company, &signed, request, async |request| {
+                Ok(next.call(request).await?.map_into_boxed_body())
+            })
+            .await?
+        }
+        Err(refused) => refuse(request, &refused),
+    };
+    Ok(with(response, allowance))
+}
+
+/// Lets in who may do this in a company, as [`crate::web::auth::admit`] does with a token.
+///
+/// # Errors
+/// Whatever stands behind says; refusals are answers.
+pub async fn in_company<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let mut allowance = None;
+    let entered = match enter(&request, &mut allowance).await {
+        Ok(entered) => admit(&request, entered).await,
+        Err(refused) => Err(refused),
+    };
+    let response = match entered {
+        Ok((Entered { parts, signed }, caller)) => {
+            let company = caller.company;
+            request.extensions_mut().insert(Tenant(company));
+            request.extensions_mut().insert(Session(signed.clone()));
+            request.extensions_mut().insert(caller);
+            // What the panel has alone may answer a secret that nothing may keep: it is not repeated by key.
+            let is_own = parts.panel.known(&request).is_some_and(|known| known.is_own);
+            audit::kept(&parts.app, &parts.panel, company, &signed, request, async |request| {
+                if is_own { Ok(next.call(request).await?.map_into_boxed_body()) } else { once(request, next).await }
+            })
+            .await?
+        }
+        Err(refused) => refuse(request, &refused),
+    };
+    Ok(with(response, allowance))
+}
+
+async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered, Caller)> {
+    let named = match request.headers().get(COMPANY) {
+        Some(text) => {
+            let company = text.to_str().ok().and_then(|text| text.trim().parse::<CompanyId>().ok());
+            Some(company.ok_or_else(ApiError::not_found)?)
+        }
+        None => None,
+    };
+    let company = match (entered.signed.person(), named) {
+        (PersonId::User(own, _), None) => own,
+        (PersonId::User(own, _), Some(named)) if own == named => own,
+        (PersonId::User(..), Some(_)) => return Err(ApiError::not_found()),
+        (PersonId::Admin(_), Some(named)) => named,
+        (PersonId::Admin(_), None) => {
+            return Err(ApiError::bad_request("say in which company: Hotline-Company: {companyId}"));
+        }
+    };
+    let organization = entered.parts.admission.directory.company(company).ok_or_else(ApiError::not_found)?;
+    if !organization.company.active {
+        return Err(ApiError::company_inactive());
+    }
+    let caller = Caller::person(organization, entered.signed.clone());
+    permit(request, &caller)?;
+    stay(request, company).await?;
+    Ok((entered, caller))
+}
+
+fn with(mut response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> ServiceResponse<BoxBody> {
+    match allowance {
+        Some(allowance) => allowance.write(response.headers_mut()),
+        // Nobody's allowance is another limit than a token's.
+        None => drop(response.request().extensions_mut().insert(Unlimited)),
+    }
+    response
+}

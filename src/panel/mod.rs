@@ -1,0 +1,142 @@
+//! The panel's service side: people sign in, and do over `/panel/api/v1` what integrations do over the API, by the same
+//! handlers, and what they alone do. `docs/panel.md` says what they may.
+//!
+//! A session is a row that every request looks up: nothing of it is held in memory, so it ends everywhere at once.
+
+mod account;
+mod audit;
+mod cookie;
+mod door;
+mod limits;
+mod links;
+mod session;
+mod signed;
+mod site;
+mod values;
+
+use std::collections::HashMap;
+
+use actix_web::dev::ServiceRequest;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, ServiceConfig};
+
+pub use cookie::WithCookie;
+pub use door::in_company;
+
+use self::limits::PeopleLimits;
+use crate::openapi::{Operation, Table};
+use crate::web::methods::no_such_route;
+use crate::web::modules::PANEL_API;
+use crate::web::schema::Schemas;
+
+/// What the panel works with.
+pub struct Panel {
+    limits: PeopleLimits,
+    /// What is done at each path, by its pattern.
+    operations: HashMap<String, Vec<(&'static str, Known)>>,
+}
+
+/// An operation, as the door knows it.
+pub struct Known {
+    /// What it is called in the document and in the audit log.
+    id: String,
+    /// Whether the panel alone has it.
+    is_own: bool,
+    /// Whether it is kept in the audit log.
+    is_audited: bool,
+    /// Whether it may answer records as a table.
+    may_be_export: bool,
+}
+
+/// What is kept of what people do: the first part of the path, below the API's.
+const AUDITED: [&str; 9] =
+    ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
+
+impl Panel {
+    /// With every operation of people.
+    pub fn new(operations: &[Operation]) -> Self {
+        let mut known: HashMap<String, Vec<(&'static str, Known)>> = HashMap::new();
+        for operation in operations {
+            let noun = operation.path.split('/').nth(1).unwrap_or_default();
+            let known_as = Known {
+                id: operation.id.clone().into_owned(),
+                is_own: operation.tag.is_some(),
+                is_audited: operation.method != "GET" && AUDITED.contains(&noun),
+                may_be_export: operation.is_table,
+            };
+            known.entry(operation.whole_path()).or_default().push((operation.method, known_as));
+        }
+        Self { limits: PeopleLimits::default(), operations: known }
+    }
+
+    /// What a request asks for, if it is there.
+    fn known(&self, request: &ServiceRequest) -> Option<&Known> {
+        let method = request.method().as_str();
+        let methods = self.operations.get(&request.match_pattern()?)?;
+        methods.iter().find(|(known, _)| *known == method).map(|(_, known)| known)
+    }
+}
+
+/// Paths of the whole installation and of oneself, in scopes by their first part.
+#[rustfmt::skip] // One line an endpoint.
+fn beside_companies(table: &mut Table<'_>) {
+    table.tagged("session")
+        .at("/session").get("getSession", session::show, "Ask who has signed in").says("How far the session has come, who it is of, and what they may do.".to_owned())
+            .post("signIn", session::create, "Sign in").says("Signs in with e-mail and password; the session is a cookie. Whatever is wrong is answered alike. Where both fit several memberships, they are answered to choose from.".to_owned())
+            .delete("signOut", session::remove, "Sign out").says("Ends the session, if there is one.".to_owned())
+        .at("/session/second-factor").post("giveSecondFactor", session::give_factor, "Give the second factor").says("Opens a session in the state `secondFactor`. A code is taken once; five wrong ones end the session.".to_owned());
+    table.tagged("links")
+        .at("/links/read").post("readLink", links::read, "Read a link").says("Whose an invitation or a reset is, and until when it is good.".to_owned())
+        .at("/links/use").post("useLink", links::spend, "Choose a password by a link").says("Sets the password of who was given the link, uses it up, and ends all their sessions.".to_owned());
+    table.tagged("account")
+        .at("/account").get("getAccount", account::show, "Read one's own account").says("The account of who has signed in.".to_owned())
+            .put("updateAccount", account::update, "Change one's own account").says("Changes the fields that are given.".to_owned())
+        .at("/account/password").put("changePassword", account::change_password, "Change one's own password").says("Sets another password, and ends every other session.".to_owned())
+        .at("/account/sessions").get("listSessions", account::list_sessions, "List one's own sessions").says("Where one has signed in, the last used first; all of them.".to_owned())
+        // Before the path with an id, which would match it.
+        .at("/account/sessions/end-others").post("endOtherSessions", account::end_other_sessions, "End one's other sessions").says("Ends every session but the one that asks.".to_owned())
+        .at("/account/sessions/{sessionId}").delete("endOwnSession", account::end_session, "End one of one's own sessions").says("Ends a session.".to_owned())
+        .at("/account/second-factor").post("beginSecondFactor", account::begin_factor, "Begin a second factor").says("Makes a secret for an authenticator app. It is in force once a code of it was given.".to_owned())
+        .at("/account/second-factor/confirm").post("confirmSecondFactor", account::confirm_factor, "Put the second factor in force").says("Takes the first code of the app, answers recovery codes, and ends every other session.".to_owned())
+        .at("/account/second-factor/recovery-codes").post("renewRecoveryCodes", account::renew_codes, "Make other recovery codes").says("Makes ten codes; those before are good no longer.".to_owned())
+        .at("/account/second-factor/remove").post("removeSecondFactor", account::remove_factor, "Give the second factor up").says("Takes it away; refused where the company asks for one.".to_owned());
+}
+
+/// So much of a path is known to the scope it is in.
+fn scope_of(path: &str) -> &str {
+    path.get(1..).and_then(|rest| rest.find('/')).map_or(path, |end| &path[..=end])
+}
+
+/// What stands before the first part of a path: of these anybody may ask.
+const OPEN: [&str; 2] = ["/session", "/links"];
+
+/// The operations beside those of a company.
+pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
+    let mut table = Table::of_api(schemas, scope_of);
+    beside_companies(&mut table);
+    let operations = table.finish().into_iter().flat_map(|at| at.operations);
+    operations.map(|operation| Operation { below: PANEL_API, ..operation }).collect()
+}
+
+/// Adds what is served beside the companies' things, and what answers every other path of people.
+pub fn configure(services: &mut ServiceConfig) {
+    let mut schemas = Schemas::new();
+    let mut table = Table::of_api(&mut schemas, scope_of);
+    beside_companies(&mut table);
+    let mut paths = table.finish();
+    while let Some(scope) = paths.first().map(|at| scope_of(&at.path).to_owned()) {
+        let (of_scope, others) = paths.into_iter().partition::<Vec<_>, _>(|at| scope_of(&at.path) == scope);
+        paths = others;
+        let resources = of_scope.into_iter().map(crate::openapi::At::into_resource);
+        let path = format!("{PANEL_API}{scope}");
+        if OPEN.contains(&scope.as_str()) {
+            let door = web::scope(&path).wrap(from_fn(door::anybody)).default_service(web::to(no_such_route));
+            services.service(resources.fold(door, |door, resource| door.service(resource)));
+        } else {
+            let door = web::scope(&path).wrap(from_fn(door::signed_in)).default_service(web::to(no_such_route));
+            services.service(resources.fold(door, |door, resource| door.service(resource)));
+        }
+    }
+    // Without a session every path answers 401, so routes cannot be probed.
+    services.service(web::scope(PANEL_API).wrap(from_fn(door::signed_in)).default_service(web::to(no_such_route)));
+}

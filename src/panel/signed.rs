@@ -1,0 +1,96 @@
+//! Who asks, as the handlers take it.
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use hotline_actors::Organization;
+use hotline_persistence::tables::people::PersonId;
+use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::{AdminId, CompanyId};
+
+use crate::openapi::{Access, Described, Operation};
+use crate::web::schema::Schemas;
+use crate::web::{ApiError, ApiResult, Caller};
+
+/// What any of them may be answered.
+const ASKED: [u16; 5] = [401, 403, 429, 500, 503];
+
+fn describe(operation: &mut Operation) {
+    operation.access = Access::Person;
+    operation.is_limited = true;
+    operation.errors.extend(ASKED);
+}
+
+macro_rules! extracted {
+    ($name:ty, $read:expr) => {
+        impl FromRequest for $name {
+            type Error = ApiError;
+            type Future = Ready<Result<Self, ApiError>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let read: fn(&HttpRequest) -> ApiResult<Self> = $read;
+                ready(read(request))
+            }
+        }
+
+        impl Described for $name {
+            fn describe(operation: &mut Operation, _: &mut Schemas) {
+                describe(operation);
+            }
+        }
+    };
+}
+
+/// Anybody who has signed in.
+#[derive(Clone)]
+pub struct Session(pub Arc<Signed>);
+
+extracted!(Session, |request| {
+    // Without the door nobody has signed in: a route outside it cannot be served by accident.
+    request.extensions().get::<Self>().cloned().ok_or_else(ApiError::signed_out)
+});
+
+/// Anybody in a company.
+pub struct Member {
+    /// The company.
+    pub company: CompanyId,
+    /// Its directory.
+    pub organization: Arc<Organization>,
+    /// Who it is.
+    pub signed: Arc<Signed>,
+}
+
+extracted!(Member, |request| {
+    let extensions = request.extensions();
+    let caller = extensions.get::<Caller>().ok_or_else(ApiError::signed_out)?;
+    let Session(signed) = extensions.get::<Session>().cloned().ok_or_else(ApiError::signed_out)?;
+    Ok(Self { company: caller.company, organization: caller.organization.clone(), signed })
+});
+
+/// Who administers a company: by their profile, or as an administrator of the installation.
+pub struct Administrator {
+    /// The company.
+    pub company: CompanyId,
+    /// Its directory.
+    pub organization: Arc<Organization>,
+    /// Who it is.
+    pub signed: Arc<Signed>,
+}
+
+extracted!(Administrator, |request| {
+    let Member { company, organization, signed } = Member::from_request(request, &mut Payload::None).into_inner()?;
+    if signed.administers { Ok(Self { company, organization, signed }) } else { Err(ApiError::administrators_only()) }
+});
+
+/// An administrator of the installation.
+pub struct Installer(pub AdminId);
+
+extracted!(Installer, |request| {
+    let Session(signed) = request.extensions().get::<Session>().cloned().ok_or_else(ApiError::signed_out)?;
+    match signed.person() {
+        PersonId::Admin(id) => Ok(Self(id)),
+        PersonId::User(..) => Err(ApiError::administrators_only()),
+    }
+});

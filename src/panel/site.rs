@@ -1,0 +1,71 @@
+//! Whether the panel's own page asks. A cookie goes along with what other websites make a browser ask for, or did: so a
+//! change is taken only when the browser says that a page of this very origin asked for it.
+
+use actix_web::HttpRequest;
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderValue, ORIGIN};
+use ipnet::IpNet;
+
+use crate::web::origin;
+
+/// What browsers say of who asks. They all do, and no page can say otherwise.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
+/// Whether this request may have been made by the panel's own page, as far as its method asks for that.
+pub(super) fn is_own(request: &HttpRequest, trusted: &[IpNet]) -> bool {
+    let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
+    let headers = request.headers();
+    match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
+        Some(b"same-origin") => true,
+        // Typed into the address bar.
+        Some(b"none") => is_read,
+        Some(_) => false,
+        None if is_read => true,
+        None => {
+            let said = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+            said.is_some_and(|said| origin::site(request, trusted).is_some_and(|own| own == said))
+        }
+    }
+}
+
+/// Whether the request came over https, as far as anybody can know.
+pub(super) fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
+    origin::site(request, trusted).is_some_and(|own| own.starts_with("https://"))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn is_taken(method: Method, headers: &[(&str, &str)]) -> bool {
+        let mut request = TestRequest::default().method(method).insert_header(("host", "desk.example"));
+        for header in headers {
+            request = request.insert_header(*header);
+        }
+        is_own(&request.to_http_request(), &[])
+    }
+
+    #[test]
+    fn a_change_is_taken_from_the_own_page_only() {
+        for (headers, read, changed) in [
+            (&[][..], true, false),
+            (&[("sec-fetch-site", "same-origin")], true, true),
+            (&[("sec-fetch-site", "none")], true, false),
+            (&[("sec-fetch-site", "same-site")], false, false),
+            (&[("sec-fetch-site", "cross-site")], false, false),
+            (&[("sec-fetch-site", "cross-site"), ("origin", "http://desk.example")], false, false),
+            (&[("origin", "http://desk.example")], true, true),
+            (&[("origin", "https://desk.example")], true, false),
+            (&[("origin", "http://desk.example:8080")], true, false),
+            (&[("origin", "http://evil.example")], true, false),
+            (&[("origin", "null")], true, false),
+        ] {
+            assert_eq!(is_taken(Method::GET, headers), read, "{headers:?}");
+            for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+                assert_eq!(is_taken(method, headers), changed, "{headers:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Values that only people give.
+
+use std::fmt;
+
+use hotline_persistence::password;
+use serde_json::{Value, json};
+
+use crate::web::values::FromField;
+
+/// A secret as it was typed, to be compared with what is kept: a password that was chosen before, a code, a link.
+pub struct Typed(pub String);
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Typed(…)")
+    }
+}
+
+impl FromField for Typed {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or("must be a string")?;
+        if text.is_empty() {
+            Err("must not be blank".to_owned())
+        } else if text.len() > password::BYTES_MAX {
+            Err(format!("must have at most {} bytes", password::BYTES_MAX))
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "format": "password", "writeOnly": true, "minLength": 1, "maxLength": password::BYTES_MAX})
+    }
+}

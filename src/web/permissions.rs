@@ -1,0 +1,82 @@
+//! Permissions: methods by module, of tokens and of profiles.
+
+use std::collections::BTreeSet;
+
+use hotline_persistence::tables::tokens::Permissions;
+use serde_json::{Value, json};
+
+use super::modules::MODULES;
+use super::values::FromField;
+
+/// The methods a permission names. Any other is no question of permission: the router knows none.
+pub const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];
+
+/// Every method of every module.
+pub fn everything() -> Permissions {
+    let methods: BTreeSet<String> = METHODS.iter().map(|method| (*method).to_owned()).collect();
+    MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect()
+}
+
+/// What a token or a profile is to permit. A module without a method is left out.
+pub struct Permitted(pub Permissions);
+
+impl FromField for Permitted {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let modules = value.as_object().ok_or("must be an object of lists of methods by module")?;
+        let mut permissions = Permissions::new();
+        for (module, methods) in modules {
+            if !MODULES.contains(&module.as_str()) {
+                return Err(format!("names a module that is none of {}", MODULES.join(", ")));
+            }
+            let methods = methods.as_array().ok_or_else(|| format!("must have a list of methods for {module}"))?;
+            let read = methods.iter().map(|method| {
+                let known = method.as_str().filter(|method| METHODS.contains(method));
+                known
+                    .map(str::to_owned)
+                    .ok_or_else(|| format!("names a method of {module} that is none of {}", METHODS.join(", ")))
+            });
+            let read = read.collect::<Result<BTreeSet<String>, String>>()?;
+            if !read.is_empty() {
+                permissions.insert(module.clone(), read);
+            }
+        }
+        Ok(Self(permissions))
+    }
+
+    fn schema() -> Value {
+        let methods = json!({"type": "array", "items": {"type": "string", "enum": METHODS}});
+        let modules: serde_json::Map<_, _> =
+            MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect();
+        json!({
+            "type": "object",
+            "description": "Methods, by module",
+            "properties": modules,
+            "additionalProperties": false,
+            "example": {"tickets": ["GET", "POST"]},
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_name_what_there_is() {
+        let read = |value: Value| Permitted::from_json(&value).map(|permitted| permitted.0);
+        let known = read(json!({"tickets": ["POST", "GET", "GET"], "crm": []})).expect("permissions");
+        assert_eq!(serde_json::to_value(known).expect("json"), json!({"tickets": ["GET", "POST"]}));
+        assert_eq!(read(json!({})), Ok(Permissions::new()));
+        for bad in [
+            json!([]),
+            json!("all"),
+            json!({"nothing": ["GET"]}),
+            json!({"crm": "GET"}),
+            json!({"crm": ["PATCH"]}),
+            json!({"crm": [1]}),
+        ] {
+            assert!(read(bad.clone()).is_err(), "{bad}");
+        }
+        assert_eq!(read(serde_json::to_value(everything()).expect("json")), Ok(everything()));
+    }
+}

@@ -1,0 +1,97 @@
+//! A person's own account.
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::steps::assert_timestamp;
+use crate::support::{PASSWORD, Person, TestApp};
+
+#[actix_web::test]
+async fn an_account_is_shown_and_changed_by_its_owner() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let shown = ana.get("/account").await;
+    let account = shown.data(200);
+    assert_timestamp(&account["createdAt"]);
+    assert_eq!(
+        account,
+        &json!({"kind": "user", "id": app.company.ana, "name": "Ana", "email": "ana@example.com", "language": null,
+            "secondFactor": false, "recoveryCodesLeft": null, "createdAt": account["createdAt"]})
+    );
+    let changed = ana.put("/account", json!({"name": " Ana Lima ", "language": "pt", "email": "x@example.com"})).await;
+    let (name, language, email) =
+        (&changed.data(200)["name"], &changed.data(200)["language"], &changed.data(200)["email"]);
+    assert_eq!((name, language, email), (&json!("Ana Lima"), &json!("pt"), &json!("ana@example.com")));
+    // Conversations show it at once.
+    assert_eq!(app.api.get(&format!("/users/{}", app.company.ana)).await.data(200)["name"], "Ana Lima");
+    assert_eq!(ana.put("/account", json!({"language": null})).await.data(200)["language"], json!(null));
+    assert_eq!(
+        ana.put("/account", json!({"name": null, "language": "fr"})).await.invalid_fields(),
+        ["name", "language"]
+    );
+
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    assert_eq!(admin.put("/account", json!({"name": "Root"})).await.data(200)["name"], "Root");
+    assert_eq!(admin.get("/session").await.data(200)["person"]["name"], "Root");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn another_password_ends_the_other_sessions() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let mut phone = Person::nobody(&app);
+    phone.sign_in("ana@example.com", json!({})).await.data(200);
+    let change = |current: &str, password: &str| json!({"currentPassword": current, "password": password});
+    for (body, fields) in [
+        (json!({}), &["currentPassword", "password"][..]),
+        (change("not hers at all", "another battery"), &["currentPassword"]),
+        (change(PASSWORD, "elevenchars"), &["password"]),
+        (change(PASSWORD, "Qwertyuiop[]"), &["password"]),
+    ] {
+        assert_eq!(ana.put("/account/password", body).await.invalid_fields(), fields);
+    }
+    phone.get("/session").await.data(200);
+    assert_eq!(ana.put("/account/password", change(PASSWORD, "another battery")).await.status, 204);
+    ana.get("/session").await.data(200);
+    phone.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    Person::nobody(&app).sign_in("ana@example.com", json!({})).await.error(401, "ERR_API_SIGN_IN");
+    let again = Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await;
+    again.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn sessions_are_listed_and_ended_by_their_owner_alone() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    let mut phone = Person::nobody(&app);
+    let body = json!({"email": "ana@example.com", "password": PASSWORD});
+    let request = phone.request(Method::POST, "/session").header("user-agent", "Phone/1").json(&body);
+    let reply = crate::support::Reply::of(request).await;
+    phone.keep(&reply);
+
+    let listed = ana.get("/account/sessions").await;
+    let rows = listed.data(200).as_array().expect("sessions");
+    assert_eq!((rows.len(), &listed.body["meta"]["hasMore"]), (2, &json!(false)));
+    let of_phone = rows.iter().find(|row| row["userAgent"] == "Phone/1").expect("the phone");
+    let own = rows.iter().find(|row| row["current"] == true).expect("this one");
+    for time in ["createdAt", "lastSeenAt", "expiresAt"] {
+        assert_timestamp(&of_phone[time]);
+    }
+    assert_eq!((&of_phone["current"], &of_phone["address"]), (&json!(false), &json!("127.0.0.1")));
+    let path = format!("/account/sessions/{}", of_phone["id"]);
+    ben.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+    phone.get("/session").await.data(200);
+    assert_eq!(ana.delete(&path).await.status, 204);
+    phone.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    ana.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+
+    phone.sign_in("ana@example.com", json!({})).await.data(200);
+    assert_eq!(ana.post("/account/sessions/end-others", json!({})).await.status, 204);
+    phone.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    assert_eq!(ana.get("/account/sessions").await.data(200)[0]["id"], own["id"]);
+    ben.get("/session").await.data(200);
+    app.stop().await;
+}

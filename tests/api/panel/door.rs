@@ -1,0 +1,201 @@
+//! The door of every operation of people: without a session, from another website, with a token, without a permission.
+
+use hotline::openapi::{Access, Operation};
+use hotline::web::schema::Schemas;
+use hotline_persistence::ProfileId;
+use hotline_persistence::tables::profiles::{self, NewProfile};
+use hotline_persistence::tables::tokens::Permissions;
+use reqwest::Method;
+use serde_json::json;
+use sqlx::types::Json;
+
+use crate::support::{PASSWORD, Person, Reply, TestApp};
+
+/// Every operation of people, with an address of it.
+fn operations() -> Vec<(Operation, Method, String)> {
+    let operations = hotline::routes::panel_operations(&mut Schemas::new());
+    let addressed = operations.into_iter().map(|operation| {
+        let method = Method::from_bytes(operation.method.as_bytes()).expect("a method");
+        let parts = operation.path.split('/').map(|part| if part.starts_with('{') { "1" } else { part });
+        let path = parts.collect::<Vec<&str>>().join("/");
+        (operation, method, path)
+    });
+    addressed.collect()
+}
+
+/// Whether an operation asks for a session.
+fn asks(operation: &Operation) -> bool {
+    operation.access == Access::Person || operation.access == Access::Company
+}
+
+#[actix_web::test]
+async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_reaches_the_api() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let nobody = Person::nobody(&app);
+    let operations = operations();
+    assert!(operations.len() > 160, "{}", operations.len());
+    for (operation, method, path) in &operations {
+        if asks(operation) {
+            let named = |request: reqwest::RequestBuilder| request.json(&json!({}));
+            Reply::of(named(nobody.request(method.clone(), path))).await.error(401, "ERR_API_UNAUTHORIZED");
+            let with_token = nobody.request(method.clone(), path).bearer_auth(&app.company.key);
+            Reply::of(named(with_token)).await.error(401, "ERR_API_UNAUTHORIZED");
+        }
+        let cookie = ana.cookie.as_deref().expect("a cookie");
+        let at_api = app.api.anonymous(method.clone(), &format!("/api/v1{path}")).header("cookie", cookie);
+        Reply::of(at_api.json(&json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    // Nor can paths be probed.
+    nobody.get("/nothing").await.error(401, "ERR_API_UNAUTHORIZED");
+    ana.get("/nothing").await.error(404, "ERR_API_NOT_FOUND");
+    let guess =
+        Person { cookie: Some(format!("hotline_session={}.{}", app.company.id, "x".repeat(32))), ..nobody.clone() };
+    guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
+    for cookie in ["hotline_session=", "hotline_session=x", "hotline_session=9999999999999999999.x"] {
+        let guess = Person { cookie: Some(cookie.to_owned()), ..nobody.clone() };
+        guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn another_websites_page_changes_nothing() {
+    let app = TestApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let counts =
+        "select (select count(*) from contacts) + (select count(*) from tags) + (select count(*) from person_sessions)";
+    let count = async || sqlx::query_scalar::<_, i64>(counts).fetch_one(&app.database.db).await.expect("a count");
+    let before = count().await;
+    let elsewhere: [&[(&str, &str)]; 6] = [
+        &[],
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "same-site"), ("origin", "http://127.0.0.1")],
+        &[("sec-fetch-site", "none")],
+        &[("origin", "https://evil.example")],
+        &[("origin", "null")],
+    ];
+    for (_, method, path) in operations().iter().filter(|(_, method, _)| method != Method::GET) {
+        for headers in &elsewhere {
+            let mut request = admin.from_elsewhere(method.clone(), path).json(&json!({"name": "x"}));
+            for (name, value) in *headers {
+                request = request.header(*name, *value);
+            }
+            Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+        }
+    }
+    // A form of another page, in the types that ask nobody before.
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
+        let request = admin.from_elsewhere(Method::POST, "/tags").header("content-type", kind);
+        let request = request.header("sec-fetch-site", "cross-site").body(r#"{"name": "x"}"#);
+        Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    }
+    // What is read is read by the own page as well.
+    let read = admin.from_elsewhere(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
+    Reply::of(read).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    assert_eq!(count().await, before);
+    // A browser that says no more than the origin.
+    let address = app.service.address;
+    let own = admin.from_elsewhere(Method::POST, "/tags").header("origin", format!("http://{address}"));
+    Reply::of(own.json(&json!({"name": "x"}))).await.data(201);
+    // And nobody is allowed to read across.
+    let reply = Reply::of(admin.request(Method::GET, "/tags").header("origin", "https://evil.example")).await;
+    assert!(reply.headers.get("access-control-allow-origin").is_none());
+    app.stop().await;
+}
+
+/// Somebody whose profile permits what a test says.
+struct Permitted<'a> {
+    app: &'a TestApp,
+    profile: ProfileId,
+    person: Person,
+}
+
+impl<'a> Permitted<'a> {
+    async fn new(app: &'a TestApp, name: &str) -> Self {
+        let new = NewProfile { name, sees_all_cards: true, ..NewProfile::default() };
+        let profile = profiles::insert(&app.database.db, app.company.id, new).await.expect("a profile").id;
+        let email = format!("{name}@example.com");
+        let user = json!({"name": name, "email": email, "password": PASSWORD, "profileId": profile});
+        app.api.post("/users", user).await.data(201);
+        let mut person = Person::nobody(app);
+        person.sign_in(&email, json!({})).await.data(200);
+        Self { app, profile, person }
+    }
+
+    /// From the next request on.
+    async fn permits(&self, permissions: Permissions) {
+        sqlx::query("update profiles set permissions = $2 where id = $1")
+            .bind(self.profile)
+            .bind(Json(permissions))
+            .execute(&self.app.database.db)
+            .await
+            .expect("a change");
+    }
+}
+
+#[actix_web::test]
+async fn a_profile_permits_module_by_method_and_nothing_else() {
+    let app = TestApp::start().await;
+    let operations = operations();
+    let of_modules = || operations.iter().filter(|(operation, ..)| operation.access == Access::Company);
+    let nothing = Permitted::new(&app, "nothing").await;
+    nothing.permits([].into()).await;
+    let mut tried = 0;
+    for (operation, method, path) in of_modules() {
+        let refused = Reply::of(nothing.person.request(method.clone(), path).json(&json!({}))).await;
+        refused.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        let module = operation.module().expect("a module");
+        let message = format!("your profile has no permission for {method} in the module {module}");
+        assert_eq!(refused.body["error"]["message"], message, "{path}");
+        tried += 1;
+    }
+    assert!(tried >= 150, "{tried}");
+    // One method of one module, for each: what it covers is no question of permission any more, everything else still is.
+    for module in hotline::web::modules::MODULES {
+        // Everybody has their own requests of a minute.
+        let somebody = Permitted::new(&app, module).await;
+        for permitted in ["GET", "DELETE"] {
+            somebody.permits([((*module).to_owned(), [permitted.to_owned()].into())].into()).await;
+            for (operation, method, path) in of_modules() {
+                let is_harmless = method == Method::GET || method == Method::DELETE;
+                if !is_harmless || path == "/events/stream" || operation.id == "removeUser" {
+                    continue;
+                }
+                let reply = Reply::of(somebody.person.request(method.clone(), path)).await;
+                let is_covered = operation.module() == Some(*module) && operation.method == permitted;
+                let is_refused = reply.body["error"]["code"] == "ERR_API_FORBIDDEN_SCOPE";
+                assert_eq!(is_refused, !is_covered, "{permitted} {module}: {method} {path}: {}", reply.body);
+            }
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_matter() {
+    let options = crate::support::service::TestOptions { rate_per_minute: 3, ..Default::default() };
+    let app = TestApp::start_with(options).await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let first = ana.get("/account").await;
+    assert_eq!(
+        (&first.headers["ratelimit-limit"], &first.headers["ratelimit-remaining"]),
+        (&"600".parse().expect("text"), &"599".parse().expect("text"))
+    );
+    let mut refused = None;
+    for _ in 0..800 {
+        let reply = ana.get("/account/sessions").await;
+        if reply.status == 429 {
+            refused = Some(reply);
+            break;
+        }
+        reply.data(200);
+    }
+    let refused = refused.expect("a request too many");
+    refused.error(429, "ERR_API_RATE_LIMITED");
+    assert!(refused.headers.contains_key("retry-after"));
+    // The company's own is as it was.
+    app.api.get("/contacts").await.data(200);
+    app.stop().await;
+}

@@ -1,0 +1,136 @@
+//! The second factor.
+
+use chrono::{TimeDelta, Utc};
+use hotline_persistence::totp;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{PASSWORD, Person, TestApp};
+
+/// The code an app with this secret shows in so many periods from now.
+fn code(secret: &str, periods: i64) -> String {
+    let secret = totp::from_base32(secret).expect("a secret");
+    totp::code(&secret, Utc::now() + TimeDelta::seconds(30 * periods)).expect("a code")
+}
+
+/// Sets a second factor up; answers its secret and the recovery codes.
+async fn enrol(person: &Person) -> (String, Vec<String>) {
+    let begun = person.post("/account/second-factor", json!({"password": PASSWORD})).await;
+    let secret = begun.data(200)["secret"].as_str().expect("a secret").to_owned();
+    let uri = begun.data(200)["uri"].as_str().expect("an address");
+    assert!(uri.starts_with("otpauth://totp/Hotline:") && uri.contains(&format!("secret={secret}&")), "{uri}");
+    // Of the period before: the tests that follow have this one's and the next one's codes.
+    let made = person.post("/account/second-factor/confirm", json!({"code": code(&secret, -1)})).await;
+    let codes: Vec<String> = serde_json::from_value(made.data(200)["recoveryCodes"].clone()).expect("codes");
+    assert_eq!(codes.len(), 10);
+    (secret, codes)
+}
+
+#[actix_web::test]
+async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let mut other = Person::nobody(&app);
+    other.sign_in("ana@example.com", json!({})).await.data(200);
+    let begin = |password: &str| json!({"password": password});
+    assert_eq!(ana.post("/account/second-factor", begin("not hers at all")).await.invalid_fields(), ["password"]);
+    let confirm = |code: String| json!({"code": code});
+    assert_eq!(ana.post("/account/second-factor/confirm", confirm("123456".into())).await.invalid_fields(), ["code"]);
+    ana.post("/account/second-factor/remove", begin(PASSWORD)).await.error(409, "ERR_API_CONFLICT");
+    let (secret, recovery) = enrol(&ana).await;
+    // Who was signed in without it is not any more.
+    other.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    ana.post("/account/second-factor", begin(PASSWORD)).await.error(409, "ERR_API_CONFLICT");
+    assert_eq!(ana.get("/account").await.data(200)["recoveryCodesLeft"], json!(10));
+    // The secret is sealed, the codes are hashes.
+    let stored: String = sqlx::query_scalar("select second_factors::text from second_factors")
+        .fetch_one(&app.database.db)
+        .await
+        .expect("a factor");
+    assert!(stored.contains("v1.") && !stored.contains(&secret) && !stored.contains(&recovery[0]), "{stored}");
+
+    // The password alone opens nothing.
+    let mut half = Person::nobody(&app);
+    let reply = half.sign_in("ana@example.com", json!({})).await;
+    assert_eq!((&reply.data(200)["state"], &reply.data(200)["person"]), (&json!("secondFactor"), &Value::Null));
+    assert_eq!(half.get("/session").await.data(200)["state"], "secondFactor");
+    for path in ["/contacts", "/account", "/account/sessions", "/account/second-factor"] {
+        half.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
+    }
+    half.post("/account/second-factor/confirm", confirm(code(&secret, 0))).await.error(403, "ERR_API_SECOND_FACTOR");
+    let taken = code(&secret, 0);
+    let before = half.cookie.clone();
+    half.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
+    let opened = half.post("/session/second-factor", json!({"code": taken})).await;
+    assert_eq!(opened.data(200)["state"], "open");
+    half.keep(&opened);
+    // Under another key: who has seen the cookie before has nothing now.
+    assert_ne!(half.cookie, before);
+    half.get("/account").await.data(200);
+    let stolen = Person { cookie: before, ..half.clone() };
+    stolen.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+
+    // The code was taken, as whoever looked over her shoulder finds out.
+    let mut thief = Person::nobody(&app);
+    thief.sign_in("ana@example.com", json!({})).await.data(200);
+    thief.post("/session/second-factor", json!({"code": taken})).await.error(401, "ERR_API_SIGN_IN");
+    assert_eq!(thief.post("/session/second-factor", json!({})).await.invalid_fields(), ["code"]);
+    // Each recovery code is good once, however it is typed.
+    let typed = recovery[0].to_uppercase().replace('-', " ");
+    assert_eq!(thief.post("/session/second-factor", json!({"recoveryCode": typed})).await.data(200)["state"], "open");
+    let mut again = Person::nobody(&app);
+    again.sign_in("ana@example.com", json!({})).await.data(200);
+    again.post("/session/second-factor", json!({"recoveryCode": recovery[0]})).await.error(401, "ERR_API_SIGN_IN");
+    assert_eq!(ana.get("/account").await.data(200)["recoveryCodesLeft"], json!(9));
+    // An open session is not opened once more.
+    ana.post("/session/second-factor", json!({"recoveryCode": recovery[1]})).await.error(401, "ERR_API_SIGN_IN");
+
+    let renewed = ana.post("/account/second-factor/recovery-codes", begin(PASSWORD)).await;
+    assert_eq!(renewed.data(200)["recoveryCodes"].as_array().map(Vec::len), Some(10));
+    again.post("/session/second-factor", json!({"recoveryCode": recovery[2]})).await.error(401, "ERR_API_SIGN_IN");
+    assert_eq!(ana.post("/account/second-factor/remove", begin(PASSWORD)).await.status, 204);
+    assert_eq!(ana.get("/account").await.data(200)["recoveryCodesLeft"], Value::Null);
+    assert_eq!(Person::nobody(&app).sign_in("ana@example.com", json!({})).await.data(200)["state"], "open");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn five_wrong_codes_end_a_session_and_a_company_may_ask_for_a_second_factor() {
+    let app = TestApp::start().await;
+    let db = &app.database.db;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let (secret, _) = enrol(&ana).await;
+    let mut guesser = Person::nobody(&app);
+    guesser.sign_in("ana@example.com", json!({})).await.data(200);
+    for _ in 0..5 {
+        guesser.post("/session/second-factor", json!({"code": "000000"})).await.error(401, "ERR_API_SIGN_IN");
+    }
+    let refused = guesser.post("/session/second-factor", json!({"code": code(&secret, 0)})).await;
+    refused.error(401, "ERR_API_UNAUTHORIZED");
+    // And so does time.
+    guesser.sign_in("ana@example.com", json!({})).await.data(200);
+    let back = "update person_sessions set created_at = now() - interval '11 minutes' where state = 'second_factor'";
+    sqlx::query(back).execute(db).await.expect("a change");
+    guesser.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+
+    sqlx::query("update companies set second_factor_required = true").execute(db).await.expect("a change");
+    let mut ben = Person::nobody(&app);
+    app.api.put(&format!("/users/{}", app.company.ben), json!({"password": PASSWORD})).await.data(200);
+    let reply = ben.sign_in("ben@example.com", json!({})).await;
+    assert_eq!((&reply.data(200)["state"], &reply.data(200)["secondFactorRequired"]), (&json!("enrol"), &json!(true)));
+    for (method, path) in [
+        (Method::GET, "/contacts"),
+        (Method::GET, "/account"),
+        (Method::PUT, "/account/password"),
+        (Method::POST, "/account/second-factor/remove"),
+    ] {
+        let refused = crate::support::Reply::of(ben.request(method, path).json(&json!({}))).await;
+        refused.error(403, "ERR_API_SECOND_FACTOR");
+    }
+    enrol(&ben).await;
+    assert_eq!(ben.get("/session").await.data(200)["state"], "open");
+    ben.get("/contacts").await.data(200);
+    let refused = ben.post("/account/second-factor/remove", json!({"password": PASSWORD})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"reason": "required"}));
+    app.stop().await;
+}

@@ -1,0 +1,101 @@
+//! Somebody at the panel: a browser with its cookie, on the panel's own page.
+
+use hotline_persistence::password::Password;
+use hotline_persistence::tables::admins;
+use hotline_persistence::{AdminId, CompanyId, UserId};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::{Api, Reply, TestApp};
+
+/// What everybody's password is.
+pub const PASSWORD: &str = "correct horse battery";
+
+/// A browser.
+#[derive(Clone)]
+pub struct Person {
+    pub api: Api,
+    /// `name=value`, once signed in.
+    pub cookie: Option<String>,
+    /// Where an administrator of the installation works.
+    pub company: Option<CompanyId>,
+}
+
+impl Person {
+    /// Nobody yet.
+    pub fn nobody(app: &TestApp) -> Self {
+        Self { api: app.api.clone(), cookie: None, company: None }
+    }
+
+    /// A user of the test's company, to whom this gives a password.
+    pub async fn user(app: &TestApp, user: UserId, email: &str) -> Self {
+        app.api.put(&format!("/users/{user}"), json!({"password": PASSWORD})).await.data(200);
+        let mut person = Self::nobody(app);
+        assert_eq!(person.sign_in(email, json!({})).await.data(200)["state"], "open");
+        person
+    }
+
+    /// A new administrator of the installation.
+    pub async fn admin(app: &TestApp, email: &str) -> (Self, AdminId) {
+        let hash = Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
+        let id = admins::insert(&app.database.db, email, &hash).await.expect("an administrator").id;
+        let mut person = Self::nobody(app);
+        assert_eq!(person.sign_in(email, json!({})).await.data(200)["state"], "open");
+        (person, id)
+    }
+
+    /// The same at work in a company.
+    pub fn in_company(&self, company: CompanyId) -> Self {
+        Self { company: Some(company), ..self.clone() }
+    }
+
+    /// A request of the panel's own page, below the panel's API.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.from_elsewhere(method, path).header("sec-fetch-site", "same-origin")
+    }
+
+    /// A request with the cookie, of whichever page adds who it is.
+    pub fn from_elsewhere(&self, method: Method, path: &str) -> RequestBuilder {
+        let mut request = self.api.anonymous(method, &format!("/panel/api/v1{path}"));
+        if let Some(cookie) = &self.cookie {
+            request = request.header("cookie", cookie);
+        }
+        if let Some(company) = self.company {
+            request = request.header("hotline-company", company.to_string());
+        }
+        request
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        Reply::of(self.request(Method::GET, path)).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        Reply::of(self.request(Method::POST, path).json(&body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Reply {
+        Reply::of(self.request(Method::PUT, path).json(&body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        Reply::of(self.request(Method::DELETE, path)).await
+    }
+
+    /// Signs in with everybody's password, unless `more` says otherwise; the cookie that is set is kept.
+    pub async fn sign_in(&mut self, email: &str, more: Value) -> Reply {
+        let mut body = json!({"email": email, "password": PASSWORD});
+        body.as_object_mut().expect("a body").extend(more.as_object().cloned().unwrap_or_default());
+        let reply = self.post("/session", body).await;
+        self.keep(&reply);
+        reply
+    }
+
+    /// Keeps the cookie an answer sets.
+    pub fn keep(&mut self, reply: &Reply) {
+        if let Some(line) = reply.headers.get("set-cookie") {
+            let line = line.to_str().expect("a line");
+            self.cookie = line.split(';').next().map(str::to_owned);
+        }
+    }
+}
