@@ -48,7 +48,7 @@ const WARM_UP: usize = 8;
 const PAGE: i64 = 100;
 
 /// What is shown of a board with few stages.
-const FIRST: FirstCards = FirstCards { of_stage: PAGE, of_board: 1000, contacts: 10_000 };
+const FIRST: FirstCards = FirstCards { of_stage: PAGE, of_board: 1000, contacts: 10_000, of_user: None };
 
 /// A company with one board.
 struct Owner {
@@ -88,7 +88,7 @@ impl Call {
             Self::SingleRead => {
                 let found: Option<Board> = table::find(db, company, board).await.expect("the board");
                 let stages: Vec<Stage> = table::all_of(db, company, board).await.expect("its stages");
-                let counts = boards::counts(db, company, board).await.expect("counts");
+                let counts = boards::counts(db, company, board, None).await.expect("counts");
                 let first = cards::first_of_stages(db, company, board, stages.len(), FIRST).await.expect("cards");
                 assert!(found.is_some() && stages.len() == counts.len() && stages.len() == first.len());
             }

@@ -2,7 +2,6 @@
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-use hotline_persistence::tables::boards::Board;
 use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::card_origins::CardOrigin;
 use hotline_persistence::tables::card_statuses::CardStatus;
@@ -182,7 +181,7 @@ fn endpoints(table: &mut Table<'_>) {
         .plain::<GlobalVariable>("/global-variables", "variableId", "global variables")
         .plain::<ProductCategory>("/product-categories", "categoryId", "product categories")
         .plain::<Product>("/products", "productId", "products")
-        .at("/crm/boards").get("listBoards", plain::list::<Board>, "List boards").post("createBoard", boards::create, "Create a board")
+        .at("/crm/boards").get("listBoards", boards::list, "List boards").post("createBoard", boards::create, "Create a board")
         .at("/crm/boards/{boardId}").get("getBoard", boards::show, "Read a board with its lists and first cards").put("updateBoard", boards::update, "Update, archive or unarchive a board").delete("deleteBoard", boards::remove, "Delete an empty board")
         .at("/crm/boards/{boardId}/lists").post("addStage", boards::stages::add, "Add a stage")
         // Before the path with an id, which would match it.
@@ -238,6 +237,7 @@ pub fn beside(schemas: &mut Schemas) -> Vec<Operation> {
 pub fn panel_operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::of_api(schemas, noun);
     endpoints(&mut table);
+    panel::of_company(&mut table);
     let shared = table.finish().into_iter().flat_map(|at| at.operations);
     let mut operations: Vec<Operation> = shared.map(|operation| Operation { below: PANEL_API, ..operation }).collect();
     operations.extend(panel::operations(schemas));
@@ -291,6 +291,7 @@ fn api_of_people(services: &mut ServiceConfig) {
     let mut schemas = Schemas::new();
     let mut table = Table::of_api(&mut schemas, noun);
     endpoints(&mut table);
+    panel::of_company(&mut table);
     for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::in_company));
         let scope = scope.default_service(web::to(no_such_route));

@@ -98,9 +98,11 @@ end $$;
 create trigger person_gone after delete on users for each row execute function hotline_person_gone();
 
 -- What administrators did. `status` is none while it is under way, and stays so when the process ended in between.
+-- A sequence by itself: a partition takes over what the default one holds, with its ids.
+create sequence audit_log_ids;
 create table audit_log (
     company_id  bigint         not null,
-    id          bigint         not null generated always as identity,
+    id          bigint         not null default nextval('audit_log_ids'),
     created_at  timestamptz(3) not null default now(),
     actor_kind  text           not null check (actor_kind in ('user', 'admin')),
     actor_id    bigint         not null,

@@ -9,7 +9,7 @@ use hotline_persistence::tables::admins::{self, AdminRow};
 use serde::Serialize;
 
 use super::Failure;
-use super::database::with_new_database;
+use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
 use crate::web::values::{Email, FromField};
@@ -18,6 +18,8 @@ use crate::web::values::{Email, FromField};
 pub enum Command {
     /// Make an administrator of the panel; a password is drawn and printed once, unless one is given
     Create(Create),
+    /// Give an administrator another password: one is drawn and printed once, unless one is given
+    Reset(Reset),
 }
 
 #[derive(Args)]
@@ -36,6 +38,27 @@ pub struct Create {
     output: OutputArgs,
 }
 
+#[derive(Args)]
+#[command(after_help = "Examples:
+  hotline admin reset ana@example.com
+  hotline admin reset ana@example.com --second-factor
+
+They are signed in nowhere any more.")]
+pub struct Reset {
+    /// What they sign in with
+    email: String,
+    /// Read the password, of 12 characters or more, from the first line of standard input
+    #[arg(long)]
+    password_stdin: bool,
+    /// Take their second factor away as well: the phone and the recovery codes are lost
+    #[arg(long)]
+    second_factor: bool,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
 /// An administrator as printed.
 #[derive(Serialize)]
 struct Made {
@@ -47,17 +70,45 @@ struct Made {
 }
 
 pub async fn run(command: Command) -> Result<(), Failure> {
-    let Command::Create(create) = command;
-    let email = Email::from_text(&create.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
-    let password = if create.password_stdin { chosen()? } else { Password::random() };
+    match command {
+        Command::Create(create) => create.run().await,
+        Command::Reset(reset) => reset.run().await,
+    }
+}
+
+impl Create {
+    async fn run(self) -> Result<(), Failure> {
+        let email = Email::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
+        let (hash, drawn) = password(self.password_stdin)?;
+        let made = with_new_database(&self.database, async |db| match admins::insert(db, &email, &hash).await {
+            Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
+            made => Ok(made?),
+        });
+        self.output.one(Made { row: made.await?, password: drawn })
+    }
+}
+
+impl Reset {
+    async fn run(self) -> Result<(), Failure> {
+        let (hash, drawn) = password(self.password_stdin)?;
+        let reset = with_database(&self.database, async |db| {
+            let mut transaction = db.begin().await?;
+            let row = match admins::reset(&mut transaction, &self.email, &hash, self.second_factor).await {
+                Err(Error::NotFound(_)) => return Err(format!("there is no administrator `{}`", self.email).into()),
+                row => row?,
+            };
+            transaction.commit().await?;
+            Ok(row)
+        });
+        self.output.one(Made { row: reset.await?, password: drawn })
+    }
+}
+
+/// The hash of a password, and the password itself if nobody has chosen it.
+fn password(is_chosen: bool) -> Result<(String, Option<String>), Failure> {
+    let password = if is_chosen { chosen()? } else { Password::random() };
     let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
-    let made = with_new_database(&create.database, async |db| match admins::insert(db, &email, &hash).await {
-        Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
-        made => Ok(made?),
-    });
-    let row = made.await?;
-    let password = (!create.password_stdin).then(|| password.as_str().to_owned());
-    create.output.one(Made { row, password })
+    Ok((hash, (!is_chosen).then(|| password.as_str().to_owned())))
 }
 
 fn chosen() -> Result<Password, Failure> {

@@ -90,9 +90,10 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 name: changes.name.as_deref().map(super::named).transpose()?,
                 active: changes.active,
                 api_enabled: changes.api_enabled,
-                rate_per_minute: changes.rate_per_minute,
+                rate_per_minute: changes.rate_per_minute.map(Some),
                 time_zone: changes.time_zone.map(|zone| zone.name().to_owned()),
                 stop_words: changes.stop_words.map(|words| words.0),
+                second_factor_required: None,
             };
             let company = with_database(&database, async |db| Ok(companies::update(db, id, changes).await?)).await?;
             output.one(company)

@@ -1,12 +1,9 @@
 //! `hotline token`: what speaks for a company.
 
-use std::net::Ipv4Addr;
-
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use hotline_persistence::tables::tokens::{self, NewToken, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, TokenId};
-use ipnet::Ipv4Net;
 use serde::Serialize;
 use serde_json::json;
 
@@ -15,10 +12,8 @@ use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
 use crate::config::DatabaseArgs;
+use crate::web::addresses::{AddressRange, allowed_ips};
 use crate::web::values::FromField;
-
-/// Addresses and ranges a token may be bound to.
-const ALLOWED_IPS_MAX: usize = 50;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -63,7 +58,7 @@ pub struct Create {
     expires: Option<DateTime<Utc>>,
     /// An IPv4 address or range it may be used from (repeatable, at most 50; none: from anywhere)
     #[arg(long, value_name = "IPV4", value_parser = range)]
-    allow_ip: Vec<Ipv4Net>,
+    allow_ip: Vec<AddressRange>,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
@@ -123,7 +118,7 @@ impl Create {
         let new = NewToken {
             name: &super::named(&self.name)?,
             permissions: permissions(self.all, &self.permission)?,
-            allowed_ips: allowed_ips(&self.allow_ip)?,
+            allowed_ips: allowed_ips(&self.allow_ip).map_err(|reason| format!("--allow-ip {reason}"))?,
             expires_at: self.expires,
         };
         let (row, key) =
@@ -156,46 +151,6 @@ fn future(text: &str) -> Result<DateTime<Utc>, String> {
     if time > Utc::now() { Ok(time) } else { Err("must be in the future".to_owned()) }
 }
 
-/// A single address is a range of one; a range begins at its network's address.
-fn range(text: &str) -> Result<Ipv4Net, String> {
-    let text = text.trim();
-    let range = text.parse::<Ipv4Net>().or_else(|_| text.parse::<Ipv4Addr>().map(Ipv4Net::from));
-    range.map(|range| range.trunc()).map_err(|_| "must be an IPv4 address or range; IPv6 is not accepted".to_owned())
-}
-
-fn allowed_ips(ranges: &[Ipv4Net]) -> Result<Vec<String>, Failure> {
-    let mut entries: Vec<String> = Vec::new();
-    for range in ranges {
-        let entry = if range.prefix_len() == 32 { range.addr().to_string() } else { range.to_string() };
-        if !entries.contains(&entry) {
-            entries.push(entry);
-        }
-    }
-    if entries.len() > ALLOWED_IPS_MAX {
-        return Err(format!("--allow-ip: at most {ALLOWED_IPS_MAX} addresses and ranges are allowed").into());
-    }
-    Ok(entries)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_kept_as_networks_and_each_once() {
-        let given = ["10.1.2.3/8", "10.0.0.0/8", " 203.0.113.7", "203.0.113.7/32"];
-        let ranges: Vec<Ipv4Net> = given.iter().map(|text| range(text).expect(text)).collect();
-        assert_eq!(allowed_ips(&ranges).expect("entries"), ["10.0.0.0/8", "203.0.113.7"]);
-        for bad in ["::1", "::ffff:10.0.0.1", "10.0.0.0/33", "10.0.0", "010.0.0.1", ""] {
-            assert!(range(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn fifty_ranges_are_allowed_and_no_more() {
-        let ranges: Vec<Ipv4Net> = (0..=50).map(|last| range(&format!("10.0.0.{last}")).expect("address")).collect();
-        assert!(allowed_ips(&ranges[..50]).is_ok());
-        assert!(allowed_ips(&ranges).is_err());
-        assert!(allowed_ips(&[&ranges[..50], &ranges[..50]].concat()).is_ok(), "what is there twice counts once");
-    }
+fn range(text: &str) -> Result<AddressRange, String> {
+    AddressRange::from_text(text)
 }

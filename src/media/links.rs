@@ -58,6 +58,11 @@ pub enum Bad {
 }
 
 impl Links {
+    /// Where others reach the service, if that was said.
+    pub(super) fn public_url(&self) -> Option<&str> {
+        Some(&*self.public_url).filter(|url| !url.is_empty())
+    }
+
     pub(super) fn new(key: InstallationKey, public_url: Option<&str>, valid_for: TimeDelta) -> Self {
         let public_url = public_url.unwrap_or_default().trim_end_matches('/').into();
         Self { inner: Arc::new(Inner { keyed: Hmac::new(&key.into()), valid_for }), public_url }

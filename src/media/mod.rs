@@ -164,6 +164,11 @@ impl Media {
         &self.0.incoming
     }
 
+    /// Where others reach the service, if that was said.
+    pub fn public_url(&self) -> Option<&str> {
+        self.links().public_url()
+    }
+
     /// Makes addresses of files.
     pub fn links(&self) -> &Links {
         &self.0.links

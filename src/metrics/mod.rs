@@ -14,8 +14,14 @@ mod sample;
 mod sockets;
 mod webhooks;
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+
+use actix_web::web::Data;
+use hotline_actors::Engine;
+
+use self::sample::Sample;
 
 pub use events::EventFigures;
 pub use hooks::{HookFigures, Tally};
@@ -23,6 +29,14 @@ pub use http::{Listener, PATH};
 pub use requests::Requests;
 pub use sockets::SocketFigures;
 pub use webhooks::{AttemptEnd, WebhookFigures};
+
+/// All figures at this moment, in the Prometheus text format.
+///
+/// # Errors
+/// When they cannot be written.
+pub async fn text(engine: Engine, figures: Data<Metrics>) -> Result<String, fmt::Error> {
+    Sample::take(engine, figures).await.into_text()
+}
 
 /// What a service counts by itself.
 pub struct Metrics {

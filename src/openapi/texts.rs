@@ -88,7 +88,23 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::routes::document;
+    use crate::routes;
+
+    /// Both documents.
+    fn documents() -> [Value; 2] {
+        [routes::document(), routes::panel_document()]
+    }
+
+    /// The operations of all of them.
+    fn operations(documents: &[Value]) -> impl Iterator<Item = &Value> {
+        let paths = documents.iter().flat_map(|document| document["paths"].as_object().expect("paths").values());
+        paths.flat_map(|path| path.as_object().expect("methods").values())
+    }
+
+    /// The schemas of all of them.
+    fn schemas(documents: &[Value]) -> impl Iterator<Item = (&String, &Value)> {
+        documents.iter().flat_map(|document| document["components"]["schemas"].as_object().expect("schemas"))
+    }
 
     fn texts() -> Texts {
         toml::from_str(TEXTS).expect("texts.toml can be read")
@@ -96,18 +112,14 @@ mod tests {
 
     #[test]
     fn what_is_said_is_said_of_something_that_is_there() {
-        let (texts, document) = (texts(), document());
-        let operations: BTreeSet<String> = document["paths"]
-            .as_object()
-            .expect("paths")
-            .values()
-            .flat_map(|path| path.as_object().expect("methods").values())
+        let (texts, documents) = (texts(), documents());
+        let operations: BTreeSet<String> = operations(&documents)
             .filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
             .collect();
         let said: BTreeSet<String> = texts.operations.keys().cloned().collect();
         let stale: Vec<&String> = said.difference(&operations).collect();
         assert!(stale.is_empty(), "there are no such operations: {stale:?}");
-        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        let schemas: BTreeMap<&String, &Value> = schemas(&documents).collect();
         let stale: Vec<&String> = texts.schemas.keys().filter(|name| !schemas.contains_key(*name)).collect();
         assert!(stale.is_empty(), "there are no such schemas: {stale:?}");
         let mut fields = BTreeSet::new();
@@ -126,20 +138,17 @@ mod tests {
 
     #[test]
     fn every_operation_has_a_sentence() {
-        let document = document();
-        for item in document["paths"].as_object().expect("paths").values() {
-            for operation in item.as_object().expect("methods").values() {
-                let text = operation["description"].as_str().expect("a description");
-                assert!(!text.starts_with(" Needs"), "nothing is said of {}", operation["operationId"]);
-            }
+        for operation in operations(&documents()) {
+            let text = operation["description"].as_str().expect("a description");
+            assert!(!text.is_empty() && !text.starts_with(" Needs"), "nothing is said of {}", operation["operationId"]);
         }
     }
 
     #[test]
     fn every_field_has_a_sentence() {
-        let document = document();
+        let documents = documents();
         let mut silent = BTreeSet::new();
-        for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+        for (name, schema) in schemas(&documents) {
             walk(name, schema, &mut |schema, name, property| {
                 if property.get("description").is_none() {
                     silent.insert(format!("{schema}.{name}"));

@@ -16,6 +16,7 @@ use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionSta
 
 use super::signed::Session;
 use super::{Panel, audit, cookie, site};
+use crate::api::cards;
 use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::auth::{Admission, permit, stay};
@@ -222,6 +223,7 @@ async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered
     let caller = Caller::person(organization, entered.signed.clone());
     permit(request, &caller)?;
     stay(request, company).await?;
+    cards::check_path(&caller, &entered.parts.app, request.match_info().as_str()).await?;
     Ok((entered, caller))
 }
 

@@ -5,13 +5,20 @@
 
 mod account;
 mod audit;
+mod audit_list;
+mod channels;
+mod company;
 mod cookie;
 mod door;
+mod figures;
 mod limits;
 mod links;
+mod profiles;
 mod session;
 mod signed;
 mod site;
+mod tokens;
+mod users;
 mod values;
 
 use std::collections::HashMap;
@@ -100,6 +107,45 @@ fn beside_companies(table: &mut Table<'_>) {
         .at("/account/second-factor/confirm").post("confirmSecondFactor", account::confirm_factor, "Put the second factor in force").says("Takes the first code of the app, answers recovery codes, and ends every other session.".to_owned())
         .at("/account/second-factor/recovery-codes").post("renewRecoveryCodes", account::renew_codes, "Make other recovery codes").says("Makes ten codes; those before are good no longer.".to_owned())
         .at("/account/second-factor/remove").post("removeSecondFactor", account::remove_factor, "Give the second factor up").says("Takes it away; refused where the company asks for one.".to_owned());
+    table.tagged("installation")
+        .at("/companies").get("listCompanies", company::list, "List the companies").says("Every company, by id. For administrators of the installation, as all of these.".to_owned())
+            .post("createCompany", company::create, "Create a company").says("Makes a company with the profiles Administrator, Supervisor and Agent.".to_owned())
+        .at("/companies/{companyId}").get("getCompany", company::show, "Read a company").says("One company.".to_owned())
+            .put("updateCompany", company::update, "Change a company").says("Changes the fields that are given; `ratePerMinute: null` is the installation's.".to_owned())
+        .at("/installation/figures").get("getFigures", figures::show, "Read the figures of the installation").says("Everything that `/metrics` says, as JSON.".to_owned())
+        .at("/installation/audit-log").get("listInstallationAuditLog", audit_list::list_installation, "List what administrators of the installation did").says("What was done to no company in particular.".to_owned());
+}
+
+/// What the panel alone has of a company, beside the calls of the API in the same table.
+#[rustfmt::skip] // One line an endpoint.
+pub fn of_company(table: &mut Table<'_>) {
+    table.tagged("company")
+        .at("/company").get("getOwnCompany", company::show_own, "Read one's own company").says("The company one works in.".to_owned())
+            .put("updateOwnCompany", company::update_own, "Change one's own company").says("Changes the fields that are given. For administrators of the company.".to_owned());
+    table.tagged("tokens")
+        .at("/tokens").get("listTokens", tokens::list, "List API tokens").says("The company's tokens, by id; never their keys. For administrators of the company, as all of these.".to_owned())
+            .post("createToken", tokens::create, "Create an API token").says("Makes a token and answers its key, once.".to_owned())
+        .at("/tokens/{tokenId}").get("getToken", tokens::show, "Read an API token").says("One token.".to_owned())
+            .put("updateToken", tokens::update, "Change an API token").says("Changes the fields that are given; `expiresAt: null` lets it work for ever. A revoked one stays as it is.".to_owned())
+        .at("/tokens/{tokenId}/rotate").post("rotateToken", tokens::rotate, "Give an API token another key").says("The key before is dead at once; name, permissions, addresses and expiry stay.".to_owned())
+        .at("/tokens/{tokenId}/revoke").post("revokeToken", tokens::revoke, "Revoke an API token").says("Ends a token for good, and at once.".to_owned());
+    table.tagged("channels").again("/channels")
+            .post("createChannel", channels::create, "Create a channel").says("Makes a channel; it is connected once it has all its type needs.".to_owned())
+        .at("/channels/{channelId}/setup").get("getChannelSetup", channels::show, "Read how a channel is set up").says("The channel with its settings and where it is reached; never its secrets.".to_owned())
+            .put("updateChannel", channels::update, "Change a channel").says("Changes what is given. A channel in error is connected again by a new access token.".to_owned())
+        .at("/channels/{channelId}/identity-secret").post("rotateIdentitySecret", channels::rotate_secret, "Give a webchat another identity secret").says("Answers the secret, once. The one before stays good until the next is made, unless it is revoked.".to_owned());
+    table.tagged("profiles").again("/profiles")
+            .post("createProfile", profiles::create, "Create a permission profile").says("Makes a profile; its name is unique in the company.".to_owned())
+        .again("/profiles/{profileId}")
+            .put("updateProfile", profiles::update, "Change a permission profile").says("Changes the fields that are given, for its users' next requests. One profile goes on to administer the company.".to_owned())
+            .delete("deleteProfile", profiles::remove, "Delete a permission profile").says("Deletes a profile that no user has. One stays that administers the company.".to_owned())
+        .at("/profiles/{profileId}/setup").get("getProfileSetup", profiles::show, "Read how a permission profile is set up").says("The profile with whether it administers the company, and how many users have it.".to_owned());
+    table.tagged("users")
+        .at("/users/{userId}/invitation").post("inviteUser", users::invite, "Make an invitation").says("A link by which the user chooses a password, good for 7 days; the link before is not any more.".to_owned())
+        .at("/users/{userId}/password-reset").post("resetUserPassword", users::reset, "Make a link to reset a password").says("A link by which the user chooses another password, good for an hour; the link before is not any more.".to_owned())
+        .at("/users/{userId}/second-factor/remove").post("removeUserSecondFactor", users::remove_factor, "Take a user's second factor away").says("For who has lost their phone and their recovery codes; the user is signed in nowhere any more.".to_owned());
+    table.tagged("audit-log")
+        .at("/audit-log").get("listAuditLog", audit_list::list, "List what administrators did").says("Who did what, when and from where, by id: with `order=desc` the newest first. Entries are kept for 400 days.".to_owned());
 }
 
 /// So much of a path is known to the scope it is in.

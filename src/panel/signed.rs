@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
-use hotline_actors::Organization;
+use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::Signed;
-use hotline_persistence::{AdminId, CompanyId};
 
 use crate::openapi::{Access, Described, Operation};
 use crate::web::schema::Schemas;
@@ -56,41 +55,37 @@ extracted!(Session, |request| {
 pub struct Member {
     /// The company.
     pub company: CompanyId,
-    /// Its directory.
-    pub organization: Arc<Organization>,
     /// Who it is.
-    pub signed: Arc<Signed>,
+    signed: Arc<Signed>,
 }
 
 extracted!(Member, |request| {
     let extensions = request.extensions();
     let caller = extensions.get::<Caller>().ok_or_else(ApiError::signed_out)?;
     let Session(signed) = extensions.get::<Session>().cloned().ok_or_else(ApiError::signed_out)?;
-    Ok(Self { company: caller.company, organization: caller.organization.clone(), signed })
+    Ok(Self { company: caller.company, signed })
 });
 
 /// Who administers a company: by their profile, or as an administrator of the installation.
 pub struct Administrator {
     /// The company.
     pub company: CompanyId,
-    /// Its directory.
-    pub organization: Arc<Organization>,
     /// Who it is.
     pub signed: Arc<Signed>,
 }
 
 extracted!(Administrator, |request| {
-    let Member { company, organization, signed } = Member::from_request(request, &mut Payload::None).into_inner()?;
-    if signed.administers { Ok(Self { company, organization, signed }) } else { Err(ApiError::administrators_only()) }
+    let Member { company, signed } = Member::from_request(request, &mut Payload::None).into_inner()?;
+    if signed.administers { Ok(Self { company, signed }) } else { Err(ApiError::administrators_only()) }
 });
 
 /// An administrator of the installation.
-pub struct Installer(pub AdminId);
+pub struct Installer;
 
 extracted!(Installer, |request| {
     let Session(signed) = request.extensions().get::<Session>().cloned().ok_or_else(ApiError::signed_out)?;
     match signed.person() {
-        PersonId::Admin(id) => Ok(Self(id)),
+        PersonId::Admin(_) => Ok(Self),
         PersonId::User(..) => Err(ApiError::administrators_only()),
     }
 });

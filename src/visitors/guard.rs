@@ -21,7 +21,7 @@ use hotline_persistence::{ChannelId, CompanyId};
 
 use super::described::behind_the_door;
 use super::limits::{Ask, Visitors};
-use super::{origins, paths, script};
+use super::{paths, script};
 use crate::app::App;
 use crate::openapi::{Described, Operation};
 use crate::web::aside::Tenant;
@@ -29,7 +29,7 @@ use crate::web::auth::stay;
 use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::schema::Schemas;
-use crate::web::{ApiError, ApiResult, origin};
+use crate::web::{ApiError, ApiResult, origin, origins};
 
 /// How long a browser may remember that a page is allowed, in seconds: a channel that allows another origin no longer
 /// is seen to do so after that at the latest, on top of the check of every request.

@@ -13,7 +13,6 @@ mod guard;
 pub mod identity;
 mod limits;
 mod new_message;
-pub mod origins;
 mod paths;
 mod remembered;
 mod script;

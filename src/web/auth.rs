@@ -112,6 +112,16 @@ impl Caller {
         }
     }
 
+    /// The user whose own cards, and the boards of whose queues, are all that the caller sees of sales; none when they see
+    /// all.
+    pub fn sees_own_of(&self) -> Option<UserId> {
+        let signed = self.signed().filter(|signed| !signed.sees_all_cards)?;
+        match signed.person() {
+            PersonId::User(_, id) => Some(id),
+            PersonId::Admin(_) => None,
+        }
+    }
+
     /// As whom the caller does what it does.
     pub fn author(&self) -> Author {
         match &self.by {

@@ -1,11 +1,13 @@
 //! Everything that stands before a handler, and what every answer has in common.
 
+pub mod addresses;
 pub mod amounts;
 pub mod aside;
 pub mod auth;
 pub mod body;
 pub mod bounds;
 pub mod calendar;
+pub mod channel_values;
 pub mod compression;
 pub mod error;
 pub mod fields;
@@ -16,6 +18,7 @@ pub mod idempotency;
 pub mod methods;
 pub mod modules;
 pub mod origin;
+pub mod origins;
 pub mod params;
 pub mod passwords;
 pub mod permissions;

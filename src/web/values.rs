@@ -551,6 +551,8 @@ words! {
     hotline_persistence::tables::events::EventKind
     hotline_persistence::tables::webhooks::deliveries::DeliveryStatus
     hotline_persistence::tables::people::Language
+    hotline_persistence::tables::channels::Position
+    hotline_persistence::tables::channels::PreChatField
     hotline_persistence::tables::tokens::TokenStatus
 }
 

@@ -39,6 +39,43 @@ fn the_file_is_the_document() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
     let written = std::fs::read_to_string(file).unwrap_or_default();
     assert!(written == format!("{:#}\n", document()), "openapi.json is not what the code says: run `make openapi`");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("panel-openapi.json");
+    let written = std::fs::read_to_string(file).unwrap_or_default();
+    let is_current = written == format!("{:#}\n", hotline::routes::panel_document());
+    assert!(is_current, "panel-openapi.json is not what the code says: run `make openapi`");
+}
+
+#[test]
+fn the_panels_document_has_what_the_api_has_and_what_people_have_alone() {
+    let (api, panel) = (document(), hotline::routes::panel_document());
+    let of_api: BTreeSet<&str> = operations(&api)
+        .filter(|(name, _)| name.contains(" /api/v1/"))
+        .filter_map(|(_, operation)| operation["operationId"].as_str())
+        .collect();
+    let mut ids = BTreeSet::new();
+    let mut open = Vec::new();
+    for (name, operation) in operations(&panel) {
+        let id = operation["operationId"].as_str().expect("an id");
+        assert!(ids.insert(id), "{name}: its id is another's");
+        assert!(name.contains(" /panel/api/v1/"), "{name}");
+        assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
+        assert!(operation["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
+        if operation["security"] == json!([]) {
+            open.push(id);
+        } else {
+            assert!(operation.get("security").is_none() && operation["responses"].get("401").is_some(), "{name}");
+        }
+    }
+    open.sort_unstable();
+    assert_eq!(open, ["readLink", "signIn", "signOut", "useLink"]);
+    let missing: Vec<_> = of_api.difference(&ids).collect();
+    assert!(missing.is_empty(), "people cannot ask for these: {missing:?}");
+    // Whatever is referred to is there.
+    walk(&panel, "#", &mut |_, object| {
+        if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
+            Schemas(&panel).target(reference);
+        }
+    });
 }
 
 #[test]
@@ -91,8 +128,13 @@ fn what_is_served_beside_the_api_is_in_the_document() {
     assert_eq!(listed.len(), 15, "{listed:?}");
     // Every path the figures know is there, but for the document itself and files.
     let paths = document["paths"].as_object().expect("paths");
-    let missing: Vec<String> = hotline::routes::paths().into_iter().filter(|path| !paths.contains_key(path)).collect();
-    assert_eq!(missing, ["/api/v1/openapi.json", "/docs", "/docs/{file}", "/media/{company}/{id}"]);
+    let panel = hotline::routes::panel_document();
+    let of_panel = panel["paths"].as_object().expect("paths");
+    let is_missing = |path: &String| !paths.contains_key(path) && !of_panel.contains_key(path);
+    let missing: Vec<String> = hotline::routes::paths().into_iter().filter(is_missing).collect();
+    let outside =
+        ["/api/v1/openapi.json", "/panel/api/v1/openapi.json", "/docs", "/docs/{file}", "/media/{company}/{id}"];
+    assert_eq!(missing, outside);
 }
 
 #[test]

@@ -15,9 +15,10 @@ const BEGIN: &str = "<!-- made by `make configuration`: -->";
 const END: &str = "<!-- to here -->";
 
 /// Files that are named and not in the repository, and why.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("hotline.toml", "the operator's"),
     ("/api/v1/openapi.json", "an address of the service"),
+    ("/panel/api/v1/openapi.json", "an address of the service"),
     ("target/faults/summary.md", "what `make faults` leaves"),
 ];
 

@@ -28,6 +28,11 @@ impl Columns {
         self.0.get(&column_of(field))?.as_str()
     }
 
+    /// The id that is written into the column of a field; none as well when it is left alone or cleared.
+    pub fn id(&self, field: &str) -> Option<i64> {
+        self.0.get(&column_of(field))?.as_i64()
+    }
+
     /// The texts of the list that is written into the column of a field.
     pub fn texts(&self, field: &str) -> Option<Vec<String>> {
         let texts = self.0.get(&column_of(field))?.as_array()?;

@@ -54,6 +54,11 @@ impl Filter {
         self.conditions.push(Condition::Related(query, id));
     }
 
+    /// As [`Filter::related`], of a record that is known to be there.
+    pub fn only_related(&mut self, query: &'static str, id: i64) {
+        self.conditions.push(Condition::Related(query, id));
+    }
+
     /// Sees that the company has every record that is named.
     pub(super) async fn check(&self, db: impl Database<'_>, company: CompanyId) -> Result<()> {
         for (table, noun, id) in &self.named {

@@ -2,9 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::profiles;
+use crate::error::{TooDeep, with_timeout};
+use crate::select::{DEPTH_MAX, Page, PageRequest};
 use crate::{CompanyId, Database, Error, Result};
 
 /// One company as stored.
@@ -20,6 +22,7 @@ pub struct CompanyRow {
     pub time_zone: String,
     /// Folded, as they are compared ([`crate::stop_words`]).
     pub stop_words: Vec<String>,
+    pub second_factor_required: bool,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -30,12 +33,19 @@ pub struct CompanyRow {
 /// When the database cannot answer.
 pub async fn insert(db: &PgPool, name: &str) -> Result<CompanyRow> {
     let mut transaction = db.begin().await?;
-    let row: CompanyRow = sqlx::query_as("insert into companies (name) values ($1) returning *")
-        .bind(name)
-        .fetch_one(&mut *transaction)
-        .await?;
-    profiles::insert_defaults(&mut transaction, row.id).await?;
+    let row = insert_in(&mut transaction, name).await?;
     transaction.commit().await?;
+    Ok(row)
+}
+
+/// The same as a part of more.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn insert_in(db: &mut PgConnection, name: &str) -> Result<CompanyRow> {
+    let row: CompanyRow =
+        sqlx::query_as("insert into companies (name) values ($1) returning *").bind(name).fetch_one(&mut *db).await?;
+    profiles::insert_defaults(db, row.id).await?;
     Ok(row)
 }
 
@@ -46,26 +56,28 @@ pub struct CompanyChanges {
     pub name: Option<String>,
     pub active: Option<bool>,
     pub api_enabled: Option<bool>,
-    /// 0: no limit.
-    pub rate_per_minute: Option<i32>,
+    /// 0: no limit; none: the installation's.
+    pub rate_per_minute: Option<Option<i32>>,
     pub time_zone: Option<String>,
     /// Folded.
     pub stop_words: Option<Vec<String>>,
+    pub second_factor_required: Option<bool>,
 }
 
 /// Changes a company.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company.
-pub async fn update(db: &PgPool, id: CompanyId, changes: CompanyChanges) -> Result<CompanyRow> {
+pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChanges) -> Result<CompanyRow> {
     sqlx::query_as(
         "update companies set
              name = coalesce($2, name),
              active = coalesce($3, active),
              api_enabled = coalesce($4, api_enabled),
-             rate_per_minute = coalesce($5, rate_per_minute),
+             rate_per_minute = case when $8 then $5 else rate_per_minute end,
              time_zone = coalesce($6, time_zone),
              stop_words = coalesce($7, stop_words),
+             second_factor_required = coalesce($9, second_factor_required),
              updated_at = now()
          where id = $1 returning *",
     )
@@ -73,9 +85,11 @@ pub async fn update(db: &PgPool, id: CompanyId, changes: CompanyChanges) -> Resu
     .bind(changes.name)
     .bind(changes.active)
     .bind(changes.api_enabled)
-    .bind(changes.rate_per_minute)
+    .bind(changes.rate_per_minute.flatten())
     .bind(changes.time_zone)
     .bind(changes.stop_words)
+    .bind(changes.rate_per_minute.is_some())
+    .bind(changes.second_factor_required)
     .fetch_optional(db)
     .await?
     .ok_or(Error::NotFound("company"))
@@ -87,6 +101,38 @@ pub async fn update(db: &PgPool, id: CompanyId, changes: CompanyChanges) -> Resu
 /// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
+}
+
+/// What the list of an installation may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct CompanyFilter {
+    pub search: Option<String>,
+    pub active: Option<bool>,
+}
+
+/// A page of the companies, for whoever administers the installation.
+///
+/// # Errors
+/// When the database cannot answer, or more rows lie before the page than are passed over.
+pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
+    let order = if page.descending { "desc" } else { "asc" };
+    if page.offset() > DEPTH_MAX {
+        return Err(TooDeep(DEPTH_MAX).into());
+    }
+    let statement = format!(
+        "select * from companies where ($1::boolean is null or active = $1)
+             and ($2::text is null or hotline_fold(name) like hotline_pattern($2))
+         order by id {order} offset $3 limit $4"
+    );
+    let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(filter.active).bind(filter.search.as_deref());
+    // One more than asked tells whether there is more.
+    let rows = rows.bind(page.offset()).bind(page.size + 1).fetch_all(db);
+    let mut rows: Vec<CompanyRow> = with_timeout(rows).await?;
+    let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+    let has_more = rows.len() > size;
+    rows.truncate(size);
+    Ok(Page { rows, has_more })
 }
 
 /// One company, or none.

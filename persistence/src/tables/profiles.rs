@@ -10,7 +10,7 @@ use sqlx::{FromRow, PgConnection};
 use super::tokens::Permissions;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
-use crate::table::Table;
+use crate::table::{Table, Unique};
 use crate::{CompanyId, Database, Error, ProfileId, Result};
 
 /// One profile as stored.
@@ -24,6 +24,7 @@ pub struct ProfileRow {
     #[sqlx(try_from = "Document<Permissions>")]
     pub permissions: Json<Permissions>,
     pub sees_all_cards: bool,
+    pub administers: bool,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -31,6 +32,7 @@ pub struct ProfileRow {
 impl Table for ProfileRow {
     const NAME: &'static str = "profiles";
     const NOUN: &'static str = "profile";
+    const UNIQUE: &'static [Unique] = &[Unique::new("profiles_company_id_name_key", "name")];
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = ProfileId;
 }
@@ -75,6 +77,25 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
 pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     sqlx::query("select hotline_default_profiles($1)").bind(company).execute(db).await?;
     Ok(())
+}
+
+/// Keeps others from changing a company's profiles until the end of the transaction.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
+    let lock = sqlx::query("select from profiles where company_id = $1 order by id for update");
+    with_timeout(lock.bind(company).execute(db)).await?;
+    Ok(())
+}
+
+/// How many of a company's profiles administer it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<i64> {
+    let count = sqlx::query_scalar("select count(*) from profiles where company_id = $1 and administers");
+    with_timeout(count.bind(company).fetch_one(db)).await
 }
 
 /// The profile of those who have none of their own.

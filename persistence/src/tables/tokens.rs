@@ -3,12 +3,15 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgExecutor, PgPool};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use crate::document::{self, Document};
+use crate::error::with_timeout;
 use crate::key::{hash, new_key};
+use crate::select::{Page, PageRequest, Select};
+use crate::table::{self, Columns, Table};
 use crate::{CompanyId, Database, Error, Result, TokenId};
 
 /// What every key begins with.
@@ -39,6 +42,12 @@ pub struct TokenRow {
     pub last_used_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+impl Table for TokenRow {
+    const NAME: &'static str = "tokens";
+    const NOUN: &'static str = "token";
+    type Id = TokenId;
 }
 
 words! {
@@ -73,7 +82,7 @@ pub struct NewToken<'a> {
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such company.
-pub async fn insert(db: &PgPool, company: CompanyId, new: NewToken<'_>) -> Result<(TokenRow, String)> {
+pub async fn insert(db: impl PgExecutor<'_>, company: CompanyId, new: NewToken<'_>) -> Result<(TokenRow, String)> {
     let key = new_key(KEY_PREFIX);
     let row = sqlx::query_as(
         "insert into tokens (company_id, name, prefix, hash, permissions, allowed_ips, expires_at)
@@ -136,6 +145,56 @@ pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
     let all = sqlx::query("select * from tokens where company_id = coalesce($1, company_id) order by id");
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
+}
+
+/// What a company's list may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct TokenFilter {
+    pub search: Option<String>,
+    pub status: Option<TokenStatus>,
+}
+
+/// A page of a company's tokens.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &TokenFilter,
+    page: PageRequest,
+) -> Result<Page<TokenRow>> {
+    let condition = filter.status.map(|status| match status {
+        TokenStatus::Active => "revoked_at is null and (expires_at is null or expires_at > now())",
+        TokenStatus::Revoked => "revoked_at is not null",
+        TokenStatus::Expired => "revoked_at is null and expires_at <= now()",
+    });
+    Select::new("select * from tokens", "company_id", company)
+        .only(condition)
+        .contains("hotline_fold(name || E'\\n' || prefix)", filter.search.as_deref())
+        .page(db, "id", page)
+        .await
+}
+
+/// How many tokens a company has.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
+    with_timeout(sqlx::query_scalar("select count(*) from tokens where company_id = $1").bind(company).fetch_one(db))
+        .await
+}
+
+/// As [`rotate`], of one company.
+///
+/// # Errors
+/// As of [`rotate`].
+pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId) -> Result<(TokenRow, String)> {
+    let key = new_key(KEY_PREFIX);
+    let hash = format!("\\x{}", hex::encode(hash(&key)));
+    let columns = Columns::from([("prefix", key[..VISIBLE_CHARACTERS].into()), ("hash", hash.into())]);
+    Ok((table::update(db, company, id, &columns).await?, key))
 }
 
 /// Notes when tokens were used last, many at once. A note that comes late changes nothing.

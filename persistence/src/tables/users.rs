@@ -54,6 +54,15 @@ pub const WORK_IN: &str =
 /// The queues a user works in.
 pub const QUEUES: Links<noun::User, noun::Queue> = Links::new("queue_users", "user_id", "queue_id");
 
+/// The user of a company with this e-mail, if there is one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str) -> Result<Option<UserId>> {
+    let found = sqlx::query_scalar("select id from users where company_id = $1 and lower(email) = lower($2)");
+    with_timeout(found.bind(company).bind(email).fetch_optional(db)).await
+}
+
 /// Creates a user, in no queue yet; without a profile of their own they have an agent's.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Boards: stages, and the cards that move over them. Plain.
 
+mod seen;
 mod show;
 pub mod stages;
 
@@ -10,6 +11,7 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards::{self, Board, NewStage, STAGES_MAX};
 use hotline_persistence::{BoardId, QueueId};
 
+pub use seen::{check_board, list};
 pub use show::show;
 
 use super::named::LINKS_MAX;

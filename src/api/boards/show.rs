@@ -53,9 +53,10 @@ pub async fn show(
     let (company, id) = (caller.company, id.0);
     let db = app.db(company);
     let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
+    let own = caller.sees_own_of();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
-    let counts = boards::counts(db.heavy(), company, id).await?;
-    let most = FirstCards { of_stage: PER_PAGE.min(most.0), of_board: CARDS_MAX, contacts: CONTACTS_MAX };
+    let counts = boards::counts(db.heavy(), company, id, own).await?;
+    let most = FirstCards { of_stage: PER_PAGE.min(most.0), of_board: CARDS_MAX, contacts: CONTACTS_MAX, of_user: own };
     // A page of each stage is more than one statement shows anywhere else.
     let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), most).await?;
     let lists = stages.into_iter().map(|stage| {

@@ -3,6 +3,7 @@
 mod indicators;
 mod places;
 mod products;
+mod seen;
 mod told;
 mod verbs;
 mod view;
@@ -16,6 +17,7 @@ use sqlx::PgConnection;
 
 pub use indicators::show as show_indicators;
 pub use products::{add as add_product, change as change_product, remove as remove_product};
+pub use seen::check_path;
 pub use verbs::{lose, move_to, reopen, win};
 pub use view::Card;
 pub use write::{create, update};
@@ -80,8 +82,14 @@ pub async fn list_of_board(
     page(&caller, &app, CardFilter { board_id: Some(id.0), ..query.filter.0 }, query.page).await
 }
 
-async fn page(caller: &Caller, app: &App, filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
+async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequest) -> ApiResult<Page<Card>> {
     let company = caller.company;
+    if let Some(own) = caller.sees_own_of() {
+        if filter.assigned_user_id.is_some_and(|asked| asked != own) {
+            return Err(ApiError::not_found());
+        }
+        filter.assigned_user_id = Some(own);
+    }
     if filter.assigned_user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
         return Err(ApiError::not_found());
     }

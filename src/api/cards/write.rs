@@ -18,6 +18,7 @@ use sqlx::PgConnection;
 use super::places::{check_stays_won, first_stage, stage_of};
 use super::products::{self, GivenLine, PRODUCTS_MAX};
 use super::{Card, told};
+use crate::api::boards::check_board;
 use crate::api::custom_values::{self, GivenValue};
 use crate::app::App;
 use crate::web::values::{Name, Text};
@@ -115,6 +116,8 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Created<Card>> {
     let (company, NewCard { board, list, written }) = (caller.company, body.0);
+    check_board(&caller, &app, board).await?;
+    let source = if caller.signed().is_some() { CardSource::User } else { CardSource::Api };
     once.transaction(tables(&app, company, &written).await?, async |db| {
         let stage = match list {
             Some(list) => stage_of(db, company, board, list).await?,
@@ -126,7 +129,11 @@ pub async fn create(
         columns.set("boardId", board);
         columns.set("listId", stage.id);
         columns.set("position", place.0);
-        columns.set("creationSource", CardSource::Api);
+        columns.set("creationSource", source);
+        // Whoever sees their own alone goes on to see what they made.
+        if let Some(own) = caller.sees_own_of().filter(|_| columns.is_none("assignedUserId")) {
+            columns.set("assignedUserId", own);
+        }
         let id = table::insert::<CardRef>(&mut *db, company, &columns).await?.id;
         cards::CONTACTS.set(&mut *db, company, id, written.contacts.as_deref().unwrap_or_default()).await?;
         if let Some(lines) = lines {

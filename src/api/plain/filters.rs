@@ -60,7 +60,7 @@ impl Filters<'_> {
 
 /// The filters of the list of a plain noun.
 pub struct PlainFilter<T> {
-    pub(super) filter: table::Filter,
+    pub(in crate::api) filter: table::Filter,
     noun: PhantomData<fn() -> T>,
 }
 

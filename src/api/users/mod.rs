@@ -1,6 +1,7 @@
 //! Users: people's memberships in the company. Plain; the directory holds them too.
 
 mod metrics;
+mod rank;
 mod write;
 
 use actix_web::web::Data;
@@ -23,6 +24,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
+    rank::check(&caller, &app, id.0).await?;
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));

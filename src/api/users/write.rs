@@ -12,6 +12,7 @@ use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
+use super::rank;
 use crate::api::directory::changed;
 use crate::api::named::LINKS_MAX;
 use crate::api::plain::{BodyColumns, Filters, Plain};
@@ -91,6 +92,7 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
+    rank::check_given(&caller, &app, &body.0.0.columns).await?;
     let (columns, queues) = body.0.0.with_hash().await?;
     let insert = once.transaction(app.db(company), async |db| {
         let made = users::insert(&mut *db, company, columns).await?;
@@ -124,6 +126,8 @@ pub async fn update(
     once: Idempotency,
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
+    rank::check(&caller, &app, id.0).await?;
+    rank::check_given(&caller, &app, &body.0.0.columns).await?;
     let (columns, queues) = body.0.0.with_hash().await?;
     let author = caller.author();
     let left = match &queues {

@@ -4,9 +4,7 @@ mod options;
 mod secrets;
 
 use clap::{Args, Subcommand};
-use hotline_persistence::tables::channels::{
-    self, ChannelRow, ChannelSettings, ChannelStatus, ChannelType, NewChannel,
-};
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::{ChannelId, CompanyId, QueueId};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +14,7 @@ use super::Failure;
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::config::{DatabaseArgs, public_url};
+use crate::web::channel_values::{embed_line, hook_url};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -222,10 +221,8 @@ impl Next {
     fn of(row: &ChannelRow, public_url: Option<&str>) -> Self {
         let (base, key) = (public_url.unwrap_or(SOMEWHERE), &row.public_key);
         match row.kind {
-            ChannelType::Webchat => {
-                Self::Embed(format!(r#"<script src="{base}/webchat/{key}/widget.js" async></script>"#))
-            }
-            _ => Self::HookUrl(format!("{base}/hooks/{key}")),
+            ChannelType::Webchat => Self::Embed(embed_line(base, key)),
+            _ => Self::HookUrl(hook_url(base, key)),
         }
     }
 
@@ -263,25 +260,12 @@ impl Update {
             let (renewed, reached) = (self.options.access_token.is_some(), self.options.have_credentials());
             self.options.apply(row.kind, &mut row.number, settings)?;
             if reached {
-                row.status = status_after(row.status, settings.are_enough(row.kind), renewed);
-                if row.status == ChannelStatus::Connected {
-                    row.last_error = None;
-                }
+                row.credentials_changed(settings, renewed);
             }
             Ok(())
         };
         let changed = with_secrets(&self.database, async |db, keys| channels::update(db, keys, self.id, change).await);
         self.output.one(PrintedChannel::of(changed.await?))
-    }
-}
-
-/// What other credentials make of a channel. An error stays until the token is renewed: only the provider knows
-/// whether another credential mends it.
-fn status_after(status: ChannelStatus, are_enough: bool, is_token_new: bool) -> ChannelStatus {
-    match status {
-        _ if !are_enough => ChannelStatus::Disconnected,
-        ChannelStatus::Error if !is_token_new => ChannelStatus::Error,
-        _ => ChannelStatus::Connected,
     }
 }
 

@@ -1,13 +1,12 @@
 //! The options a channel's type takes; those of another type are refused by name.
 
 use clap::Args;
-use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger, Webchat, Whatsapp};
-use hotline_persistence::tables::channels::{ChannelSettings, Position, PreChatField, Secret};
-use url::Url;
+use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField, Secret};
 
-use super::secrets::{PROVIDER, SecretFiles, WORD_BYTES_MAX};
+use super::secrets::{PROVIDER, SecretFiles};
 use crate::cli::Failure;
-use crate::visitors::origins;
+use crate::web::channel_values::{Count, ProviderUrl, Word, takes};
+use crate::web::origins;
 use crate::web::values::{FromField, Name, Number, Text};
 
 const WEBCHAT: &str = "Webchat";
@@ -92,8 +91,7 @@ impl Options {
         number: &mut Option<String>,
         settings: &mut ChannelSettings,
     ) -> Result<(), Failure> {
-        if let Some((option, ..)) = self.given().into_iter().find(|(_, given, kinds)| *given && !kinds.contains(&kind))
-        {
+        if let Some((option, ..)) = self.given().into_iter().find(|(_, name, given)| *given && !takes(kind, name)) {
             return Err(format!("{option} is no option of a {} channel", kind.as_str()).into());
         }
         put(number, "--number", self.number, |text| Ok(Number::from_text(text)?.0))?;
@@ -103,11 +101,19 @@ impl Options {
         put(&mut settings.access_token, "--access-token", self.access_token, secret)?;
         put(&mut settings.app_secret, "--app-secret", self.app_secret, secret)?;
         put(&mut settings.verify_token, "--verify-token", self.verify_token, secret)?;
-        put(&mut settings.provider_url, "--provider-url", self.provider_url, provider_url)?;
-        put(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| whole(text, 0))?;
+        put(&mut settings.provider_url, "--provider-url", self.provider_url, |text| {
+            Ok(ProviderUrl::from_text(text)?.0)
+        })?;
+        put(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| {
+            Ok(Count::<0>::from_text(text)?.0)
+        })?;
         let interval = self.recipient_interval_ms;
-        put(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| whole(text, 0))?;
-        put(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| whole(text, 1))?;
+        put(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| {
+            Ok(Count::<0>::from_text(text)?.0)
+        })?;
+        put(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| {
+            Ok(Count::<1>::from_text(text)?.0)
+        })?;
         put_all(&mut settings.allowed_origins, "--allow-origin", self.allow_origin, origins::read)?;
         put(&mut settings.color, "--color", self.color, color)?;
         put(&mut settings.title, "--title", self.title, |text| Ok(Name::from_text(text)?.0))?;
@@ -128,7 +134,7 @@ impl Options {
 
     /// Whether nothing is given.
     pub fn are_empty(&self) -> bool {
-        self.given().iter().all(|(_, given, _)| !given)
+        self.given().iter().all(|(.., given)| !given)
     }
 
     /// Whether something is given that decides whether the provider is reached.
@@ -138,29 +144,27 @@ impl Options {
             .any(|credential| credential.is_some())
     }
 
-    /// Each option, whether it is given, and the types that take it.
-    fn given(&self) -> [(&'static str, bool, &'static [ChannelType]); 18] {
-        const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
-        const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
+    /// Each option, the setting it is of, and whether it is given.
+    fn given(&self) -> [(&'static str, &'static str, bool); 18] {
         [
-            ("--number", self.number.is_some(), &[Whatsapp]),
-            ("--phone-number-id", self.phone_number_id.is_some(), &[Whatsapp]),
-            ("--business-account-id", self.business_account_id.is_some(), &[Whatsapp]),
-            ("--page-id", self.page_id.is_some(), SOCIAL),
-            ("--access-token", self.access_token.is_some(), PROVIDED),
-            ("--app-secret", self.app_secret.is_some(), PROVIDED),
-            ("--verify-token", self.verify_token.is_some(), PROVIDED),
-            ("--provider-url", self.provider_url.is_some(), PROVIDED),
-            ("--sends-per-second", self.sends_per_second.is_some(), PROVIDED),
-            ("--recipient-interval-ms", self.recipient_interval_ms.is_some(), PROVIDED),
-            ("--recipient-burst", self.recipient_burst.is_some(), PROVIDED),
-            ("--allow-origin", !self.allow_origin.is_empty(), &[Webchat]),
-            ("--color", self.color.is_some(), &[Webchat]),
-            ("--title", self.title.is_some(), &[Webchat]),
-            ("--greeting", self.greeting.is_some(), &[Webchat]),
-            ("--position", self.position.is_some(), &[Webchat]),
-            ("--pre-chat-field", !self.pre_chat_field.is_empty(), &[Webchat]),
-            ("--require-identity", self.require_identity.is_some(), &[Webchat]),
+            ("--number", "number", self.number.is_some()),
+            ("--phone-number-id", "phoneNumberId", self.phone_number_id.is_some()),
+            ("--business-account-id", "businessAccountId", self.business_account_id.is_some()),
+            ("--page-id", "pageId", self.page_id.is_some()),
+            ("--access-token", "accessToken", self.access_token.is_some()),
+            ("--app-secret", "appSecret", self.app_secret.is_some()),
+            ("--verify-token", "verifyToken", self.verify_token.is_some()),
+            ("--provider-url", "providerUrl", self.provider_url.is_some()),
+            ("--sends-per-second", "sendsPerSecond", self.sends_per_second.is_some()),
+            ("--recipient-interval-ms", "recipientIntervalMs", self.recipient_interval_ms.is_some()),
+            ("--recipient-burst", "recipientBurst", self.recipient_burst.is_some()),
+            ("--allow-origin", "allowedOrigins", !self.allow_origin.is_empty()),
+            ("--color", "color", self.color.is_some()),
+            ("--title", "title", self.title.is_some()),
+            ("--greeting", "greeting", self.greeting.is_some()),
+            ("--position", "position", self.position.is_some()),
+            ("--pre-chat-field", "preChatFields", !self.pre_chat_field.is_empty()),
+            ("--require-identity", "requireIdentity", self.require_identity.is_some()),
         ]
     }
 }
@@ -201,40 +205,12 @@ fn put_all<T: PartialEq>(
     Ok(())
 }
 
-/// Most that may be given of what is counted: more is a slip of the finger.
-const COUNT_MAX: u32 = 1_000_000;
-
-fn whole(text: &str, least: u32) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| (least..=COUNT_MAX).contains(number));
-    number.ok_or_else(|| format!("must be a whole number from {least} to {COUNT_MAX}"))
-}
-
 fn secret(text: &str) -> Result<Secret, String> {
-    word(text).map(Secret)
+    Word::read(text).map(Word::into_secret)
 }
 
 fn word(text: &str) -> Result<String, String> {
-    if text.contains(|character: char| character.is_whitespace() || character.is_control()) {
-        Err("must be one word".to_owned())
-    } else if text.len() > WORD_BYTES_MAX {
-        Err(format!("must have at most {WORD_BYTES_MAX} bytes"))
-    } else {
-        Ok(text.to_owned())
-    }
-}
-
-/// An address is called with paths added to it, so it ends without a slash.
-fn provider_url(text: &str) -> Result<String, String> {
-    let url = web_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
-    url.map(|url| url.as_str().trim_end_matches('/').to_owned())
-        .ok_or_else(|| "must be an address that begins with https:// or http://".to_owned())
-}
-
-fn web_address(text: &str) -> Option<Url> {
-    // The parser is made for browsers, which put right a lot that is better said to be wrong.
-    let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
-    let is_plain = !text.contains(|character: char| character.is_whitespace() || character == '\\' || character == '@');
-    Url::parse(text).ok().filter(|url| begins && is_plain && url.has_host())
+    Word::read(text).map(|word| word.0)
 }
 
 fn color(text: &str) -> Result<String, String> {
@@ -253,15 +229,7 @@ fn pre_chat_field(text: &str) -> Result<PreChatField, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{color, provider_url};
-
-    #[test]
-    fn a_provider_is_a_plain_web_address() {
-        assert_eq!(provider_url("http://127.0.0.1:9/v1/").as_deref(), Ok("http://127.0.0.1:9/v1"));
-        for bad in ["provider.example", "https://a b", "https://provider.example?x", "file:///etc"] {
-            assert!(provider_url(bad).is_err(), "{bad}");
-        }
-    }
+    use super::color;
 
     #[test]
     fn a_colour_has_six_digits() {

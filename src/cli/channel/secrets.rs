@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::Failure;
-
-/// Bytes of an id, a credential or an address of the provider.
-pub(super) const WORD_BYTES_MAX: usize = 4096;
+use crate::web::channel_values::WORD_BYTES_MAX;
 
 pub(super) const PROVIDER: &str = "Whatsapp, messenger, instagram";
 

@@ -1,5 +1,6 @@
 //! `hotline demo`: the service with something in it.
 
+mod people;
 mod sales;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,6 +23,7 @@ use hotline_persistence::{ChannelId, CompanyId, ContactId, PgPool, QueueId, Sess
 use ipnet::{IpNet, Ipv4Net};
 use serde_json::json;
 
+use self::people::People;
 use super::{Failure, serve};
 use crate::app::App;
 use crate::config::ServeArgs;
@@ -50,7 +52,8 @@ pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
     show_page(&service, &demo).await?;
     let signals = serve::Signals::heeded()?;
     println!("hotline is ready on {base}");
-    println!("{}", guide(&base, &demo));
+    let people = people::ready(&service.app, demo.company).await?;
+    println!("{}", guide(&base, &demo, &people));
     serve::until_stopped(service, signals).await
 }
 
@@ -133,7 +136,7 @@ pub async fn seed(app: &Data<App>) -> Result<Demo, Failure> {
     let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
     let support = table::insert::<Queue>(db, company, &strict).await?.id;
     let sales = table::insert::<Queue>(db, company, &named("Sales")).await?.id;
-    let ana = user(db, company, "Ana Souza", "ana@demo.example").await?;
+    let ana = user(db, company, "Ana Souza", people::AGENT).await?;
     let ben = user(db, company, "Ben Carter", "ben@demo.example").await?;
     for (queue, user) in [(support, ana), (support, ben), (sales, ben)] {
         users::QUEUES.add(db, company, user, queue).await?;
@@ -310,15 +313,21 @@ async fn begin_session(
 }
 
 /// Lines that work as pasted, one after the other.
-fn guide(base: &str, demo: &Demo) -> String {
+fn guide(base: &str, demo: &Demo, people: &People) -> String {
     let Demo { company, key, webchat, wrapup_type } = demo;
     let api = format!("{base}/api/v1");
+    let People { admin, agent } = people;
+    let (panel, (admin, admins), (agent, agents)) = (crate::web::modules::PANEL_API, admin, agent);
     format!(
         r#"
 Open {base}/ in a browser: a visitor on the left, a desk on the right. The page is given the token below, so show it
 to nobody who should not have it.
 
 company {company}, token {key}
+
+The panel's API is at {base}{panel}. These may sign in, with passwords of this start:
+administrator {admin} {admins}
+agent {agent} {agents}
 
 # what is open
 curl -s -H 'Authorization: Bearer {key}' '{api}/tickets?status=open'

@@ -1,8 +1,11 @@
 //! People at the panel.
 
 mod account;
+mod administrators;
 mod door;
 mod factors;
 mod links;
+mod sales;
 mod shared;
 mod signing_in;
+mod tokens;

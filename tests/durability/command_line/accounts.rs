@@ -79,6 +79,31 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     let made: Value = serde_json::from_slice(&chosen.stdout).expect("json");
     assert!(made["email"] == "ben@example.com" && made.get("password").is_none(), "{made}");
     assert!(password::is_right("correct horse battery", &hash_of(path, "ben@example.com").await));
+    // Another password: a session that was begun with the one before is over.
+    let begun = "insert into person_sessions (company_id, person_id, hash, state, expires_at)
+         select 0, id, '\\x01', 'open', now() + interval '1 day' from admins where email = 'ben@example.com'";
+    let factor = "insert into second_factors (company_id, person_id, secret, confirmed_at)
+         select 0, id, 'v1.x.y', now() from admins where email = 'ben@example.com'";
+    with_database(path, async |db| {
+        for statement in [begun, factor] {
+            sqlx::query(statement).execute(db).await.expect("a row");
+        }
+    })
+    .await;
+    let left = async || -> (i64, i64) {
+        with_database(path, async |db| {
+            let counts = "select (select count(*) from person_sessions), (select count(*) from second_factors)";
+            sqlx::query_as(counts).fetch_one(db).await.expect("counts")
+        })
+        .await
+    };
+    let reset = json(path, &["admin", "reset", "BEN@example.com"]);
+    let drawn = reset["password"].as_str().expect("a password");
+    assert!(password::is_right(drawn, &hash_of(path, "ben@example.com").await), "{reset}");
+    assert_eq!(left().await, (0, 1));
+    json(path, &["admin", "reset", "ben@example.com", "--second-factor"]);
+    assert_eq!(left().await, (0, 0));
+    assert!(failure(path, &["admin", "reset", "nobody@example.com"]).contains("nobody@example.com"));
     process.kill();
 
     // The stopped one again.

@@ -3,7 +3,7 @@
 mod stages;
 
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 pub use stages::{
@@ -54,6 +54,22 @@ impl Table for Board {
             where l.company_id = boards.company_id and l.board_id = boards.id), '[]') as queues";
     const SEARCH: &'static [&'static str] = &["hotline_fold(name)"];
     type Id = BoardId;
+}
+
+/// The boards of whose queues one is a user's, whose id follows.
+pub const SEEN_BY: &str =
+    "select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
+    where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id";
+
+/// Whether a board is one of those that a user sees by their queues.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn is_seen_by(db: impl PgExecutor<'_>, company: CompanyId, id: BoardId, user: UserId) -> Result<bool> {
+    let seen = "select exists (
+        select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
+        where q.company_id = $1 and q.board_id = $2 and m.user_id = $3)";
+    with_timeout(sqlx::query_scalar(seen).bind(company).bind(id).bind(user).fetch_one(db)).await
 }
 
 /// The queues whose people see a board.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::error::{Holder, Taken, with_timeout};
 use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
-use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result};
+use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result, UserId};
 
 /// A stage of a board, with its place from left to right.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -148,14 +148,27 @@ pub async fn won_cards(db: &mut PgConnection, company: CompanyId, stage: BoardLi
     with_timeout(sqlx::query_scalar(count).bind(company).bind(stage).bind(COUNTED_MAX).fetch_one(db)).await
 }
 
-/// How many cards each stage of a board has, counted in an index alone; stages without any are missing.
+/// How many cards each stage of a board has, counted in an index alone; stages without any are missing. Of a user only
+/// those that are assigned to them.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn counts(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<HashMap<BoardListId, i64>> {
-    let count = "select list_id, count(*) from cards where company_id = $1 and board_id = $2 group by list_id";
-    let counted: Vec<(BoardListId, i64)> =
-        with_timeout(sqlx::query_as(count).bind(company).bind(board).fetch_all(db)).await?;
+pub async fn counts(
+    db: impl Database<'_>,
+    company: CompanyId,
+    board: BoardId,
+    of: Option<UserId>,
+) -> Result<HashMap<BoardListId, i64>> {
+    let count = match of {
+        None => "select list_id, count(*) from cards where company_id = $1 and board_id = $2 group by list_id",
+        Some(_) => {
+            "select list_id, count(*) from cards where company_id = $1 and board_id = $2 and assigned_user_id = $3
+             group by list_id"
+        }
+    };
+    let count = sqlx::query_as(count).bind(company).bind(board);
+    let count = if of.is_some() { count.bind(of) } else { count };
+    let counted: Vec<(BoardListId, i64)> = with_timeout(count.fetch_all(db)).await?;
     Ok(counted.into_iter().collect())
 }
 

@@ -107,6 +107,16 @@ impl Table for CardRef {
     type Id = CardId;
 }
 
+/// Whom a card is assigned to; none as well when there is no such card.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn assigned_to(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Option<UserId>> {
+    let assigned = sqlx::query_scalar("select assigned_user_id from cards where company_id = $1 and id = $2");
+    let assigned: Option<Option<UserId>> = with_timeout(assigned.bind(company).bind(id).fetch_optional(db)).await?;
+    Ok(assigned.flatten())
+}
+
 /// What the API's lists may ask for.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -232,6 +242,8 @@ pub struct FirstCards {
     pub of_board: i64,
     /// Contacts of all these cards at most, shared out likewise; the first card of a stage is shown whatever it has.
     pub contacts: usize,
+    /// Only those that are assigned to this user.
+    pub of_user: Option<UserId>,
 }
 
 /// The first cards of every stage of a board in the order of their positions: two statements, however many stages there
@@ -248,15 +260,18 @@ pub async fn first_of_stages(
 ) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
     let part = stages.max(1);
     let rows = most.of_stage.min(most.of_board / i64::try_from(part).unwrap_or(i64::MAX)).max(1);
+    let own = if most.of_user.is_some() { "and f.assigned_user_id = $4" } else { "" };
     let sql = AssertSqlSafe(format!(
         "with page as (
              select first.id, first.position from board_lists s cross join lateral (
-                 select f.id, f.position from cards f where f.company_id = $1 and f.list_id = s.id
+                 select f.id, f.position from cards f where f.company_id = $1 and f.list_id = s.id {own}
                  order by f.position limit $3) first
              where s.company_id = $1 and s.board_id = $2)
          {SHOWN} join page on page.id = k.id where k.company_id = $1 order by page.position"
     ));
-    let found = with_timeout(sqlx::query(sql).bind(company).bind(board).bind(rows).fetch_all(db)).await?;
+    let find = sqlx::query(sql).bind(company).bind(board).bind(rows);
+    let find = if most.of_user.is_some() { find.bind(most.of_user) } else { find };
+    let found = with_timeout(find.fetch_all(db)).await?;
     let mut held: HashMap<BoardListId, usize> = HashMap::new();
     let mut cards = document::read_all::<Card>(&found);
     cards.retain(|card| {

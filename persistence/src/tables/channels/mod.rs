@@ -98,6 +98,19 @@ impl ChannelRow {
         ChannelSettings::read(&sealed::without_secrets(&self.settings)).ok().map(ChannelSettings::shown)
     }
 
+    /// Settles what other credentials make of the channel. An error stays until the token is renewed: only the provider
+    /// knows whether another credential mends it.
+    pub fn credentials_changed(&mut self, settings: &ChannelSettings, is_token_new: bool) {
+        self.status = match self.status {
+            _ if !settings.are_enough(self.kind) => ChannelStatus::Disconnected,
+            ChannelStatus::Error if !is_token_new => ChannelStatus::Error,
+            _ => ChannelStatus::Connected,
+        };
+        if self.status == ChannelStatus::Connected {
+            self.last_error = None;
+        }
+    }
+
     /// What the channel needs besides its name, of a row that is open.
     ///
     /// # Errors

@@ -64,6 +64,7 @@ pub fn organization() -> Organization {
             rate_per_minute: None,
             time_zone: "UTC".to_owned(),
             stop_words: vec!["stop".to_owned()],
+            second_factor_required: false,
             created_at: start(),
             updated_at: start(),
         },

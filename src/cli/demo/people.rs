@@ -1,0 +1,49 @@
+//! Who signs in to the demo's panel: an administrator of the installation and an agent, with passwords that are drawn at
+//! each start.
+
+use hotline_persistence::password::Password;
+use hotline_persistence::tables::people::{self, PersonId};
+use hotline_persistence::tables::{admins, users};
+use hotline_persistence::{CompanyId, Error, PgPool};
+
+use crate::app::App;
+use crate::cli::Failure;
+
+/// The administrator's e-mail.
+const ADMIN: &str = "admin@demo.example";
+
+/// The agent's, of those the seed makes.
+pub(super) const AGENT: &str = "ana@demo.example";
+
+/// E-mails and passwords.
+pub(super) struct People {
+    pub(super) admin: (&'static str, String),
+    pub(super) agent: (&'static str, String),
+}
+
+/// Makes them ready.
+pub(super) async fn ready(app: &App, company: CompanyId) -> Result<People, Failure> {
+    let db = &app.engine.store().housekeeping;
+    let (password, hash) = drawn()?;
+    match admins::insert(db, ADMIN, &hash).await {
+        Err(Error::Taken(_)) => reset(db, &hash).await?,
+        made => drop(made?),
+    }
+    let admin = (ADMIN, password);
+    let (password, hash) = drawn()?;
+    let agent = users::with_email(db, company, AGENT).await?.ok_or("the demo's agent is gone")?;
+    people::set_password(db, PersonId::User(company, agent), &hash).await?;
+    Ok(People { admin, agent: (AGENT, password) })
+}
+
+async fn reset(db: &PgPool, hash: &str) -> Result<(), Failure> {
+    let mut transaction = db.begin().await?;
+    admins::reset(&mut transaction, ADMIN, hash, false).await?;
+    Ok(transaction.commit().await?)
+}
+
+fn drawn() -> Result<(String, String), Failure> {
+    let password = Password::random();
+    let hash = password.hash().map_err(|error| format!("a password cannot be hashed: {error}"))?;
+    Ok((password.as_str().to_owned(), hash))
+}

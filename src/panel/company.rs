@@ -1,0 +1,240 @@
+//! Companies: one's own, and for administrators of the installation all of them.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_actors::FieldError;
+use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
+use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyFilter, CompanyRow};
+use hotline_persistence::{CompanyId, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::signed::{Administrator, Installer, Member};
+use crate::api::directory::changed;
+use crate::app::App;
+use crate::web::calendar::Zone;
+use crate::web::channel_values::Count;
+use crate::web::values::{Name, Search};
+use crate::web::{ApiError, ApiResult, Body, Created, Fields, Filter, Input, Json, Page, Params, Patch, PathId, Query};
+
+/// A company.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Company {
+    /// Its id.
+    pub id: CompanyId,
+    /// What it is called.
+    #[schema(example = "Acme")]
+    pub name: String,
+    /// Whether it is served at all.
+    #[schema(example = true)]
+    pub active: bool,
+    /// Whether its plan includes the API.
+    #[schema(example = true)]
+    pub api_enabled: bool,
+    /// Requests its tokens may make in a minute; 0: as many as they like; none: the installation's.
+    #[schema(example = 600)]
+    pub rate_per_minute: Option<i32>,
+    /// Where its days begin.
+    #[schema(example = "America/Sao_Paulo")]
+    pub time_zone: String,
+    /// Words by which contacts opt out of campaigns, as they are compared.
+    #[schema(example = json!(["stop"]))]
+    pub stop_words: Vec<String>,
+    /// Whether its users must have a second factor.
+    #[schema(example = false)]
+    pub second_factor_required: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
+}
+
+impl From<CompanyRow> for Company {
+    fn from(row: CompanyRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            active: row.active,
+            api_enabled: row.api_enabled,
+            rate_per_minute: row.rate_per_minute,
+            time_zone: row.time_zone,
+            stop_words: row.stop_words,
+            second_factor_required: row.second_factor_required,
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
+        }
+    }
+}
+
+async fn found(app: &App, id: CompanyId) -> ApiResult<Company> {
+    Ok(companies::find(app.db(id), id).await?.ok_or_else(ApiError::not_found)?.into())
+}
+
+async fn write(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<Json<Company>> {
+    changed(app, id, async { Ok(Json::of(companies::update(app.db(id), id, changes).await?)) }).await
+}
+
+/// What both bodies have.
+fn read_own(fields: &mut Fields<'_>) -> CompanyChanges {
+    CompanyChanges {
+        name: fields.changed::<Name>("name").map(|name| name.0),
+        time_zone: fields.changed::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
+        stop_words: read_stop_words(fields),
+        second_factor_required: fields.changed::<bool>("secondFactorRequired"),
+        ..CompanyChanges::default()
+    }
+}
+
+fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
+    let given = fields.changed_list::<Name>("stopWords", WORDS_MAX)?;
+    let mut words: Vec<String> = Vec::new();
+    for word in given.into_iter().map(|word| stop_words::folded(&word.0)) {
+        if word.is_empty() || word.chars().count() > CHARACTERS_MAX {
+            fields.refuse("stopWords", format!("must have words of 1 to {CHARACTERS_MAX} characters"));
+        }
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    Some(words)
+}
+
+/// `GET /company`.
+pub async fn show_own(member: Member, app: Data<App>) -> ApiResult<Json<Company>> {
+    Ok(Json::of(found(&app, member.company).await?))
+}
+
+/// The body of `PUT /company`.
+pub struct OwnChange(CompanyChanges);
+
+impl Input for OwnChange {
+    fn name() -> Cow<'static, str> {
+        "OwnCompanyUpdate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What changes of one's own company.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self(read_own(fields)))
+    }
+}
+
+/// `PUT /company`. Who asks for a second factor has one.
+pub async fn update_own(
+    administrator: Administrator,
+    app: Data<App>,
+    body: Body<OwnChange>,
+) -> ApiResult<Json<Company>> {
+    let changes = body.0.0;
+    if changes.second_factor_required == Some(true) && !administrator.signed.has_factor {
+        let reason = "cannot be asked for by who has none".to_owned();
+        return Err(ApiError::validation(&[FieldError { field: "secondFactorRequired".to_owned(), reason }]));
+    }
+    write(&app, administrator.company, changes).await
+}
+
+/// Filters of the list.
+pub struct Filters(CompanyFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        let search = query.filter::<Search>("search").map(|text| text.0);
+        Self(CompanyFilter { search, active: query.filter("active") })
+    }
+}
+
+/// `GET /companies`.
+pub async fn list(_: Installer, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Company>> {
+    let rows = companies::list(&app.engine.store().housekeeping, &query.filter.0, query.page).await?;
+    Ok(Page::of(query.page, rows, Company::from))
+}
+
+/// What an administrator of the installation says of a company.
+struct Plan(CompanyChanges);
+
+impl Plan {
+    fn read(fields: &mut Fields<'_>, own: CompanyChanges) -> Self {
+        let rate = match fields.patch::<Count<0>>("ratePerMinute") {
+            Patch::Absent => None,
+            Patch::Null => Some(None),
+            Patch::Value(rate) => Some(i32::try_from(rate.0).ok()),
+        };
+        Self(CompanyChanges { api_enabled: fields.changed("apiEnabled"), rate_per_minute: rate, ..own })
+    }
+}
+
+/// The body of `POST /companies`.
+pub struct NewCompany(String, CompanyChanges);
+
+impl Input for NewCompany {
+    fn name() -> Cow<'static, str> {
+        "CompanyCreate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("A company to be created.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required::<Name>("name");
+        let own = CompanyChanges {
+            time_zone: fields.optional::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
+            stop_words: read_stop_words(fields),
+            second_factor_required: fields.changed::<bool>("secondFactorRequired"),
+            ..CompanyChanges::default()
+        };
+        let Plan(changes) = Plan::read(fields, own);
+        Some(Self(name?.0, changes))
+    }
+}
+
+/// `POST /companies`: with the profiles every company begins with.
+pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
+    let NewCompany(name, changes) = body.0;
+    let db = &app.engine.store().housekeeping;
+    let mut transaction = db.begin().await.map_err(hotline_persistence::Error::from)?;
+    let made = companies::insert_in(&mut transaction, &name).await?;
+    let made = companies::update(&mut *transaction, made.id, changes).await?;
+    transaction.commit().await.map_err(hotline_persistence::Error::from)?;
+    app.engine.refresh(made.id).await;
+    Ok(Created::of(made))
+}
+
+/// `GET /companies/{companyId}`.
+pub async fn show(_: Installer, app: Data<App>, id: PathId<CompanyId>) -> ApiResult<Json<Company>> {
+    Ok(Json::of(found(&app, id.0).await?))
+}
+
+/// The body of `PUT /companies/{companyId}`.
+pub struct CompanyChange(CompanyChanges);
+
+impl Input for CompanyChange {
+    fn name() -> Cow<'static, str> {
+        "CompanyUpdate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What changes of a company.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let own = read_own(fields);
+        let active = fields.changed("active");
+        let Plan(changes) = Plan::read(fields, own);
+        Some(Self(CompanyChanges { active, ..changes }))
+    }
+}
+
+/// `PUT /companies/{companyId}`.
+pub async fn update(
+    _: Installer,
+    app: Data<App>,
+    id: PathId<CompanyId>,
+    body: Body<CompanyChange>,
+) -> ApiResult<Json<Company>> {
+    write(&app, id.0, body.0.0).await
+}

@@ -1,0 +1,144 @@
+//! The figures of `/metrics` as JSON, for the page that draws them.
+
+use std::collections::BTreeMap;
+
+use actix_web::web::Data;
+use hotline_actors::{Engine, clock};
+use hotline_persistence::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::signed::Installer;
+use crate::app::App;
+use crate::metrics;
+use crate::web::{ApiError, ApiResult, Json};
+
+/// All figures at one moment.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Figures {
+    /// When they were taken.
+    pub at: Timestamp,
+    /// Each figure.
+    pub figures: Vec<Figure>,
+}
+
+/// A figure: what `docs/metrics.md` explains by this name.
+#[derive(Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Figure {
+    /// Its name.
+    #[schema(example = "hotline_http_requests_total")]
+    pub name: String,
+    /// What it is: `counter`, `gauge`, `histogram` or `info`.
+    #[schema(example = "counter")]
+    pub kind: String,
+    /// What it counts.
+    #[schema(example = "Requests that were answered")]
+    pub help: String,
+    /// Its values.
+    pub samples: Vec<Sample>,
+}
+
+/// One value of a figure.
+#[derive(Debug, Default, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Sample {
+    /// What follows the name: `_bucket`, `_sum`, `_count`, or nothing.
+    #[schema(example = "_sum")]
+    pub suffix: String,
+    /// What tells it from the figure's others.
+    #[schema(example = json!({"method": "GET"}))]
+    pub labels: BTreeMap<String, String>,
+    /// The value; none: it is no number.
+    #[schema(example = 42.0)]
+    pub value: Option<f64>,
+}
+
+/// `GET /installation/figures`.
+pub async fn show(_: Installer, app: Data<App>) -> ApiResult<Json<Figures>> {
+    let text = metrics::text(Engine::clone(&app.engine), app.figures.clone()).await.map_err(ApiError::internal)?;
+    Ok(Json::of(Figures { at: clock::now().into(), figures: read(&text) }))
+}
+
+/// What the text says, in its order.
+fn read(text: &str) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = Vec::new();
+    for line in text.lines() {
+        if let Some(comment) = line.strip_prefix("# ") {
+            let mut words = comment.splitn(3, ' ');
+            let (Some(what), Some(name), rest) = (words.next(), words.next(), words.next().unwrap_or_default()) else {
+                continue;
+            };
+            if figures.last().is_none_or(|figure| figure.name != name) {
+                figures.push(Figure { name: name.to_owned(), ..Figure::default() });
+            }
+            let Some(figure) = figures.last_mut() else { continue };
+            match what {
+                "HELP" => rest.trim_end_matches('.').clone_into(&mut figure.help),
+                "TYPE" => rest.clone_into(&mut figure.kind),
+                _ => {}
+            }
+        } else if let Some(figure) = figures.last_mut() {
+            figure.samples.extend(sample(&figure.name, line));
+        }
+    }
+    figures
+}
+
+/// `name_suffix{label="value",…} number`.
+fn sample(name: &str, line: &str) -> Option<Sample> {
+    let rest = line.strip_prefix(name)?;
+    let (rest, value) = rest.rsplit_once(' ')?;
+    let (suffix, mut labels) =
+        rest.split_once('{').map_or((rest, ""), |(suffix, labels)| (suffix, labels.trim_end_matches('}')));
+    let mut read = BTreeMap::new();
+    while let Some((label, after)) = labels.split_once("=\"") {
+        let mut text = String::new();
+        let mut characters = after.char_indices();
+        let mut end = after.len();
+        while let Some((place, character)) = characters.next() {
+            match character {
+                '\\' => text.extend(characters.next().map(|(_, escaped)| if escaped == 'n' { '\n' } else { escaped })),
+                '"' => {
+                    end = place + 1;
+                    break;
+                }
+                plain => text.push(plain),
+            }
+        }
+        read.insert(label.trim_start_matches(',').to_owned(), text);
+        labels = after.get(end..).unwrap_or_default();
+    }
+    let value = value.parse::<f64>().ok().filter(|value| value.is_finite());
+    Some(Sample { suffix: suffix.to_owned(), labels: read, value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_read_with_its_labels() {
+        let text = "# HELP hotline_requests Requests, answered.\n# TYPE hotline_requests counter\n\
+            hotline_requests_total{route=\"/a/{id}\",said=\"x, \\\"y\\\" \\\\\"} 7\nhotline_requests_total 0.5\n\
+            # HELP hotline_up Whether it is up.\n# TYPE hotline_up gauge\nhotline_up NaN\n# EOF\n";
+        let figures = read(text);
+        assert_eq!(figures.len(), 2, "{figures:?}");
+        let labels =
+            [("route", "/a/{id}"), ("said", "x, \"y\" \\")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(
+            figures[0],
+            Figure {
+                name: "hotline_requests".to_owned(),
+                kind: "counter".to_owned(),
+                help: "Requests, answered".to_owned(),
+                samples: vec![
+                    Sample { suffix: "_total".to_owned(), labels: labels.into(), value: Some(7.0) },
+                    Sample { suffix: "_total".to_owned(), labels: BTreeMap::new(), value: Some(0.5) },
+                ],
+            }
+        );
+        assert_eq!(figures[1].samples[0].value, None);
+    }
+}

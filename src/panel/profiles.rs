@@ -1,0 +1,187 @@
+//! Permission profiles, as their company's administrators write them.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::profiles::{self, ProfileRow};
+use hotline_persistence::tables::tokens::Permissions;
+use hotline_persistence::{CompanyId, PgConnection, ProfileId, Timestamp};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::signed::Administrator;
+use crate::api::plain::KeptBy;
+use crate::app::App;
+use crate::web::permissions::Permitted;
+use crate::web::values::Name;
+use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
+
+/// Who keeps a profile.
+const USERS: KeptBy = KeptBy { state: "users have the profile", noun: "user", column: ("users", "profile_id") };
+
+/// A permission profile with what only administrators see.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileSetup {
+    /// Its id.
+    pub id: ProfileId,
+    /// What it is called.
+    #[schema(example = "Agent")]
+    pub name: String,
+    /// Methods, by module.
+    #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
+    pub permissions: Permissions,
+    /// Whether its users see the cards of others.
+    #[schema(example = false)]
+    pub sees_all_cards: bool,
+    /// Whether its users administer the company: tokens, channels, profiles, invitations, the audit log.
+    #[schema(example = false)]
+    pub administers: bool,
+    /// How many users have it.
+    #[schema(example = 3)]
+    pub users: i64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
+}
+
+async fn shown(db: &mut PgConnection, row: ProfileRow) -> ApiResult<ProfileSetup> {
+    let users = table::count_referring(db, row.company_id, USERS.column, row.id).await?;
+    Ok(ProfileSetup {
+        id: row.id,
+        name: row.name,
+        permissions: row.permissions.0,
+        sees_all_cards: row.sees_all_cards,
+        administers: row.administers,
+        users,
+        created_at: row.created_at.into(),
+        updated_at: row.updated_at.into(),
+    })
+}
+
+/// `GET /profiles/{profileId}/setup`.
+pub async fn show(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<ProfileId>,
+) -> ApiResult<Json<ProfileSetup>> {
+    let company = administrator.company;
+    let mut change = app.db(company).begin().await?;
+    let db = change.connection()?;
+    let row: Option<ProfileRow> = table::find(&mut *db, company, id.0).await?;
+    Ok(Json::of(shown(db, row.ok_or_else(ApiError::not_found)?).await?))
+}
+
+fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
+    let mut columns = Columns::default();
+    let name = if is_new { fields.required::<Name>("name") } else { fields.changed("name") };
+    let permissions = if is_new { fields.required::<Permitted>("permissions") } else { fields.changed("permissions") };
+    if let Some(name) = name {
+        columns.set("name", name);
+    }
+    if let Some(permissions) = permissions {
+        columns.set("permissions", json!(permissions.0));
+    }
+    for field in ["seesAllCards", "administers"] {
+        if let Some(given) = fields.changed::<bool>(field) {
+            columns.set(field, given);
+        }
+    }
+    columns
+}
+
+/// The body of `POST /profiles`.
+pub struct ProfileNew(Columns);
+
+impl Input for ProfileNew {
+    fn name() -> Cow<'static, str> {
+        "ProfileCreate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("A permission profile to be created.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self(read(fields, true)))
+    }
+}
+
+/// `POST /profiles`.
+pub async fn create(
+    administrator: Administrator,
+    app: Data<App>,
+    body: Body<ProfileNew>,
+    once: Idempotency,
+) -> ApiResult<Created<ProfileSetup>> {
+    let company = administrator.company;
+    once.transaction(app.db(company), async |db| {
+        let row = table::insert::<ProfileRow>(&mut *db, company, &body.0.0).await?;
+        Ok(Created::of(shown(db, row).await?))
+    })
+    .await
+}
+
+/// The body of `PUT /profiles/{profileId}`.
+pub struct ProfileChange(Columns);
+
+impl Input for ProfileChange {
+    fn name() -> Cow<'static, str> {
+        "ProfileUpdate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What changes of a permission profile.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self(read(fields, false)))
+    }
+}
+
+/// Refuses a change after which nobody would administer the company.
+async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
+    if profiles::administering(db, company).await? > 0 {
+        return Ok(());
+    }
+    let details = json!({"state": "last", "reason": "last_administering_profile"});
+    Err(ApiError::conflict("no profile would administer the company any more", details))
+}
+
+/// `PUT /profiles/{profileId}`: from its users' next requests on.
+pub async fn update(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<ProfileId>,
+    body: Body<ProfileChange>,
+    once: Idempotency,
+) -> ApiResult<Json<ProfileSetup>> {
+    let company = administrator.company;
+    once.transaction(app.db(company), async |db| {
+        // Of two who take it from the last two, one comes second.
+        profiles::lock(&mut *db, company).await?;
+        let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
+        check_administered(&mut *db, company).await?;
+        Ok(Json::of(shown(db, row).await?))
+    })
+    .await
+}
+
+/// `DELETE /profiles/{profileId}`: refused while users have it.
+pub async fn remove(administrator: Administrator, app: Data<App>, id: PathId<ProfileId>) -> ApiResult<NoContent> {
+    let company = administrator.company;
+    let mut change = app.db(company).begin().await?;
+    let db = change.connection()?;
+    profiles::lock(&mut *db, company).await?;
+    let removed = table::remove::<ProfileRow>(&mut *db, company, id.0).await;
+    if removed.is_err() {
+        drop(change);
+        return USERS.answer(removed, app.db(company), company, id.0).await;
+    }
+    check_administered(&mut *db, company).await?;
+    change.commit().await?;
+    Ok(NoContent)
+}

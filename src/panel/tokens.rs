@@ -1,0 +1,276 @@
+//! A company's API tokens: made, changed, rotated and revoked here and on the command line, and by no token.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use chrono::{DateTime, Utc};
+use hotline_actors::{Conflict, FieldError, Refusal};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::tokens::{self, NewToken, Permissions, TokenFilter, TokenRow, TokenStatus};
+use hotline_persistence::{CompanyId, Timestamp, TokenId};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::signed::Administrator;
+use crate::api::directory::changed;
+use crate::app::App;
+use crate::web::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
+use crate::web::permissions::Permitted;
+use crate::web::values::{FutureTime, Name, Search};
+use crate::web::{
+    ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, Input, Json, Page, Params, Patch, PathId, Query,
+};
+
+/// Tokens of a company, those that were revoked as well. Every one is in memory.
+const TOKENS_MAX: i64 = 1000;
+
+/// An API token, without its key.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Token {
+    /// Its id.
+    pub id: TokenId,
+    /// What it is called in lists and events.
+    #[schema(example = "Shop")]
+    pub name: String,
+    /// What its key begins with.
+    #[schema(example = "sk_live_4f0XkLmZ")]
+    pub prefix: String,
+    /// Whether it works.
+    pub status: TokenStatus,
+    /// Methods, by module.
+    #[schema(example = json!({"tickets": ["GET", "POST"]}))]
+    pub permissions: Permissions,
+    /// The IPv4 addresses and ranges it may be used from; none: from anywhere.
+    #[schema(example = json!(["203.0.113.0/24"]))]
+    pub allowed_ips: Vec<String>,
+    /// When it stops working; none: never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was used last.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
+}
+
+impl From<TokenRow> for Token {
+    fn from(row: TokenRow) -> Self {
+        Self {
+            status: row.status(Utc::now()),
+            id: row.id,
+            name: row.name,
+            prefix: row.prefix,
+            permissions: row.permissions.0,
+            allowed_ips: row.allowed_ips,
+            expires_at: row.expires_at.map(Timestamp::from),
+            revoked_at: row.revoked_at.map(Timestamp::from),
+            last_used_at: row.last_used_at.map(Timestamp::from),
+            created_at: row.created_at.into(),
+            updated_at: row.updated_at.into(),
+        }
+    }
+}
+
+/// A token with its key, which nobody can read again.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenWithKey {
+    /// The token.
+    pub token: Token,
+    /// Its key, shown once.
+    #[schema(example = "sk_live_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
+    pub key: String,
+}
+
+/// Filters of the list.
+pub struct Filters(TokenFilter);
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        let search = query.filter::<Search>("search").map(|text| text.0);
+        Self(TokenFilter { search, status: query.filter("status") })
+    }
+}
+
+/// `GET /tokens`.
+pub async fn list(administrator: Administrator, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Token>> {
+    let company = administrator.company;
+    let rows = tokens::list(app.db(company), company, &query.filter.0, query.page).await?;
+    Ok(Page::of(query.page, rows, Token::from))
+}
+
+async fn found(app: &App, company: CompanyId, id: TokenId) -> ApiResult<TokenRow> {
+    table::find(app.db(company), company, id).await?.ok_or_else(ApiError::not_found)
+}
+
+/// `GET /tokens/{tokenId}`.
+pub async fn show(administrator: Administrator, app: Data<App>, id: PathId<TokenId>) -> ApiResult<Json<Token>> {
+    Ok(Json::of(found(&app, administrator.company, id.0).await?))
+}
+
+/// The body of `POST /tokens`.
+pub struct TokenNew {
+    name: Name,
+    permissions: Permitted,
+    allowed_ips: Vec<String>,
+    expires_at: Option<DateTime<Utc>>,
+}
+
+fn addresses(fields: &mut Fields<'_>, given: Option<Vec<AddressRange>>) -> Option<Vec<String>> {
+    match allowed_ips(&given?) {
+        Ok(entries) => Some(entries),
+        Err(reason) => {
+            fields.refuse("allowedIps", reason);
+            None
+        }
+    }
+}
+
+/// What permits nothing is no token.
+fn some(fields: &mut Fields<'_>, permissions: Option<Permitted>) -> Option<Permitted> {
+    if permissions.as_ref().is_some_and(|permitted| permitted.0.is_empty()) {
+        fields.refuse("permissions", "must permit something");
+        return None;
+    }
+    permissions
+}
+
+impl Input for TokenNew {
+    fn name() -> Cow<'static, str> {
+        "TokenCreate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("A token to be created.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required("name");
+        let permissions = fields.required("permissions");
+        let permissions = some(fields, permissions);
+        let ranges = fields.list("allowedIps", ALLOWED_IPS_MAX);
+        let allowed_ips = addresses(fields, ranges).unwrap_or_default();
+        let expires_at = fields.optional::<FutureTime>("expiresAt").map(|time| time.0);
+        Some(Self { name: name?, permissions: permissions?, allowed_ips, expires_at })
+    }
+}
+
+/// `POST /tokens`.
+pub async fn create(
+    administrator: Administrator,
+    app: Data<App>,
+    body: Body<TokenNew>,
+) -> ApiResult<Confidential<Created<TokenWithKey>>> {
+    let company = administrator.company;
+    let TokenNew { name, permissions, allowed_ips, expires_at } = body.0;
+    changed(&app, company, async {
+        let mut change = app.db(company).begin().await?;
+        let db = change.connection()?;
+        if tokens::count(&mut *db, company).await? >= TOKENS_MAX {
+            let many = Conflict::used_by("the company has as many tokens as it may", "limit", [("token", TOKENS_MAX)]);
+            return Err(Refusal::Conflict(many).into());
+        }
+        let new = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };
+        let (row, key) = tokens::insert(&mut *db, company, new).await?;
+        change.commit().await?;
+        Ok(Confidential(Created::of(TokenWithKey { token: row.into(), key })))
+    })
+    .await
+}
+
+/// The body of `PUT /tokens/{tokenId}`.
+pub struct TokenChange(Columns);
+
+impl Input for TokenChange {
+    fn name() -> Cow<'static, str> {
+        "TokenUpdate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What changes of a token.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let mut columns = Columns::default();
+        if let Some(name) = fields.changed::<Name>("name") {
+            columns.set("name", name);
+        }
+        let permissions = fields.changed::<Permitted>("permissions");
+        if let Some(permissions) = some(fields, permissions) {
+            columns.set("permissions", json!(permissions.0));
+        }
+        let ranges = fields.changed_list("allowedIps", ALLOWED_IPS_MAX);
+        if let Some(entries) = addresses(fields, ranges) {
+            columns.set("allowedIps", entries);
+        }
+        match fields.patch::<FutureTime>("expiresAt") {
+            Patch::Absent => {}
+            Patch::Null => columns.set("expiresAt", serde_json::Value::Null),
+            Patch::Value(time) => columns.set("expiresAt", json!(time.0)),
+        }
+        Some(Self(columns))
+    }
+}
+
+/// Refuses what is over for good.
+fn check_alive(row: &TokenRow) -> ApiResult<()> {
+    if row.revoked_at.is_none() {
+        return Ok(());
+    }
+    Err(ApiError::conflict("the token is revoked", json!({"state": "revoked", "reason": "revoked"})))
+}
+
+/// `PUT /tokens/{tokenId}`: from the next request on.
+pub async fn update(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<TokenId>,
+    body: Body<TokenChange>,
+) -> ApiResult<Json<Token>> {
+    let company = administrator.company;
+    check_alive(&found(&app, company, id.0).await?)?;
+    let update = async {
+        let row: TokenRow = table::update(app.db(company), company, id.0, &body.0.0).await?;
+        Ok(Json::of(row))
+    };
+    changed(&app, company, update).await
+}
+
+/// `POST /tokens/{tokenId}/rotate`: the key before is dead at once.
+pub async fn rotate(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<TokenId>,
+) -> ApiResult<Confidential<Json<TokenWithKey>>> {
+    let company = administrator.company;
+    check_alive(&found(&app, company, id.0).await?)?;
+    let rotate = async {
+        let (row, key) = tokens::rotate_of(app.db(company), company, id.0).await?;
+        Ok(Confidential(Json::of(TokenWithKey { token: row.into(), key })))
+    };
+    changed(&app, company, rotate).await
+}
+
+/// `POST /tokens/{tokenId}/revoke`: for good, and at once. Once more changes nothing.
+pub async fn revoke(administrator: Administrator, app: Data<App>, id: PathId<TokenId>) -> ApiResult<Json<Token>> {
+    let company = administrator.company;
+    let revoke = async {
+        let row = found(&app, company, id.0).await?;
+        if row.revoked_at.is_some() {
+            return Ok(Json::of(row));
+        }
+        let columns = Columns::from([("revokedAt", json!(Utc::now()))]);
+        let row: TokenRow = table::update(app.db(company), company, id.0, &columns).await?;
+        Ok(Json::of(row))
+    };
+    changed(&app, company, revoke).await
+}
+
+/// The field error of one field.
+pub(super) fn wrong(field: &str, reason: &str) -> ApiError {
+    ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
+}

@@ -1,0 +1,182 @@
+//! What a channel needs besides its name, as the command line and the panel take it.
+
+use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger, Webchat, Whatsapp};
+use hotline_persistence::tables::channels::Secret;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::origins;
+use super::values::FromField;
+
+/// Bytes of an id, a credential or an address of the provider.
+pub const WORD_BYTES_MAX: usize = 4096;
+
+/// Most that may be given of what is counted: more is a slip of the finger.
+const COUNT_MAX: u32 = 1_000_000;
+
+/// Websites that may embed a webchat.
+pub const ORIGINS_MAX: usize = 100;
+
+const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
+const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
+
+/// Each setting, and the types of channels that take it.
+const TAKEN: [(&str, &[ChannelType]); 18] = [
+    ("number", &[Whatsapp]),
+    ("phoneNumberId", &[Whatsapp]),
+    ("businessAccountId", &[Whatsapp]),
+    ("pageId", SOCIAL),
+    ("accessToken", PROVIDED),
+    ("appSecret", PROVIDED),
+    ("verifyToken", PROVIDED),
+    ("providerUrl", PROVIDED),
+    ("sendsPerSecond", PROVIDED),
+    ("recipientIntervalMs", PROVIDED),
+    ("recipientBurst", PROVIDED),
+    ("allowedOrigins", &[Webchat]),
+    ("color", &[Webchat]),
+    ("title", &[Webchat]),
+    ("greeting", &[Webchat]),
+    ("position", &[Webchat]),
+    ("preChatFields", &[Webchat]),
+    ("requireIdentity", &[Webchat]),
+];
+
+/// Whether a channel of this type takes this setting.
+pub fn takes(kind: ChannelType, setting: &str) -> bool {
+    TAKEN.iter().any(|(name, kinds)| *name == setting && kinds.contains(&kind))
+}
+
+/// The settings there are.
+pub fn settings() -> impl Iterator<Item = &'static str> {
+    TAKEN.iter().map(|(name, _)| *name)
+}
+
+/// An id or a credential of a provider: one word.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Word(pub String);
+
+impl Word {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong, as a phrase that follows the field's name; never what it holds.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.contains(|character: char| character.is_whitespace() || character.is_control()) {
+            Err("must be one word".to_owned())
+        } else if text.len() > WORD_BYTES_MAX {
+            Err(format!("must have at most {WORD_BYTES_MAX} bytes"))
+        } else if text.is_empty() {
+            Err("must not be blank".to_owned())
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    /// The same as a secret.
+    pub fn into_secret(self) -> Secret {
+        Secret(self.0)
+    }
+}
+
+impl FromField for Word {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        Self::read(value.as_str().ok_or("must be a string")?)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "minLength": 1, "maxLength": WORD_BYTES_MAX, "pattern": r"^\s*\S+\s*$", "example": "106540352"})
+    }
+
+    const IS_TEXT: bool = true;
+}
+
+/// Where a provider is called. Paths are added to it, so it ends without a slash.
+pub struct ProviderUrl(pub String);
+
+impl FromField for ProviderUrl {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or("must be a string")?.trim();
+        let url = web_address(text).filter(|url| url.query().is_none() && url.fragment().is_none());
+        let url = url.ok_or("must be an address that begins with https:// or http://")?;
+        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "format": "uri", "example": "https://graph.facebook.com"})
+    }
+
+    const IS_TEXT: bool = true;
+}
+
+fn web_address(text: &str) -> Option<Url> {
+    // The parser is made for browsers, which put right a lot that is better said to be wrong.
+    let begins = ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+    let is_plain = !text.contains(|character: char| character.is_whitespace() || character == '\\' || character == '@');
+    Url::parse(text).ok().filter(|url| begins && is_plain && url.has_host())
+}
+
+/// A website that may embed a webchat.
+#[derive(PartialEq, Eq)]
+pub struct WebOrigin(pub String);
+
+impl FromField for WebOrigin {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        origins::read(value.as_str().ok_or("must be a string")?.trim()).map(Self)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "example": "https://shop.example"})
+    }
+}
+
+/// A whole number from `LEAST` on.
+pub struct Count<const LEAST: u32>(pub u32);
+
+impl<const LEAST: u32> FromField for Count<LEAST> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let number = match value {
+            Value::String(text) => text.trim().parse().ok(),
+            number => number.as_u64().and_then(|number| u32::try_from(number).ok()),
+        };
+        let number = number.filter(|number| (LEAST..=COUNT_MAX).contains(number));
+        number.map(Self).ok_or_else(|| format!("must be a whole number from {LEAST} to {COUNT_MAX}"))
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": LEAST, "maximum": COUNT_MAX, "example": 10})
+    }
+}
+
+/// The line that a page embeds a webchat by.
+pub fn embed_line(base: &str, public_key: &str) -> String {
+    format!(r#"<script src="{base}/webchat/{public_key}/widget.js" async></script>"#)
+}
+
+/// Where a provider calls.
+pub fn hook_url(base: &str, public_key: &str) -> String {
+    format!("{base}/hooks/{public_key}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_a_plain_web_address() {
+        let read = |text: &str| ProviderUrl::from_text(text).map(|url| url.0);
+        assert_eq!(read("http://127.0.0.1:9/v1/").as_deref(), Ok("http://127.0.0.1:9/v1"));
+        for bad in ["provider.example", "https://a b", "https://provider.example?x", "file:///etc"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_type_takes_its_own_settings_alone() {
+        assert!(
+            takes(Whatsapp, "phoneNumberId") && !takes(Messenger, "phoneNumberId") && !takes(Webchat, "accessToken")
+        );
+        assert!(settings().all(|setting| ChannelType::ALL.iter().any(|kind| takes(*kind, setting))));
+    }
+}

@@ -1,0 +1,439 @@
+//! What administrators do: companies, channels, profiles, people, and the log of it.
+
+use hotline::openapi::Access;
+use hotline::web::schema::Schemas;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::steps::{assert_timestamp, id};
+use crate::support::{PASSWORD, Person, Reply, TestApp, eventually, service::TestOptions};
+
+/// A user of the test's company with its profile Administrator.
+async fn administrator(app: &TestApp) -> Person {
+    give(app, "Administrator").await;
+    Person::user(app, app.company.ana, "ana@example.com").await
+}
+
+/// Gives Ana a profile by its name.
+async fn give(app: &TestApp, profile: &str) -> i64 {
+    let profiles = app.api.all("/profiles").await;
+    let profile = id(profiles.iter().find(|known| known["name"] == profile).expect("a profile"));
+    app.api.put(&format!("/users/{}", app.company.ana), json!({"profileId": profile})).await.data(200);
+    profile
+}
+
+#[actix_web::test]
+async fn who_does_not_administer_is_refused_everywhere() {
+    let app = TestApp::start().await;
+    give(&app, "Supervisor").await;
+    let supervisor = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let mut refused = 0;
+    for operation in hotline::routes::panel_operations(&mut Schemas::new()) {
+        let tag = operation.tag.unwrap_or_default();
+        let is_anybodys = ["", "session", "links", "account"].contains(&tag) || operation.id == "getOwnCompany";
+        if is_anybodys || operation.access != Access::Person {
+            continue;
+        }
+        let parts = operation.path.split('/').map(|part| if part.starts_with('{') { "1" } else { part });
+        let path = parts.collect::<Vec<&str>>().join("/");
+        let method = Method::from_bytes(operation.method.as_bytes()).expect("a method");
+        let body = json!({"name": "x", "permissions": {"tags": ["GET"]}, "type": "webchat"});
+        Reply::of(supervisor.request(method, &path).json(&body)).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        refused += 1;
+    }
+    assert!(refused >= 25, "{refused}");
+    // The administrator of a company is none of the installation.
+    let ana = administrator(&app).await;
+    for path in ["/companies", "/companies/1", "/installation/figures", "/installation/audit-log"] {
+        ana.get(path).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn companies_are_made_and_changed_by_administrators_of_the_installation() {
+    let app = TestApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let body =
+        json!({"name": " Café Ltd ", "ratePerMinute": 30, "timeZone": "America/Sao_Paulo", "stopWords": ["Párar"]});
+    let made = admin.post("/companies", body).await;
+    let company = made.data(201).clone();
+    assert_timestamp(&company["createdAt"]);
+    assert_eq!(
+        company,
+        json!({"id": company["id"], "name": "Café Ltd", "active": true, "apiEnabled": true, "ratePerMinute": 30,
+            "timeZone": "America/Sao_Paulo", "stopWords": ["parar"], "secondFactorRequired": false,
+            "createdAt": company["createdAt"], "updatedAt": company["updatedAt"]})
+    );
+    let path = format!("/companies/{}", company["id"]);
+    assert_eq!(admin.get(&path).await.data(200), &company);
+    // It is there at once, with its profiles.
+    let within = admin.in_company(hotline_persistence::CompanyId::new(id(&company)));
+    assert_eq!(within.get("/profiles").await.data(200).as_array().map(Vec::len), Some(3));
+    assert_eq!(within.get("/company").await.data(200), &company);
+    let listed = |query: &'static str| {
+        let admin = admin.clone();
+        async move { admin.get(&format!("/companies{query}")).await }
+    };
+    assert_eq!(listed("").await.data(200).as_array().map(Vec::len), Some(2));
+    let page = listed("?perPage=1&order=desc").await;
+    assert_eq!((&page.data(200)[0]["id"], &page.body["meta"]["hasMore"]), (&company["id"], &json!(true)));
+    assert_eq!(listed("?search=CAFE").await.data(200)[0]["id"], company["id"]);
+    assert_eq!(listed("?search=nobody").await.data(200), &json!([]));
+    assert_eq!(listed("?active=false").await.data(200), &json!([]));
+    listed("?page=1000000000").await.error(422, "ERR_API_VALIDATION");
+
+    let changed =
+        admin.put(&path, json!({"ratePerMinute": null, "apiEnabled": false, "name": "Café", "active": false})).await;
+    let seen =
+        ["ratePerMinute", "apiEnabled", "name", "active", "timeZone"].map(|field| changed.data(200)[field].clone());
+    assert_eq!(json!(seen), json!([null, false, "Café", false, "America/Sao_Paulo"]));
+    assert_eq!(listed("?active=false").await.data(200)[0]["id"], company["id"]);
+    within.get("/company").await.error(403, "ERR_API_COMPANY_INACTIVE");
+    for (body, fields) in [
+        (json!({}), &["name"][..]),
+        (json!({"name": "x", "timeZone": "Mars", "ratePerMinute": -1}), &["timeZone", "ratePerMinute"]),
+        (json!({"name": "x", "stopWords": [" ", "ok"]}), &["stopWords[0]"]),
+    ] {
+        assert_eq!(admin.post("/companies", body).await.invalid_fields(), fields);
+    }
+    assert_eq!(admin.put(&path, json!({"active": null})).await.invalid_fields(), ["active"]);
+    admin.get("/companies/999").await.error(404, "ERR_API_NOT_FOUND");
+    admin.put("/companies/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+
+    // A company's own administrator changes what is its own.
+    let ana = administrator(&app).await;
+    let own =
+        ana.put("/company", json!({"timeZone": "Europe/Lisbon", "apiEnabled": false, "stopWords": ["stop"]})).await;
+    assert_eq!((&own.data(200)["timeZone"], &own.data(200)["apiEnabled"]), (&json!("Europe/Lisbon"), &json!(true)));
+    let refused = ana.put("/company", json!({"secondFactorRequired": true})).await;
+    assert_eq!(refused.invalid_fields(), ["secondFactorRequired"]);
+
+    let figures = admin.get("/installation/figures").await;
+    let figures = figures.data(200)["figures"].as_array().expect("figures").clone();
+    let requests = figures.iter().find(|figure| figure["name"] == "hotline_http_requests_total").expect("the requests");
+    assert_eq!(requests["kind"], "counter");
+    let of_companies =
+        requests["samples"].as_array().expect("samples").iter().find(|sample| {
+            sample["labels"]["route"] == "/panel/api/v1/companies" && sample["labels"]["status"] == "201"
+        });
+    assert_eq!(of_companies.expect("the companies")["value"], json!(1.0));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn channels_are_set_up_and_their_secrets_are_never_shown() {
+    let app = TestApp::start().await;
+    let (other, _) = app.another_company().await;
+    let ana = administrator(&app).await;
+    let body = json!({"type": "whatsapp", "name": "Phone 2", "number": "+55 11 98765-4321", "phoneNumberId": "106",
+        "accessToken": "hidden-one", "queueId": app.company.support});
+    let made = ana.post("/channels", body).await;
+    let channel = made.data(201).clone();
+    let key = channel["publicKey"].as_str().expect("a key").to_owned();
+    let base = format!("http://{}", app.service.address);
+    assert_eq!(
+        channel,
+        json!({"id": channel["id"], "name": "Phone 2", "type": "whatsapp", "status": "disconnected", "lastError": null,
+            "number": "5511987654321", "queue": {"id": app.company.support, "name": "Support"}, "publicKey": key,
+            "embed": null, "hookUrl": format!("{base}/hooks/{key}"),
+            "settings": {"phoneNumberId": "106", "businessAccountId": null, "pageId": null, "providerUrl": null,
+                "sendsPerSecond": null, "recipientIntervalMs": null, "recipientBurst": null, "allowedOrigins": [],
+                "color": null, "title": null, "greeting": null, "position": null, "preChatFields": [], "requireIdentity": false},
+            "secrets": {"accessToken": true, "appSecret": false, "verifyToken": false, "identitySecrets": 0},
+            "createdAt": channel["createdAt"], "updatedAt": channel["createdAt"]})
+    );
+    let path = format!("/channels/{}/setup", channel["id"]);
+    let changed =
+        ana.put(&path, json!({"appSecret": "hidden-two", "verifyToken": "hidden-three", "sendsPerSecond": 20})).await;
+    assert_eq!(
+        (&changed.data(200)["status"], &changed.data(200)["settings"]["sendsPerSecond"]),
+        (&json!("connected"), &json!(20))
+    );
+    assert_eq!(changed.data(200)["secrets"]["verifyToken"], true);
+    assert!(!changed.body.to_string().contains("hidden"));
+    let stored: i64 = sqlx::query_scalar("select count(*) from channels where strpos(settings::text, 'hidden') > 0")
+        .fetch_one(&app.database.db)
+        .await
+        .expect("a count");
+    assert_eq!(stored, 0);
+    // An error stays until the token is renewed.
+    sqlx::query("update channels set status = 'error', last_error = 'expired' where id = $1")
+        .bind(id(&channel))
+        .execute(&app.database.db)
+        .await
+        .expect("a change");
+    assert_eq!(ana.put(&path, json!({"appSecret": "hidden-four"})).await.data(200)["status"], "error");
+    let renewed = ana.put(&path, json!({"accessToken": "hidden-five"})).await;
+    assert_eq!((&renewed.data(200)["status"], &renewed.data(200)["lastError"]), (&json!("connected"), &Value::Null));
+    assert_eq!(ana.put(&path, json!({"verifyToken": null, "queueId": null})).await.data(200)["status"], "disconnected");
+
+    let look = json!({"type": "webchat", "name": "Site", "allowedOrigins": ["https://Shop.example/", "https://shop.example"],
+        "color": "#0F766e", "title": "Acme", "greeting": "Hi", "position": "left", "preChatFields": ["name", "name"], "requireIdentity": true});
+    let site = ana.post("/channels", look).await;
+    let settings = &site.data(201)["settings"];
+    assert_eq!(
+        (
+            &settings["allowedOrigins"],
+            &settings["color"],
+            &settings["position"],
+            &settings["preChatFields"],
+            &settings["requireIdentity"]
+        ),
+        (&json!(["https://shop.example"]), &json!("#0f766e"), &json!("left"), &json!(["name"]), &json!(true))
+    );
+    let key = site.data(201)["publicKey"].as_str().expect("a key");
+    assert_eq!(site.data(201)["embed"], format!(r#"<script src="{base}/webchat/{key}/widget.js" async></script>"#));
+    // It answers at once.
+    let widget = app.api.anonymous(Method::GET, &format!("/webchat/{key}/widget.js")).send().await.expect("an answer");
+    assert!(
+        widget.status() == 200 && !widget.text().await.expect("a script").contains("no webchat has the public key")
+    );
+    let site_path = format!("/channels/{}", site.data(201)["id"]);
+    let first = ana.post(&format!("{site_path}/identity-secret"), json!({})).await;
+    let second = ana.post(&format!("{site_path}/identity-secret"), json!({})).await;
+    assert!(first.data(200)["identitySecret"].as_str().is_some_and(|secret| secret.starts_with("ids_")));
+    assert_eq!(second.data(200)["identitySecrets"], 2);
+    let third = ana.post(&format!("{site_path}/identity-secret"), json!({"revokePrevious": true})).await;
+    assert_eq!(third.data(200)["identitySecrets"], 1);
+    ana.post(&format!("/channels/{}/identity-secret", channel["id"]), json!({})).await.error(409, "ERR_API_CONFLICT");
+
+    for (body, fields) in [
+        (json!({}), &["type", "name"][..]),
+        (json!({"type": "sms", "name": "x"}), &["type"]),
+        (json!({"type": "webchat", "name": "x", "accessToken": "y", "pageId": "z"}), &["pageId", "accessToken"]),
+        (
+            json!({"type": "messenger", "name": "x", "pageId": "a b", "providerUrl": "x", "recipientBurst": 0}),
+            &["pageId", "providerUrl", "recipientBurst"],
+        ),
+        (
+            json!({"type": "webchat", "name": "x", "allowedOrigins": ["*"], "color": "red", "position": "top"}),
+            &["allowedOrigins[0]", "color", "position"],
+        ),
+    ] {
+        assert_eq!(ana.post("/channels", body).await.invalid_fields(), fields);
+    }
+    assert_eq!(ana.put(&format!("{site_path}/setup"), json!({"appSecret": "x"})).await.invalid_fields(), ["appSecret"]);
+    ana.post("/channels", json!({"type": "webchat", "name": "x", "queueId": other.support}))
+        .await
+        .error(404, "ERR_API_NOT_FOUND");
+    for (method, end) in [(Method::GET, "setup"), (Method::PUT, "setup"), (Method::POST, "identity-secret")] {
+        let theirs = format!("/channels/{}/{end}", other.webchat);
+        Reply::of(ana.request(method, &theirs).json(&json!({"name": "x"}))).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn profiles_are_written_and_one_goes_on_to_administer() {
+    let app = TestApp::start().await;
+    let ana = administrator(&app).await;
+    let made = ana
+        .post("/profiles", json!({"name": "Night", "permissions": {"tickets": ["GET"]}, "seesAllCards": true}))
+        .await;
+    let profile = made.data(201).clone();
+    assert_eq!(
+        profile,
+        json!({"id": profile["id"], "name": "Night", "permissions": {"tickets": ["GET"]}, "seesAllCards": true, "administers": false,
+            "users": 0, "createdAt": profile["createdAt"], "updatedAt": profile["createdAt"]})
+    );
+    let path = format!("/profiles/{}", profile["id"]);
+    assert_eq!(ana.get(&format!("{path}/setup")).await.data(200), &profile);
+    assert_eq!(ana.get(&path).await.data(200).get("administers"), None, "the public shape");
+    let taken = ana.post("/profiles", json!({"name": "Night", "permissions": {}})).await;
+    assert_eq!(taken.error(409, "ERR_API_CONFLICT"), &json!({"field": "name", "id": profile["id"]}));
+    assert_eq!(
+        ana.post("/profiles", json!({"permissions": {"x": []}})).await.invalid_fields(),
+        ["name", "permissions"]
+    );
+
+    // What a profile permits counts from the next request on.
+    app.api.put(&format!("/users/{}", app.company.ben), json!({"profileId": profile["id"]})).await.data(200);
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    ben.get("/tags").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    let changed = ana.put(&path, json!({"permissions": {"tags": ["GET"]}, "name": "Day"})).await;
+    assert_eq!((&changed.data(200)["users"], &changed.data(200)["name"]), (&json!(1), &json!("Day")));
+    ben.get("/tags").await.data(200);
+    ben.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    let kept = ana.delete(&path).await;
+    assert_eq!(kept.error(409, "ERR_API_CONFLICT")["by"], json!([{"type": "user", "count": 1}]));
+    app.api.put(&format!("/users/{}", app.company.ben), json!({"profileId": null})).await.data(200);
+    assert_eq!(ana.delete(&path).await.status, 204);
+    ana.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
+
+    let own = give(&app, "Administrator").await;
+    let last = ana.put(&format!("/profiles/{own}"), json!({"administers": false})).await;
+    assert_eq!(last.error(409, "ERR_API_CONFLICT")["reason"], "last_administering_profile");
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    assert_eq!(admin.get(&format!("/profiles/{own}/setup")).await.data(200)["administers"], true);
+    let (other, _) = app.another_company().await;
+    admin
+        .in_company(other.id)
+        .put(&format!("/profiles/{own}"), json!({"name": "x"}))
+        .await
+        .error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_may_change_users_becomes_nobody_more() {
+    let app = TestApp::start().await;
+    let (ana, ben) = (app.company.ana, app.company.ben);
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let all = admin.get("/profiles").await;
+    let of = |name: &str| {
+        all.data(200).as_array().expect("profiles").iter().find(|known| known["name"] == name).expect("a profile")["id"]
+            .clone()
+    };
+    let leader = json!({"name": "Leader", "permissions": {"users": ["GET", "POST", "PUT", "DELETE"], "tags": ["GET"]}});
+    let leader = admin.post("/profiles", leader).await.data(201)["id"].clone();
+    let small =
+        admin.post("/profiles", json!({"name": "Small", "permissions": {"tags": ["GET"]}})).await.data(201)["id"]
+            .clone();
+    admin.put(&format!("/users/{ben}"), json!({"profileId": of("Administrator")})).await.data(200);
+    admin.put(&format!("/users/{ana}"), json!({"profileId": leader})).await.data(200);
+    let leading = Person::user(&app, ana, "ana@example.com").await;
+    let own = format!("/users/{ana}");
+    for profile in [of("Administrator"), of("Supervisor"), of("Agent")] {
+        leading.put(&own, json!({"profileId": profile})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+        let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
+        leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    // The password of who is more would be as good.
+    let theirs = format!("/users/{ben}");
+    leading.put(&theirs, json!({"password": PASSWORD})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    leading.delete(&theirs).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": small});
+    let made = leading.post("/users", new).await;
+    let path = format!("/users/{}", made.data(201)["id"]);
+    leading.put(&path, json!({"password": PASSWORD, "profileId": leader})).await.data(200);
+    assert_eq!(leading.delete(&path).await.status, 204);
+    leading.put("/users/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    // An administrator may.
+    admin.put(&own, json!({"profileId": of("Administrator")})).await.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn people_are_invited_and_let_in_again() {
+    let app = TestApp::start().await;
+    let ana = administrator(&app).await;
+    let carl = app.api.post("/users", json!({"name": "Carl", "email": "carl@example.com"})).await;
+    let carl = id(carl.data(201));
+    let made = ana.post(&format!("/users/{carl}/invitation"), json!({})).await;
+    let (url, token) =
+        (made.data(200)["url"].as_str().expect("an address"), made.data(200)["token"].as_str().expect("a token"));
+    assert_eq!(url, format!("http://{}/panel/welcome#{token}", app.service.address));
+    assert_timestamp(&made.data(200)["expiresAt"]);
+    let nobody = Person::nobody(&app);
+    assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
+    assert_eq!(nobody.post("/links/use", json!({"token": token, "password": PASSWORD})).await.status, 204);
+    let mut carls = Person::nobody(&app);
+    carls.sign_in("carl@example.com", json!({})).await.data(200);
+    let reset = ana.post(&format!("/users/{carl}/password-reset"), json!({})).await;
+    carls.get("/session").await.data(200);
+    let body = json!({"token": reset.data(200)["token"], "password": "another battery"});
+    assert_eq!(nobody.post("/links/use", body).await.status, 204);
+    carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+
+    carls.sign_in("carl@example.com", json!({"password": "another battery"})).await.data(200);
+    assert_eq!(ana.post(&format!("/users/{carl}/second-factor/remove"), json!({})).await.status, 204);
+    carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    let (other, _) = app.another_company().await;
+    for end in ["invitation", "password-reset", "second-factor/remove"] {
+        for user in [other.ana.0, 999_999] {
+            ana.post(&format!("/users/{user}/{end}"), json!({})).await.error(404, "ERR_API_NOT_FOUND");
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_administrators_do_is_in_the_log() {
+    let app = TestApp::start().await;
+    let ana = administrator(&app).await;
+    let made = ana.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
+    let token = id(&made.data(201)["token"]);
+    ana.post("/tokens", json!({})).await.error(422, "ERR_API_VALIDATION");
+    ana.post(&format!("/tokens/{token}/revoke"), json!({})).await.data(200);
+    ana.put(&format!("/users/{}", app.company.ben), json!({"name": "Benny"})).await.data(200);
+    // What is no act of an administrator is not.
+    ana.post("/tags", json!({"name": "VIP"})).await.data(201);
+    ana.get("/tokens").await.data(200);
+    let log = ana.get("/audit-log").await;
+    let entries = log.data(200).as_array().expect("entries");
+    let told: Vec<Value> =
+        entries.iter().map(|entry| json!([entry["action"], entry["target"], entry["status"]])).collect();
+    let ben = app.company.ben.to_string();
+    assert_eq!(
+        json!(told),
+        json!([
+            ["createToken", {"id": token.to_string(), "name": "Shop"}, 201],
+            ["createToken", null, 422],
+            ["revokeToken", {"id": token.to_string(), "name": "Shop"}, 200],
+            ["updateUser", {"id": ben, "name": "Benny"}, 200],
+        ])
+    );
+    for entry in entries {
+        assert_timestamp(&entry["at"]);
+        assert_eq!(entry["actor"], json!({"kind": "user", "id": app.company.ana, "name": "Ana"}));
+        assert_eq!(entry["address"], "127.0.0.1");
+    }
+    assert_eq!(ana.get("/audit-log?action=updateUser").await.data(200).as_array().map(Vec::len), Some(1));
+    assert_eq!(ana.get("/audit-log?order=desc&perPage=1").await.data(200)[0]["action"], "updateUser");
+    let at = entries[3]["at"].as_str().expect("a time");
+    assert!(ana.get(&format!("/audit-log?from={at}")).await.data(200).as_array().is_some_and(|rows| !rows.is_empty()));
+    assert_eq!(ana.get("/audit-log?to=2020-01-01T00:00:00Z").await.data(200), &json!([]));
+    // A table that is taken along is an act too.
+    let export =
+        ana.request(Method::GET, "/reports/tickets?groupBy=queue&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z");
+    let export = export.header("accept", "text/csv").send().await.expect("an answer");
+    assert_eq!(export.status(), 200);
+    assert_eq!(ana.get("/audit-log?action=reportTickets").await.data(200)[0]["status"], 200);
+
+    // Another company's administrators see their own; the installation's acts are in its own log.
+    let (other, _) = app.another_company().await;
+    let (admin, admin_id) = Person::admin(&app, "root@example.com").await;
+    assert_eq!(admin.in_company(other.id).get("/audit-log").await.data(200), &json!([]));
+    admin.put(&format!("/companies/{}", other.id), json!({"name": "New"})).await.data(200);
+    let log = admin.get("/installation/audit-log").await;
+    let entry = log.data(200).as_array().expect("entries").last().expect("an entry").clone();
+    assert_eq!(
+        (&entry["action"], &entry["target"]),
+        (&json!("updateCompany"), &json!({"id": other.id.to_string(), "name": "New"}))
+    );
+    assert_eq!(entry["actor"]["id"], json!(admin_id));
+    // Without the log nothing is done.
+    sqlx::query("alter table audit_log rename to hidden").execute(&app.database.db).await.expect("a change");
+    let before = ana.get("/tokens").await;
+    let refused = ana.post("/tokens", json!({"name": "y", "permissions": {"tags": ["GET"]}})).await;
+    assert!(refused.status.is_server_error(), "{}", refused.body);
+    assert_eq!(ana.get("/tokens").await.data(200), before.data(200));
+    sqlx::query("alter table hidden rename to audit_log").execute(&app.database.db).await.expect("a change");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_kept_of_the_log_is_bounded_by_time() {
+    let app = TestApp::start_with(TestOptions::default()).await;
+    let db = &app.database.db;
+    let now = chrono::Utc::now();
+    for days in [0, 399, 431] {
+        sqlx::query(
+            "insert into audit_log (company_id, created_at, actor_kind, actor_id, actor_name, action)
+             values ($1, $2, 'user', 1, 'x', 'y')",
+        )
+        .bind(app.company.id)
+        .bind(now - chrono::TimeDelta::days(days))
+        .execute(db)
+        .await
+        .expect("an entry");
+    }
+    hotline_persistence::tables::audit_log::turn(db, now).await.expect("the months turn");
+    let left =
+        async || sqlx::query_scalar::<_, i64>("select count(*) from audit_log").fetch_one(db).await.expect("a count");
+    eventually("the oldest is gone", || async { left().await == 2 }).await;
+    app.stop().await;
+}

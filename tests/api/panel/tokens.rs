@@ -1,0 +1,162 @@
+//! Tokens in the panel: the twelve rules.
+
+use chrono::{TimeDelta, Utc};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::steps::assert_timestamp;
+use crate::support::{Person, Reply, TestApp, eventually};
+
+#[actix_web::test]
+async fn the_rules_of_tokens_hold() {
+    let app = TestApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    // 11. Permissions by module and method; 8. an expiry that may be left out; 9. addresses that may be left out.
+    let body = json!({"name": " Shop ", "permissions": {"contacts": ["GET", "POST"], "crm": []}});
+    let made = admin.post("/tokens", body).await;
+    let (token, key) = (made.data(201)["token"].clone(), made.data(201)["key"].as_str().expect("a key").to_owned());
+    // 2. The form of a key, and its visible prefix; 10. what is shown.
+    assert!(key.starts_with("sk_live_") && key.len() == "sk_live_".len() + 32, "{key}");
+    assert!(key["sk_live_".len()..].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    assert_timestamp(&token["createdAt"]);
+    assert_eq!(
+        token,
+        json!({"id": token["id"], "name": "Shop", "prefix": &key[..16], "status": "active",
+            "permissions": {"contacts": ["GET", "POST"]}, "allowedIps": [], "expiresAt": null, "revokedAt": null,
+            "lastUsedAt": null, "createdAt": token["createdAt"], "updatedAt": token["createdAt"]})
+    );
+    let path = format!("/tokens/{}", token["id"]);
+    // 5. The key is shown once, and no idempotency key keeps it.
+    let once = || {
+        admin
+            .request(Method::POST, "/tokens")
+            .header("idempotency-key", "t-1")
+            .json(&json!({"name": "x", "permissions": {"tags": ["GET"]}}))
+    };
+    let (first, second) = (Reply::of(once()).await, Reply::of(once()).await);
+    assert_ne!(first.data(201)["key"], second.data(201)["key"]);
+    for reply in [admin.get(&path).await, admin.get("/tokens").await] {
+        assert!(!reply.body.to_string().contains(&key[16..]), "{}", reply.body);
+    }
+    let stored: i64 = sqlx::query_scalar(
+        "select (select count(*) from tokens where strpos(tokens::text, $1) > 0)
+             + (select count(*) from idempotency_keys where strpos(body, 'sk_live_') > 0)",
+    )
+    .bind(&key[16..])
+    .fetch_one(&app.database.db)
+    .await
+    .expect("a count");
+    assert_eq!(stored, 0);
+    // It works at once, 3. in its own name, 11. as far as it permits.
+    let api = app.api.with_key(&key);
+    api.get("/contacts").await.data(200);
+    api.delete("/contacts/1").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    // 1., 6. A token is told nothing of tokens, anywhere.
+    for path in ["/panel/api/v1/tokens", "/api/v1/tokens"] {
+        let reply = Reply::of(app.api.anonymous(Method::GET, path).bearer_auth(&app.company.key)).await;
+        assert!(reply.status == 401 || reply.status == 404, "{path}: {}", reply.status);
+    }
+    // 10. The last use.
+    eventually("the use is noted", || async { admin.get(&path).await.data(200)["lastUsedAt"].is_string() }).await;
+
+    // 4., 9. Addresses: IPv4 and its ranges, fifty at most.
+    let too_many: Vec<String> = (0..51).map(|last| format!("10.0.0.{last}")).collect();
+    for (ips, field) in [
+        (json!(["::1"]), "allowedIps[0]"),
+        (json!(["10.0.0.1", "10.0.0.0/33"]), "allowedIps[1]"),
+        (json!(too_many), "allowedIps"),
+        (json!("10.0.0.1"), "allowedIps"),
+    ] {
+        assert_eq!(admin.put(&path, json!({"allowedIps": ips})).await.invalid_fields(), [field]);
+    }
+    let bound = admin.put(&path, json!({"allowedIps": ["10.1.2.3/8", "192.0.2.7"]})).await;
+    assert_eq!(bound.data(200)["allowedIps"], json!(["10.0.0.0/8", "192.0.2.7"]));
+    // 7. Whatever is wrong with a token is answered alike.
+    let refused = api.get("/contacts").await;
+    let forged = app.api.with_key(&format!("sk_live_{}", "x".repeat(32))).get("/contacts").await;
+    assert_eq!((refused.error(401, "ERR_API_UNAUTHORIZED"), &refused.body), (&Value::Null, &forged.body));
+    let forwarded = Reply::of(api.request(Method::GET, "/contacts").header("x-forwarded-for", "10.0.0.1")).await;
+    assert_eq!(forwarded.body, forged.body);
+    admin.put(&path, json!({"allowedIps": ["127.0.0.1"]})).await.data(200);
+    api.get("/contacts").await.data(200);
+    admin.put(&path, json!({"allowedIps": []})).await.data(200);
+
+    // 8. It stops as soon as it expires.
+    let past = json!({"expiresAt": Utc::now() - TimeDelta::seconds(1)});
+    assert_eq!(admin.put(&path, past).await.invalid_fields(), ["expiresAt"]);
+    let soon = json!({"expiresAt": Utc::now() + TimeDelta::hours(1)});
+    assert_timestamp(&admin.put(&path, soon).await.data(200)["expiresAt"]);
+    sqlx::query("update tokens set expires_at = now() where name = 'Shop'")
+        .execute(&app.database.db)
+        .await
+        .expect("a change");
+    eventually("it has expired", || async { api.get("/contacts").await.status == 401 }).await;
+    assert_eq!(admin.get(&path).await.data(200)["status"], "expired");
+    assert_eq!(admin.get("/tokens?status=expired").await.data(200).as_array().map(Vec::len), Some(1));
+    assert_eq!(admin.put(&path, json!({"expiresAt": null})).await.data(200)["status"], "active");
+    api.get("/contacts").await.data(200);
+
+    // 5. Rotation: another key, the same token; the key before is dead at once.
+    let rotated = admin.post(&format!("{path}/rotate"), json!({})).await;
+    let new = rotated.data(200)["key"].as_str().expect("a key").to_owned();
+    assert_eq!(rotated.data(200)["token"]["permissions"], json!({"contacts": ["GET", "POST"]}));
+    assert_eq!(rotated.data(200)["token"]["id"], token["id"]);
+    assert_eq!(api.get("/contacts").await.body, forged.body);
+    let api = app.api.with_key(&new);
+    api.get("/contacts").await.data(200);
+
+    // Revoked: at once, and for good.
+    assert_eq!(admin.post(&format!("{path}/revoke"), json!({})).await.data(200)["status"], "revoked");
+    assert_eq!(api.get("/contacts").await.body, forged.body);
+    let again = admin.post(&format!("{path}/revoke"), json!({})).await;
+    assert_eq!(again.data(200)["revokedAt"], admin.get(&path).await.data(200)["revokedAt"]);
+    for reply in [admin.post(&format!("{path}/rotate"), json!({})).await, admin.put(&path, json!({"name": "y"})).await]
+    {
+        assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &json!({"state": "revoked", "reason": "revoked"}));
+    }
+    assert_eq!(admin.get("/tokens?status=revoked&search=SHOP").await.data(200)[0]["id"], token["id"]);
+    assert_eq!(admin.get(&format!("/tokens?search={}", &new[8..16])).await.data(200)[0]["id"], token["id"]);
+
+    // What is refused.
+    for (body, fields) in [
+        (json!({}), &["name", "permissions"][..]),
+        (json!({"name": " ", "permissions": {}}), &["name", "permissions"]),
+        (json!({"name": "x", "permissions": {"nothing": ["GET"]}}), &["permissions"]),
+        (json!({"name": "x", "permissions": {"tags": ["PATCH"]}, "expiresAt": "x"}), &["permissions", "expiresAt"]),
+    ] {
+        assert_eq!(admin.post("/tokens", body).await.invalid_fields(), fields);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn tokens_are_their_own_companys_administrators() {
+    let app = TestApp::start().await;
+    let (other, _) = app.another_company().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let here = admin.in_company(app.company.id);
+    let made = here.post("/tokens", json!({"name": "Shop", "permissions": {"tags": ["GET"]}})).await;
+    let path = format!("/tokens/{}", made.data(201)["token"]["id"]);
+    let there = admin.in_company(other.id);
+    for (method, path) in [
+        (Method::GET, path.clone()),
+        (Method::PUT, path.clone()),
+        (Method::POST, format!("{path}/rotate")),
+        (Method::POST, format!("{path}/revoke")),
+    ] {
+        Reply::of(there.request(method, &path).json(&json!({}))).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    assert_eq!(here.get(&path).await.data(200)["status"], "active");
+    assert_eq!(there.get("/tokens").await.data(200).as_array().map(Vec::len), Some(1));
+    // An agent and a supervisor are no administrators.
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    ana.get("/tokens").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    let limit = "insert into tokens (company_id, name, prefix, hash, permissions)
+         select $1, 'x', 'sk_live_', sha256(n::text::bytea), '{}' from generate_series(1, 1000) n";
+    sqlx::query(limit).bind(other.id).execute(&app.database.db).await.expect("tokens");
+    let many = there.post("/tokens", json!({"name": "x", "permissions": {"tags": ["GET"]}})).await;
+    assert_eq!(many.error(409, "ERR_API_CONFLICT")["reason"], "limit");
+    app.stop().await;
+}
