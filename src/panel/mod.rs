@@ -88,7 +88,7 @@ impl Panel {
 #[rustfmt::skip] // One line an endpoint.
 fn beside_companies(table: &mut Table<'_>) {
     table.tagged("session")
-        .at("/session").get("getSession", session::show, "Ask who has signed in").says("How far the session has come, who it is of, and what they may do.".to_owned())
+        .at("/session").get("getSignIn", session::show, "Ask who has signed in").says("How far the session has come, who it is of, and what they may do.".to_owned())
             .post("signIn", session::create, "Sign in").says("Signs in with e-mail and password; the session is a cookie. Whatever is wrong is answered alike. Where both fit several memberships, they are answered to choose from.".to_owned())
             .delete("signOut", session::remove, "Sign out").says("Ends the session, if there is one.".to_owned())
         .at("/session/second-factor").post("giveSecondFactor", session::give_factor, "Give the second factor").says("Opens a session in the state `secondFactor`. A code is taken once; five wrong ones end the session.".to_owned());
@@ -99,7 +99,7 @@ fn beside_companies(table: &mut Table<'_>) {
         .at("/account").get("getAccount", account::show, "Read one's own account").says("The account of who has signed in.".to_owned())
             .put("updateAccount", account::update, "Change one's own account").says("Changes the fields that are given.".to_owned())
         .at("/account/password").put("changePassword", account::change_password, "Change one's own password").says("Sets another password, and ends every other session.".to_owned())
-        .at("/account/sessions").get("listSessions", account::list_sessions, "List one's own sessions").says("Where one has signed in, the last used first; all of them.".to_owned())
+        .at("/account/sessions").get("listOwnSessions", account::list_sessions, "List one's own sessions").says("Where one has signed in, the last used first; all of them.".to_owned())
         // Before the path with an id, which would match it.
         .at("/account/sessions/end-others").post("endOtherSessions", account::end_other_sessions, "End one's other sessions").says("Ends every session but the one that asks.".to_owned())
         .at("/account/sessions/{sessionId}").delete("endOwnSession", account::end_session, "End one of one's own sessions").says("Ends a session.".to_owned())

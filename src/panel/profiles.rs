@@ -1,11 +1,11 @@
 //! Permission profiles, as their company's administrators write them.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::web::Data;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::profiles::{self, ProfileRow};
-use hotline_persistence::tables::tokens::Permissions;
 use hotline_persistence::{CompanyId, PgConnection, ProfileId, Timestamp};
 use serde::Serialize;
 use serde_json::json;
@@ -32,7 +32,7 @@ pub struct ProfileSetup {
     pub name: String,
     /// Methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
-    pub permissions: Permissions,
+    pub permissions: BTreeMap<String, BTreeSet<String>>,
     /// Whether its users see the cards of others.
     #[schema(example = false)]
     pub sees_all_cards: bool,

@@ -1,6 +1,7 @@
 //! Signing in and out.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -10,7 +11,6 @@ use hotline_actors::clock;
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::sessions::{self, Origin, SessionState, Signed};
 use hotline_persistence::tables::people::{self, INSTALLATION, Language, PersonId, factors};
-use hotline_persistence::tables::tokens::Permissions;
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
@@ -57,7 +57,7 @@ pub struct SignIn {
     pub company: Option<SignedCompany>,
     /// Methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST", "PUT"]}))]
-    pub permissions: Permissions,
+    pub permissions: BTreeMap<String, BTreeSet<String>>,
     /// Whether they may do what administrators do.
     #[schema(example = false)]
     pub administers: bool,
@@ -148,7 +148,7 @@ impl SignIn {
             choices,
             person: None,
             company: None,
-            permissions: Permissions::new(),
+            permissions: BTreeMap::new(),
             administers: false,
             sees_all_cards: false,
             second_factor_required: false,

@@ -1,12 +1,13 @@
 //! A company's API tokens: made, changed, rotated and revoked here and on the command line, and by no token.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::web::Data;
 use chrono::{DateTime, Utc};
 use hotline_actors::{Conflict, FieldError, Refusal};
 use hotline_persistence::table::{self, Columns};
-use hotline_persistence::tables::tokens::{self, NewToken, Permissions, TokenFilter, TokenRow, TokenStatus};
+use hotline_persistence::tables::tokens::{self, NewToken, TokenFilter, TokenRow, TokenStatus};
 use hotline_persistence::{CompanyId, Timestamp, TokenId};
 use serde::Serialize;
 use serde_json::json;
@@ -41,7 +42,7 @@ pub struct Token {
     pub status: TokenStatus,
     /// Methods, by module.
     #[schema(example = json!({"tickets": ["GET", "POST"]}))]
-    pub permissions: Permissions,
+    pub permissions: BTreeMap<String, BTreeSet<String>>,
     /// The IPv4 addresses and ranges it may be used from; none: from anywhere.
     #[schema(example = json!(["203.0.113.0/24"]))]
     pub allowed_ips: Vec<String>,

@@ -44,14 +44,11 @@ impl FromField for Permitted {
     }
 
     fn schema() -> Value {
-        let methods = json!({"type": "array", "items": {"type": "string", "enum": METHODS}});
-        let modules: serde_json::Map<_, _> =
-            MODULES.iter().map(|module| ((*module).to_owned(), methods.clone())).collect();
         json!({
             "type": "object",
             "description": "Methods, by module",
-            "properties": modules,
-            "additionalProperties": false,
+            "propertyNames": {"enum": MODULES},
+            "additionalProperties": {"type": "array", "items": {"type": "string", "enum": METHODS}},
             "example": {"tickets": ["GET", "POST"]},
         })
     }
