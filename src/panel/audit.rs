@@ -13,7 +13,7 @@ use hotline_persistence::tables::audit_log::{self, NewEntry};
 use hotline_persistence::tables::people::sessions::Signed;
 use serde_json::Value;
 
-use super::{Panel, door};
+use super::{Panel, site};
 use crate::app::App;
 use crate::web::ApiError;
 
@@ -30,7 +30,7 @@ pub(super) async fn kept(
     serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let known = panel.known(&request);
-    let address = door::address(request.request(), app).map(|address: IpAddr| address.to_string());
+    let address = site::address(request.request(), &app.trusted_proxies).map(|address: IpAddr| address.to_string());
     let entry = |action, target| NewEntry {
         actor: signed.person(),
         actor_name: &signed.name,

@@ -1,7 +1,6 @@
 //! Who may pass, before anything of a request is read: the panel's own page asks, somebody has signed in, they ask not too
 //! much, their session is open, and in a company their profile permits it.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -21,7 +20,7 @@ use crate::app::App;
 use crate::web::aside::Tenant;
 use crate::web::auth::{Admission, permit, stay};
 use crate::web::idempotency::once;
-use crate::web::origin::{self, Address};
+use crate::web::origin::Address;
 use crate::web::rate::{Allowance, Unlimited};
 use crate::web::{ApiError, ApiResult, Caller};
 
@@ -49,11 +48,6 @@ impl Parts {
     }
 }
 
-/// From where a request comes.
-pub(super) fn address(request: &HttpRequest, app: &App) -> Option<IpAddr> {
-    origin::of(request.peer_addr(), request.headers(), &app.trusted_proxies)
-}
-
 /// Who has signed in.
 ///
 /// # Errors
@@ -67,7 +61,8 @@ async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>
     };
     found.map(Arc::new).ok_or_else(|| {
         // A cookie that is none was guessed, or has ended; an address that shows many is told to wait.
-        let refused = parts.admission.wrong_tokens.refuse(address(request, &parts.app).map(Address::of));
+        let refused =
+            parts.admission.wrong_tokens.refuse(site::address(request, &parts.app.trusted_proxies).map(Address::of));
         if refused.status == StatusCode::UNAUTHORIZED { ApiError::signed_out() } else { refused }
     })
 }

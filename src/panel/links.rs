@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::values::Typed;
-use super::{Panel, door, session};
+use super::{Panel, session, site};
 use crate::app::App;
 use crate::web::origin::Address;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
@@ -59,7 +59,7 @@ pub async fn read(
     panel: Data<Panel>,
     body: Body<LinkToken>,
 ) -> ApiResult<Json<PersonLink>> {
-    panel.limits.try_from_address(door::address(&request, &app).map(Address::of))?;
+    panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let token = body.0.0.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
     let link = links::find(app.db(company), &token).await?.ok_or_else(ApiError::link_spent)?;
@@ -100,7 +100,7 @@ pub async fn spend(
     panel: Data<Panel>,
     body: Body<LinkUse>,
 ) -> ApiResult<NoContent> {
-    panel.limits.try_from_address(door::address(&request, &app).map(Address::of))?;
+    panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let LinkUse { token: Typed(token), password } = body.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
     let hash = passwords::hash(password).await?;

@@ -231,7 +231,7 @@ pub async fn create(
     body: Body<Credentials>,
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
     let Credentials { email, password, company } = body.0;
-    let address = door::address(&request, &app);
+    let address = site::address(&request, &app.trusted_proxies);
     panel.limits.try_account(&email, address.map(Address::of))?;
     let answered_at = Instant::now() + FAILED_AFTER;
     let db = &app.engine.store().housekeeping;
@@ -313,7 +313,7 @@ pub async fn give_factor(
     }
     let person = signed.person();
     // Sessions are begun by who knows the password: the tries of an account count over all of them.
-    let address = door::address(&request, &app).map(Address::of);
+    let address = site::address(&request, &app.trusted_proxies).map(Address::of);
     panel.limits.try_code(person, address)?;
     let answered_at = Instant::now() + FAILED_AFTER;
     let mut change = app.db(person.company()).begin().await?;

@@ -1,6 +1,8 @@
 //! Whether the panel's own page asks. A cookie goes along with what other websites make a browser ask for, or did: so a
 //! change is taken only when the browser says that a page of this very origin asked for it.
 
+use std::net::IpAddr;
+
 use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderValue, ORIGIN};
@@ -26,6 +28,11 @@ pub(super) fn is_own(request: &HttpRequest, trusted: &[IpNet]) -> bool {
             said.is_some_and(|said| origin::site(request, trusted).is_some_and(|own| own == said))
         }
     }
+}
+
+/// From where a request comes.
+pub(super) fn address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr> {
+    origin::of(request.peer_addr(), request.headers(), trusted)
 }
 
 /// Whether the request came over https, as far as anybody can know.
