@@ -117,10 +117,14 @@ impl Select {
         self
     }
 
-    /// Says that the rows are found in the order of a column that agrees with that of their key: then they are not
-    /// sorted as a whole, and the page ends the search.
+    /// Makes what was built the first of two steps, a `select … from (select …` whose rows are gone through in the order
+    /// of `column`; `then` closes it and finds the list's rows for each. The order of `column` agrees with that of the
+    /// list's key: the rows are not sorted as a whole, and the page ends the search.
     #[must_use]
-    pub fn ordered_within(mut self, column: &'static str) -> Self {
+    pub fn for_each_by(mut self, column: &'static str, page: PageRequest, then: &str) -> Self {
+        // `offset 0` keeps PostgreSQL from joining first and sorting all of it then.
+        self.order(column, page);
+        self.query.push(" offset 0").push(then).push(" where true");
         self.first_by = Some(column);
         self
     }

@@ -444,7 +444,7 @@ pub async fn list(
         || filter.search.is_some()
         || filter.status == Some(TicketStatus::Open);
     let list = if wanted.is_any() && !is_found {
-        zones::list("with page as (", Zoned::Ticket, company, &wanted)
+        zones::list("with page as (", Zoned::Ticket, company, &wanted, page)
     } else if filter.search.is_some() {
         let found = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
         Select::new(found, "t.company_id", company)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use sqlx::PgConnection;
 
-use crate::select::Select;
+use crate::select::{PageRequest, Select};
 use crate::table::Span;
 use crate::{ChannelId, CompanyId, QueueId};
 
@@ -122,15 +122,9 @@ impl Wanted<'_> {
 
 /// Begins a list, in the order of ids, of the rows whose zones may hold what is wanted; `before` stands before the
 /// `select`. The rows are `t`. That they are what is wanted is still to be said.
-pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wanted<'_>) -> Select {
-    // `offset 0` keeps each zone's rows a search of their own: joined in another way they would have to be sorted.
-    let table = noun.table();
-    let begin = format!(
-        "{before}select t.* from zones z cross join lateral (select * from {table}
-             where company_id = z.company_id and id >= z.zone << {BITS} and id < (z.zone + 1) << {BITS} offset 0) t"
-    );
-    let list = Select::new(&begin, "z.company_id", company);
-    let mut list = list.ordered_within("z.zone").equals("z.noun", Some(noun.as_str()));
+pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wanted<'_>, page: PageRequest) -> Select {
+    let zones = format!("{before}select t.* from (select z.company_id, z.zone from zones z");
+    let mut list = Select::new(&zones, "z.company_id", company).equals("z.noun", Some(noun.as_str()));
     for (time, (from, to)) in wanted.spans {
         list = list.at_least(time.until(), *from);
         // Nothing of a row is earlier than the row.
@@ -139,7 +133,15 @@ pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wante
     for word in wanted.words.iter().flatten() {
         list = list.has_bit("z.marks", mark(word));
     }
-    list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0))).has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
+    // `offset 0` keeps each zone's rows a search of their own: joined in another way they would have to be sorted.
+    let table = noun.table();
+    let rows = format!(
+        ") z cross join lateral (select * from {table}
+             where company_id = z.company_id and id >= z.zone << {BITS} and id < (z.zone + 1) << {BITS} offset 0) t"
+    );
+    list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
+        .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
+        .for_each_by("z.zone", page, &rows)
 }
 
 /// Where a row lies, and what a zone map keeps of it.

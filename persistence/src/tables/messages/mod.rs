@@ -442,7 +442,7 @@ pub async fn list(
     let is_found =
         filter.ticket_id.is_some() || filter.contact_id.is_some() || filter.status == Some(MessageStatus::Queued);
     let list = if wanted.is_any() && !is_found {
-        zones::list("", Zoned::Message, company, &wanted)
+        zones::list("", Zoned::Message, company, &wanted, page)
     } else {
         Select::new("select t.* from messages t", "t.company_id", company)
     };
