@@ -31,13 +31,17 @@ struct Row<K> {
     figures: SalesFigures,
 }
 
-/// The cards of a board `$4`, or all, that were won or lost from `$2` on and before `$3`.
+/// The cards of a board `$4`, or all, that were won or lost from `$2` on and before `$3`: what `cards_won_then` and
+/// `cards_lost_then` hold, so that no card is read.
 const DECIDED: &str = "(
-    select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total as value from cards
+    select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total_e4 as value from cards
     where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint is null or board_id = $4)
     union all
-    select id, assigned_user_id, origin_id, lost_at, false, products_total from cards
+    select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint is null or board_id = $4)) c";
+
+/// The amounts of cards are kept in ten-thousandths.
+const VALUE: &str = "c.value * 0.0001";
 
 fn sums(value: &str) -> String {
     format!(
@@ -59,7 +63,7 @@ pub async fn by_day(
     period: Period,
     days: &[DateTime<Utc>],
 ) -> Result<HashMap<usize, SalesFigures>> {
-    let statement = format!("select width_bucket(at, $5) as key, {} from {DECIDED} group by 1", sums("value"));
+    let statement = format!("select width_bucket(at, $5) as key, {} from {DECIDED} group by 1", sums(VALUE));
     let rows: Vec<Row<i32>> = with_timeout(
         sqlx::query_as(AssertSqlSafe(statement))
             .bind(company)
@@ -103,8 +107,8 @@ pub async fn by_key(
             let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";
             ("p.product_id", "p.total_price", lines, "products")
         }
-        SalesGrouping::Origin => ("c.origin_id", "c.value", "", "card_origins"),
-        SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", "c.value", "", "users"),
+        SalesGrouping::Origin => ("c.origin_id", VALUE, "", "card_origins"),
+        SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", VALUE, "", "users"),
     };
     let statement = format!(
         "select s.*, n.name from (select {key} as key, {} from {DECIDED}{lines} group by 1) s
