@@ -36,7 +36,7 @@ impl Tab {
 
     /// Reads some frames and breaks off, or is broken off. Whether it got anywhere.
     async fn read_some(&mut self, frames: usize) -> bool {
-        let Ok(mut socket) = self.browser.try_socket(&self.session.token).await else { return false };
+        let Ok(mut socket) = self.browser.socket_with_room(&self.session.token).await else { return false };
         if !socket.try_send(json!({"type": "after", "id": self.last()})).await {
             return false;
         }

@@ -168,9 +168,21 @@ impl Browser {
         Socket::open(self.address, self.handshake(Some(token)), None).await
     }
 
+    /// Opens a socket once there is room for one: those that were broken off count until the service has seen their end.
+    pub async fn socket_with_room(&self, token: &str) -> Result<Socket, (u16, Value)> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.try_socket(token).await {
+                Err((429, _)) if Instant::now() < deadline => tokio::task::yield_now().await,
+                opened => return opened,
+            }
+        }
+    }
+
     /// A socket that has heard `hello`.
     pub async fn raw_socket(&self, session: &Session) -> Socket {
-        let mut socket = self.try_socket(&session.token).await.unwrap_or_else(|refused| panic!("refused: {refused:?}"));
+        let opened = self.socket_with_room(&session.token).await;
+        let mut socket = opened.unwrap_or_else(|refused| panic!("refused: {refused:?}"));
         let hello = socket.next().await;
         assert_eq!((&hello["type"], &hello["session"]["id"]), (&json!("hello"), &json!(session.id)), "{hello}");
         socket
