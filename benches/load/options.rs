@@ -101,7 +101,7 @@ pub struct Memory {
 
 #[derive(Args)]
 pub struct Grown {
-    /// Messages of all companies; the one that is measured has half of everything
+    /// Messages of all companies
     #[arg(long, default_value_t = 20_000_000)]
     pub messages: i64,
     /// Conversations of all companies, each a ticket; nearly all are closed
@@ -110,6 +110,9 @@ pub struct Grown {
     /// Contacts of all companies
     #[arg(long, default_value_t = 1_000_000)]
     pub contacts: i64,
+    /// How much of all this the one company has that is measured, in percent
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..100))]
+    pub percent: i64,
     /// Cards of the one
     #[arg(long, default_value_t = 100_000)]
     pub cards: i64,

@@ -24,7 +24,7 @@ pub struct Request {
     pub aim_ms: f64,
 }
 
-/// Ids that filters and paths are asked with: of the company that has half of everything.
+/// Ids that filters and paths are asked with: of the company that is measured.
 struct Known(Vec<(&'static str, i64)>);
 
 impl Known {
@@ -36,6 +36,7 @@ impl Known {
             ("tagId", "select max(id) from tags where company_id = $1"),
             ("contactListId", "select max(id) from contact_lists where company_id = $1"),
             ("campaignId", "select coalesce(max(id), 0) from campaigns where company_id = $1"),
+            ("webhookId", "select max(id) from webhooks where company_id = $1"),
             ("queueId", "select max(id) from queues where company_id = $1"),
             ("userId", "select max(id) from users where company_id = $1"),
             ("assignedToUserId", "select max(id) from users where company_id = $1"),

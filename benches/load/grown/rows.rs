@@ -18,7 +18,7 @@ const GREAT: [&str; 4] = ["contacts", "tickets", "messages", "ticket_events"];
 /// How much memory the server may use for such an index.
 const INDEX_MEMORY: &str = "1GB";
 
-/// Puts the rows of all companies into the tables, of which `company` gets half. The service must not run: it would not
+/// Puts the rows of all companies into the tables, of which `company` gets its share. The service must not run: it would not
 /// know of the ids that are used up.
 pub async fn fill(db: &PgPool, company: &Company, options: &Grown) -> Outcome<()> {
     let mut db = db.acquire().await?;
@@ -28,12 +28,9 @@ pub async fn fill(db: &PgPool, company: &Company, options: &Grown) -> Outcome<()
     let began = Instant::now();
     let others = others(db, options.companies - 1).await?;
     let indexes = drop_indexes(db).await?;
-    let half =
-        Share { contacts: options.contacts / 2, tickets: options.conversations / 2, messages: options.messages / 2 };
-    history(db, company.id, half).await?;
-    let count = i64::try_from(others.len())?.max(1);
-    let each =
-        Share { contacts: half.contacts / count, tickets: half.tickets / count, messages: half.messages / count };
+    let all = Share { contacts: options.contacts, tickets: options.conversations, messages: options.messages };
+    history(db, company.id, all.part(options.percent, 100)).await?;
+    let each = all.part(100 - options.percent, 100 * i64::try_from(others.len())?.max(1));
     for other in others {
         history(db, other, each).await?;
     }
@@ -58,6 +55,13 @@ struct Share {
     contacts: i64,
     tickets: i64,
     messages: i64,
+}
+
+impl Share {
+    fn part(self, share: i64, of: i64) -> Self {
+        let part = |count: i64| (count * share / of).max(1);
+        Self { contacts: part(self.contacts), tickets: part(self.tickets), messages: part(self.messages) }
+    }
 }
 
 async fn run(db: &mut PgConnection, statements: &str) -> Outcome<()> {
@@ -266,7 +270,8 @@ fn sales(company: i64, cards: i64) -> String {
     )
 }
 
-/// Messages that are to leave some day, a list with a tenth of the contacts, and a campaign that has written to all of them.
+/// Messages that are to leave some day, a list with a tenth of the contacts, a campaign that has written to all of them, and
+/// a webhook that was told much and is off.
 fn outreach(company: i64) -> String {
     format!(
         "insert into schedules (company_id, id, contact_id, channel_id, body, send_at, status, created_at, updated_at)
@@ -288,6 +293,12 @@ fn outreach(company: i64) -> String {
             from contact_lists where company_id = {company};
          insert into campaign_recipients (company_id, campaign_id, contact_id, status)
             select company_id, (select max(id) from campaigns where company_id = {company}), contact_id, 'read'
-            from contact_list_contacts where company_id = {company}"
+            from contact_list_contacts where company_id = {company};
+         insert into webhooks (company_id, url, active, secret) values ({company}, 'https://crm.example/hooks', false, '');
+         insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, tries, attempts, created_at)
+            select {company}, (select max(id) from webhooks where company_id = {company}), n,
+                (array['ticket.opened', 'message.created'])[1 + n % 2], 'ticket:' || n / 20,
+                case when n % 50 = 0 then 'failed' else 'delivered' end, 1, '[]', now() - interval '1 day'
+            from generate_series(1, 1000000) n"
     )
 }
