@@ -181,6 +181,37 @@ impl Sending {
         Ok(())
     }
 
+    /// Has the conversations of many contacts on a channel looked up together, so that [`Self::look_ahead`] finds most of
+    /// what it looks for.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away.
+    pub(crate) async fn bring_together(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contacts: &[ContactId],
+        what: &Send,
+    ) -> Result<(), Refusal> {
+        let kind = self.base.organization(company)?.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
+        let mut open = Vec::new();
+        for contact in contacts {
+            if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
+                open.push(ticket);
+            }
+        }
+        self.tickets.keep_all_hot(company, &open).await?;
+        if what.needs(kind).last_inbound && self.base.options.conversation_window.is_some() {
+            let known = self.contacts.known();
+            let is_unknown = |contact: &ContactId| known.heard(company, channel, *contact) == Heard::Unknown;
+            let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
+            if !unknown.is_empty() {
+                self.contacts.look_up_all_heard(company, channel, &unknown).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Nobody is expected to use a conversation soon: a hundred thousand of them must not stay in memory for it.
     pub(crate) fn let_go(&self, company: CompanyId, ticket: TicketId) {
         self.tickets.let_go(company, ticket);

@@ -1,12 +1,13 @@
 //! Tickets: commands find their actor here, actors are started from the tables when they are not hot, and new tickets
 //! are opened.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dashmap::DashMap;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use hotline_persistence::tables::tickets;
+use hotline_persistence::tables::tickets::{self, Following, LoadedTicket};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId};
 use tokio::sync::OnceCell;
 
@@ -121,14 +122,53 @@ impl Tickets {
 
     /// Sees to it that a ticket's actor is there for a while.
     pub(super) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
+        if self.is_kept(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
+    }
+
+    /// The same of many tickets: those that are not hot are read together.
+    pub(super) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
+        let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.is_kept(company, *id)).collect();
+        if cold.is_empty() {
+            return Ok(());
+        }
+        // As for one.
+        let _turn = self.contacts.known().looking(company).await;
+        let wanted = Mutex::new(Vec::with_capacity(cold.len()));
+        let read = OnceCell::new();
+        let start = |id: TicketId| {
+            let (wanted, read) = (&wanted, &read);
+            async move {
+                let begin = || async move {
+                    // A ticket is read once its place is taken: nobody else changes it from there. So all take theirs first.
+                    wanted.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+                    tokio::task::yield_now().await;
+                    let all = || async {
+                        let wanted = std::mem::take(&mut *wanted.lock().unwrap_or_else(PoisonError::into_inner));
+                        self.read(company, wanted).await.map(Mutex::new)
+                    };
+                    let found = read.get_or_try_init(all).await?;
+                    let mine = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                    match mine {
+                        Some((loaded, following)) => self.start(company, loaded, following).await,
+                        // Gone, or its place was taken too late.
+                        None => self.load(company, id).await,
+                    }
+                };
+                self.scope.hot.get_or_start(&(company, id), begin).await
+            }
+        };
+        // One that is gone keeps no other from being there.
+        join_all(cold.into_iter().map(start)).await;
+        Ok(())
+    }
+
+    /// Whether a ticket's actor is there, and will be for a while.
+    fn is_kept(&self, company: CompanyId, id: TicketId) -> bool {
         let used = |life: &ActorStatus<_>| {
             life.used();
             Some(())
         };
-        match self.scope.hot.look(&(company, id), used) {
-            Some(()) => Ok(()),
-            None => self.hot(company, id).await.map(drop),
-        }
+        self.scope.hot.look(&(company, id), used).is_some()
     }
 
     /// A ticket's actor, if it is there, makes room soon, unless somebody uses it before.
@@ -249,13 +289,38 @@ impl Tickets {
     }
 
     async fn load(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
+        let (loaded, following) = self.read(company, vec![id]).await?.remove(&id).ok_or(Refusal::NotFound)?;
+        self.start(company, loaded, following).await
+    }
+
+    /// Reads what actors of these tickets begin with.
+    async fn read(
+        &self,
+        company: CompanyId,
+        ids: Vec<TicketId>,
+    ) -> Result<HashMap<TicketId, (LoadedTicket, Vec<Following>)>, Refusal> {
         let db = self.base.reads().tables(company).await?;
-        let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
+        let found = tickets::find_all(db, company, &ids).await?;
+        let mut found: HashMap<_, _> = found.into_iter().map(|loaded| (loaded.ticket.id, (loaded, vec![]))).collect();
+        for following in tickets::following(db, company, &ids).await? {
+            if let Some((_, all)) = found.get_mut(&following.ticket_id) {
+                all.push(following);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn start(
+        &self,
+        company: CompanyId,
+        loaded: LoadedTicket,
+        following: Vec<Following>,
+    ) -> Result<ActorHandle<TicketActor>, Refusal> {
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
         let conversations = self.conversations(company, channel).await?;
         let reachable = self.contacts.known().is_reachable(company, channel, contact);
         let mut ticket = Ticket::loaded(loaded, reachable);
-        for following in tickets::following(db, company, id).await? {
+        for following in following {
             ticket.follow(following.id, following.into());
         }
         self.contacts.known().remember(company, &ticket.contact);

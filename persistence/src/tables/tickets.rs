@@ -203,6 +203,7 @@ pub struct LoadedTicket {
 #[allow(missing_docs)]
 pub struct Following {
     pub id: crate::MessageId,
+    pub ticket_id: TicketId,
     #[sqlx(try_from = "Document")]
     pub after_send: serde_json::Value,
     pub user_id: Option<UserId>,
@@ -211,18 +212,20 @@ pub struct Following {
     pub source: Source,
 }
 
-/// What follows the messages of a ticket that wait in the outbox, in their order.
+/// What follows the messages of these tickets that wait in the outbox, in their order.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn following(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Vec<Following>> {
+pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<Following>> {
     let following = with_timeout(
         sqlx::query(
-            "select id, after_send, user_id, user_name, integration_id, source from messages
-             where company_id = $1 and ticket_id = $2 and status = 'queued' and after_send is not null order by id",
+            "select m.* from unnest($2::bigint[]) as x (id)
+             cross join lateral (select id, ticket_id, after_send, user_id, user_name, integration_id, source from messages
+                 where company_id = $1 and ticket_id = x.id and status = 'queued' and after_send is not null offset 0) m
+             order by m.id",
         )
         .bind(company)
-        .bind(id)
+        .bind(ids)
         .fetch_all(db),
     )
     .await?;
@@ -248,6 +251,19 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Re
     let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
+}
+
+/// Those of these tickets that there are.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<LoadedTicket>> {
+    let sql = sqlx::AssertSqlSafe(format!(
+        "{COLUMNS} from unnest($2::bigint[]) as x (id)
+         cross join lateral (select * from tickets where company_id = $1 and id = x.id offset 0) t {BESIDE}"
+    ));
+    let found = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
+    Ok(document::read_all(&found))
 }
 
 /// The open tickets of a channel: who talks in which.

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::{Addr, Message};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt, stream};
 use hotline_persistence::tables::campaigns::{CampaignRun, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
 use hotline_persistence::tables::source::Source;
@@ -15,6 +15,9 @@ use super::{CampaignRunner, CampaignScope};
 use crate::Refusal;
 use crate::engine::{Recipient, Target};
 use crate::tickets::{AttachedChanges, Author, Content, Execute, Send};
+
+/// Recipients that are looked ahead for at once: a small part of the company's share of the database.
+const LOOK_AHEAD_AT_ONCE: usize = 8;
 
 /// What became of a recipient that was to be written to.
 pub(super) struct Left {
@@ -65,7 +68,7 @@ pub(super) async fn leave(
         })
     };
     let sent = async {
-        let (target, command) = prepare(&scope, company, &run, contact).await?;
+        let (target, command) = (target(&scope, company, &run, contact).await?, command(&run)?);
         let message = scope.sending.send(&target, Execute { command, attached: Some(attached) }).await?;
         scope.sending.let_go(company, message.ticket_id);
         if recipient.is_fetched {
@@ -79,26 +82,32 @@ pub(super) async fn leave(
     Left { recipient, outcome, message }
 }
 
-/// Has what a message will need to know looked up before its turn comes.
-pub(super) async fn look_ahead(
-    scope: &CampaignScope,
-    company: CompanyId,
-    run: &CampaignRun,
-    contact: ContactId,
-) -> Result<(), Refusal> {
-    let (target, command) = prepare(scope, company, run, contact).await?;
-    scope.sending.look_ahead(&target, &command).await
+/// Has what messages to these contacts will need to know looked up before their turn comes; what else there is to say of
+/// one is said then.
+pub(super) async fn look_ahead(scope: &CampaignScope, company: CompanyId, run: &CampaignRun, contacts: &[ContactId]) {
+    let Ok(command) = command(run) else { return };
+    let command = &command;
+    // Without it, each looks for itself.
+    drop(scope.sending.bring_together(company, run.channel_id, contacts, command).await);
+    let each = |contact: ContactId| async move {
+        let Ok(target) = target(scope, company, run, contact).await else { return };
+        drop(scope.sending.look_ahead(&target, command).await);
+    };
+    stream::iter(contacts.iter().copied()).map(each).buffer_unordered(LOOK_AHEAD_AT_ONCE).collect::<()>().await;
 }
 
-async fn prepare(
+async fn target(
     scope: &CampaignScope,
     company: CompanyId,
     run: &CampaignRun,
     contact: ContactId,
-) -> Result<(Target, Send), Refusal> {
-    let target = scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?;
+) -> Result<Target, Refusal> {
+    scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await
+}
+
+fn command(run: &CampaignRun) -> Result<Send, Refusal> {
     let author = Author { user: None, integration: run.integration_id, source: Source::Campaign };
-    Ok((target, Send { keep_closed: run.keep_closed, ..Send::new(content(run)?, author) }))
+    Ok(Send { keep_closed: run.keep_closed, ..Send::new(content(run)?, author) })
 }
 
 fn content(run: &CampaignRun) -> Result<Content, Refusal> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
-use futures_util::{StreamExt, stream};
 use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus};
 use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId, Presence};
 
@@ -14,9 +13,6 @@ use super::leaving;
 use super::{CampaignRunner, CampaignScope, Known, OUTAGE_PAUSE, TICK, VERIFY_EVERY};
 use crate::Refusal;
 use crate::clock::now;
-
-/// Recipients that are looked ahead for at once: a small part of the company's share of the database.
-const LOOK_AHEAD_AT_ONCE: usize = 8;
 
 /// What the tables say of the campaign.
 #[derive(Message)]
@@ -258,9 +254,7 @@ async fn next(
     let page = campaigns::waiting(db, company, id, after, limit).await?;
     let contacts: Vec<ContactId> = page.iter().map(|recipient| recipient.contact_id).collect();
     let fetched: HashSet<ContactId> = scope.contacts.have_at_hand(company, &contacts).await?.into_iter().collect();
-    // What else there is to say of one is said when their turn comes.
-    let look_ahead = |contact| async move { drop(leaving::look_ahead(scope, company, run, contact).await) };
-    stream::iter(contacts).map(look_ahead).buffer_unordered(LOOK_AHEAD_AT_ONCE).collect::<()>().await;
+    leaving::look_ahead(scope, company, run, &contacts).await;
     let next = page.into_iter().map(|recipient| NextRecipient {
         contact_id: recipient.contact_id,
         is_opted_out: recipient.is_opted_out,

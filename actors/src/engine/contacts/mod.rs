@@ -2,6 +2,7 @@
 
 mod changes;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,10 +167,26 @@ impl Contacts {
         channel: ChannelId,
         contact: ContactId,
     ) -> Result<Heard, Refusal> {
+        let found = self.look_up_all_heard(company, channel, &[contact]).await?;
+        Ok(found.first().copied().unwrap_or_default())
+    }
+
+    /// The same of several contacts, in their order, with one reading of the tables.
+    pub(super) async fn look_up_all_heard(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contacts: &[ContactId],
+    ) -> Result<Vec<Heard>, Refusal> {
         let db = self.base.reads().tables(company).await?;
-        let heard = messages::last_inbound_at(db, company, channel, contact).await?.into();
-        self.known.remember_heard(company, channel, contact, heard);
-        Ok(heard)
+        let mut found: HashMap<_, _> =
+            messages::last_inbound_at(db, company, channel, contacts).await?.into_iter().collect();
+        let learn = |contact: &ContactId| {
+            let heard = found.remove(contact).flatten().into();
+            self.known.remember_heard(company, channel, *contact, heard);
+            heard
+        };
+        Ok(contacts.iter().map(learn).collect())
     }
 
     /// Whether a channel without phone reaches a contact: on a webchat a session of theirs, elsewhere a message from

@@ -76,7 +76,7 @@ pub async fn received(
     .await
 }
 
-/// When a contact last wrote on a channel, or none if they never did.
+/// When these contacts last wrote on a channel; none: never.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -84,20 +84,21 @@ pub async fn last_inbound_at(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
-    contact: ContactId,
-) -> Result<Option<DateTime<Utc>>> {
+    contacts: &[ContactId],
+) -> Result<Vec<(ContactId, Option<DateTime<Utc>>)>> {
     with_timeout(
-        sqlx::query_scalar(
+        sqlx::query_as(
             // Calls of a provider may come out of order: of the last few the latest counts.
-            "select max(at) from (
-                 select coalesce(sent_at, created_at) as at from messages
-                 where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'inbound'
-                 order by id desc limit 10) last",
+            "select x.id, last.at from unnest($2::bigint[]) as x (id) cross join lateral (
+                 select max(at) as at from (
+                     select coalesce(sent_at, created_at) as at from messages
+                     where company_id = $1 and contact_id = x.id and channel_id = $3 and direction = 'inbound'
+                     order by id desc limit 10) few) last",
         )
         .bind(company)
-        .bind(contact)
+        .bind(contacts)
         .bind(channel)
-        .fetch_one(db),
+        .fetch_all(db),
     )
     .await
 }
