@@ -25,13 +25,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
-use hotline::cli::everything;
-use hotline::service::{EventOptions, Service, Settings};
-use hotline_persistence::pool;
-use hotline_persistence::tables::tokens::{self, NewToken};
-use reqwest::Client;
-use serde_json::{Value, json};
-use support::{Company, Postgres};
+use serde_json::Value;
+use support::Postgres;
+use support::stage::Stage;
 
 /// Changes a second that are listened to.
 const RATE: usize = 1000;
@@ -55,61 +51,15 @@ fn main() {
     actix_rt::System::new().block_on(run());
 }
 
-/// A service with a company whose contacts have tickets.
-struct Stage {
-    service: Service,
-    client: Client,
-    key: String,
-    tickets: Vec<i64>,
-}
-
-impl Stage {
-    async fn start(postgres: &Postgres, name: &str, are_kept: bool) -> Self {
-        let database = postgres.database(name).await;
-        let db = pool::connect(database.clone());
-        pool::migrate(&db).await.expect("migrate");
-        let company = Company::create(&db, TICKETS).await;
-        let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
-        let (_, key) = tokens::insert(&db, company.id, new).await.expect("token");
-        db.close().await;
-        let events = EventOptions { are_kept, ..EventOptions::default() };
-        let settings = Settings { events, rate_per_minute: u32::MAX, ..support::http::settings(postgres, database) };
-        let service = Service::start(settings).await.expect("the service starts");
-        let client = hotline::tls::client().pool_max_idle_per_host(512).build().expect("a client");
-        let mut stage = Self { service, client, key, tickets: Vec::new() };
-        for contact in &company.contacts {
-            let opening = json!({"channelId": company.channel, "contactId": contact.id});
-            let opened = stage.post("/tickets", &opening).await;
-            stage.tickets.push(opened["data"]["id"].as_i64().expect("a ticket"));
-        }
-        support::drain(&stage.service.app.engine.store().log).await;
-        stage
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> Value {
-        let url = format!("http://{}/api/v1{path}", self.service.address);
-        let answer = self.client.post(url).bearer_auth(&self.key).json(body).send().await.expect("an answer");
-        assert!(answer.status().is_success(), "{path}: {}", answer.status());
-        answer.json().await.expect("JSON")
-    }
-
-    /// Sends one message; answers its id, and when it was answered.
-    async fn send(&self, number: usize) -> (i64, Instant) {
-        let ticket = self.tickets[number % self.tickets.len()];
-        let send = json!({"ticketId": ticket, "type": "text", "body": format!("message {number}")});
-        let job = self.post("/messages", &send).await["data"]["jobId"].as_str().expect("a job").to_owned();
-        (job.trim_start_matches("job_").parse().expect("a number"), Instant::now())
-    }
-}
-
 async fn run() {
     let (rate, messages) =
         (support::size("HOTLINE_BENCH_RATE", RATE), support::size("HOTLINE_BENCH_MESSAGES", MESSAGES));
     let postgres = Postgres::start().await;
-    let told = Rc::new(Stage::start(&postgres, "told", true).await);
+    let told = Rc::new(Stage::start(&postgres, "told", (1, TICKETS), |_| ()).await);
     listen(&told, rate, messages).await;
 
-    let silent = Rc::new(Stage::start(&postgres, "silent", false).await);
+    let silent =
+        Rc::new(Stage::start(&postgres, "silent", (1, TICKETS), |settings| settings.events.are_kept = false).await);
     let (mut with, mut without) = (Cost::default(), Cost::default());
     for turn in 0..=TURNS {
         let (more, less) = (cost(&told, &postgres, messages).await, cost(&silent, &postgres, messages).await);
@@ -135,8 +85,8 @@ async fn run() {
 
 /// The time from the answers to the stream.
 async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
-    let url = format!("http://{}/api/v1/events/stream?types=message.created", stage.service.address);
-    let response = stage.client.get(url).bearer_auth(&stage.key).send().await.expect("a stream");
+    let url = stage.url("/events/stream?types=message.created");
+    let response = stage.client.get(url).bearer_auth(&stage.companies[0].key).send().await.expect("a stream");
     let mut body = response.bytes_stream();
     // The first piece says that it is there.
     assert!(body.next().await.is_some());
@@ -162,7 +112,7 @@ async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
         let due = began + Duration::from_secs_f64(number as f64 / rate as f64);
         tokio::time::sleep_until(due.into()).await;
         let stage = stage.clone();
-        sends.push(actix_rt::spawn(async move { stage.send(number).await }));
+        sends.push(actix_rt::spawn(async move { stage.send(&stage.companies[0], number).await }));
     }
     let mut answered = Vec::with_capacity(messages);
     for send in sends {
@@ -210,8 +160,13 @@ fn times(id: u32) -> Option<(u32, u64)> {
 /// What so many sends cost, up to their being in the tables.
 async fn cost(stage: &Rc<Stage>, postgres: &Postgres, messages: usize) -> Cost {
     let before = Cost::now(postgres);
-    stream::iter(0..messages).map(|number| stage.send(number)).buffer_unordered(AT_ONCE).for_each(|_| async {}).await;
-    support::drain(&stage.service.app.engine.store().log).await;
+    let company = &stage.companies[0];
+    stream::iter(0..messages)
+        .map(|number| stage.send(company, number))
+        .buffer_unordered(AT_ONCE)
+        .for_each(|_| async {})
+        .await;
+    stage.drain().await;
     let after = Cost::now(postgres);
     Cost { postgres: after.postgres - before.postgres, own: after.own - before.own }
 }

@@ -7,6 +7,8 @@
 
 pub mod http;
 pub mod provider;
+pub mod receiver;
+pub mod stage;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

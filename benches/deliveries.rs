@@ -1,0 +1,127 @@
+//! Question: how many events a second are delivered to one webhook and to 100, and how much of what a bare loop of the same
+//! HTTP client posts to the same receiver is that?
+//!
+//! `cargo bench --bench deliveries`; `HOTLINE_BENCH_MESSAGES` changes how many deliveries a round has.
+//!
+//! Events of messages wait in the log: each is read, shown, signed, posted and noted by the dispatcher, which is asked to
+//! deliver all of them anew. The loop posts as many bodies of the same size, as many at once. Both take turns. Five companies
+//! have 20 webhooks each, as many as a company may have. The receiver is a thread of this process, and takes everything.
+//!
+//! Aim: at least half of the loop.
+
+// A bench that cannot be set up has nothing to go on with.
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+use support::Postgres;
+use support::receiver::{self, Received};
+use support::stage::{Stage, Tenant};
+
+/// Deliveries of a round.
+const DELIVERIES: usize = 20_000;
+
+/// Turns of each side.
+const TURNS: usize = 3;
+
+const TICKETS: usize = 50;
+
+/// Sends at once, while there are none to deliver yet.
+const FILLING: usize = 64;
+
+/// Companies, and webhooks of each.
+const SHAPES: [(usize, usize); 2] = [(1, 1), (5, 20)];
+
+/// Attempts at once: of a webhook, and of a company.
+const OF_WEBHOOK: usize = 32;
+const OF_COMPANY: usize = 96;
+
+fn main() {
+    if !support::is_bench() {
+        return;
+    }
+    actix_rt::System::new().block_on(run());
+}
+
+async fn run() {
+    let deliveries = support::size("HOTLINE_BENCH_MESSAGES", DELIVERIES);
+    let received = Arc::new(Received::default());
+    let receiver = receiver::serve(received.clone());
+    let postgres = Postgres::start().await;
+    println!("{:>10} {:>14} {:>14} {:>7}", "webhooks", "loop", "delivered", "ratio");
+    for (index, (companies, webhooks)) in SHAPES.into_iter().enumerate() {
+        let count = companies * webhooks;
+        // Of each company, and of each of its webhooks.
+        let events = deliveries / count;
+        let name = format!("deliveries{index}");
+        let stage = Stage::start(&postgres, &name, (companies, TICKETS), |settings| {
+            settings.webhooks.allowed_networks = vec!["127.0.0.0/8".parse().expect("a network")];
+        })
+        .await;
+        let mut hooks = Vec::with_capacity(count);
+        for company in &stage.companies {
+            for _ in 0..webhooks {
+                let hook = json!({"url": format!("http://{receiver}/"), "types": ["message.created"]});
+                let made = stage.post(&company.key, "/webhooks", &hook).await;
+                hooks.push((company, made["data"]["id"].as_i64().expect("a webhook")));
+            }
+            let send = |number| stage.send(company, number);
+            stream::iter(0..events).map(send).buffer_unordered(FILLING).for_each(|_| async {}).await;
+        }
+        received.reach(events * count).await;
+        let bytes = received.bytes_each();
+        let at_once = (OF_WEBHOOK * webhooks).min(OF_COMPANY) * companies;
+        let (mut looped, mut delivered) = (Duration::ZERO, Duration::ZERO);
+        for turn in 0..=TURNS {
+            let body = vec![b'x'; bytes];
+            let (bare, ours) = (
+                bare(&stage, receiver.to_string(), &body, events * count, at_once).await,
+                again(&stage, &hooks, &received, events * count).await,
+            );
+            // The first turn opens the connections.
+            if turn > 0 {
+                looped += bare;
+                delivered += ours;
+            }
+        }
+        let rate = |time: Duration| (TURNS * events * count) as f64 / time.as_secs_f64();
+        let (looped, delivered) = (rate(looped), rate(delivered));
+        println!("{count:>10} {looped:>12.0}/s {delivered:>12.0}/s {:>7.2}", delivered / looped);
+        stage.service.stop().await.expect("the service stops");
+        received.forget();
+    }
+}
+
+/// The time of as many posts of the client alone.
+async fn bare(stage: &Stage, receiver: String, body: &[u8], count: usize, at_once: usize) -> Duration {
+    let url = format!("http://{receiver}/");
+    let began = Instant::now();
+    let post = |_| async {
+        let answer = stage.client.post(&url).body(body.to_vec()).send().await.expect("an answer");
+        assert!(answer.status().is_success(), "{}", answer.status());
+    };
+    stream::iter(0..count).map(post).buffer_unordered(at_once).for_each(|()| async {}).await;
+    began.elapsed()
+}
+
+/// The time in which everything is delivered once more.
+async fn again(stage: &Stage, hooks: &[(&Tenant, i64)], received: &Received, count: usize) -> Duration {
+    received.forget();
+    let began = Instant::now();
+    let replay = |(company, id): &(&Tenant, i64)| {
+        let (key, path) = (company.key.clone(), format!("/webhooks/{id}/replay"));
+        async move { stage.post(&key, &path, &json!({"after": 0})).await }
+    };
+    join_all(hooks.iter().map(replay)).await;
+    received.reach(count).await;
+    let took = began.elapsed();
+    assert_eq!(received.count.load(Ordering::Acquire), count, "each once");
+    took
+}

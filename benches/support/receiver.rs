@@ -1,0 +1,62 @@
+//! A receiver of webhooks that takes everything, and counts.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{App, HttpResponse, HttpServer};
+use tokio::sync::Notify;
+
+/// What has come.
+#[derive(Default)]
+pub struct Received {
+    pub count: AtomicUsize,
+    bytes: AtomicUsize,
+    more: Notify,
+}
+
+impl Received {
+    /// Begins to count anew.
+    pub fn forget(&self) {
+        self.count.store(0, Ordering::Release);
+        self.bytes.store(0, Ordering::Release);
+    }
+
+    /// Waits until so many have come.
+    pub async fn reach(&self, count: usize) {
+        loop {
+            let more = self.more.notified();
+            if self.count.load(Ordering::Acquire) >= count {
+                return;
+            }
+            more.await;
+        }
+    }
+
+    /// Bytes of one body.
+    pub fn bytes_each(&self) -> usize {
+        self.bytes.load(Ordering::Acquire) / self.count.load(Ordering::Acquire).max(1)
+    }
+}
+
+/// Serves on a thread of its own.
+pub fn serve(received: Arc<Received>) -> SocketAddr {
+    let (told, address) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        actix_rt::System::new().block_on(async move {
+            let app = move || App::new().app_data(Data::from(received.clone())).route("/", web::post().to(take));
+            let server = HttpServer::new(app).workers(1).disable_signals().bind(("127.0.0.1", 0)).expect("a free port");
+            told.send(server.addrs()[0]).expect("the bench waits");
+            server.run().await.expect("the receiver serves");
+        });
+    });
+    address.recv().expect("the receiver serves")
+}
+
+async fn take(received: Data<Received>, body: Bytes) -> HttpResponse {
+    received.bytes.fetch_add(body.len(), Ordering::Relaxed);
+    received.count.fetch_add(1, Ordering::Release);
+    received.more.notify_waiters();
+    HttpResponse::Ok().finish()
+}
