@@ -1,7 +1,7 @@
 //! A visitor's browser.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use hotline::visitors::identity;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::figures::Verdict;
 use crate::generator::Load;
@@ -120,7 +121,9 @@ pub async fn start(folder: &Path, options: &Grown) -> Outcome<(Service, Company,
         }
         None => {
             let service = Service::start(folder, NEVER_S)?;
-            let (company, _) = Company::create(folder, &service).await?;
+            let (company, api) = Company::create(folder, &service).await?;
+            let webhook = json!({"url": "https://crm.example/hotline", "active": false});
+            api.post("/webhooks", webhook).await?;
             // The service would not know of the ids that are used up.
             service.stop()?;
             grow(folder, &company, options).await?;

@@ -271,7 +271,7 @@ fn sales(company: i64, cards: i64) -> String {
 }
 
 /// Messages that are to leave some day, a list with a tenth of the contacts, a campaign that has written to all of them, and
-/// a webhook that was told much and is off.
+/// what a webhook was told.
 fn outreach(company: i64) -> String {
     format!(
         "insert into schedules (company_id, id, contact_id, channel_id, body, send_at, status, created_at, updated_at)
@@ -294,7 +294,6 @@ fn outreach(company: i64) -> String {
          insert into campaign_recipients (company_id, campaign_id, contact_id, status)
             select company_id, (select max(id) from campaigns where company_id = {company}), contact_id, 'read'
             from contact_list_contacts where company_id = {company};
-         insert into webhooks (company_id, url, active, secret) values ({company}, 'https://crm.example/hooks', false, '');
          insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, tries, attempts, created_at)
             select {company}, (select max(id) from webhooks where company_id = {company}), n,
                 (array['ticket.opened', 'message.created'])[1 + n % 2], 'ticket:' || n / 20,
