@@ -2,7 +2,7 @@
 # `make test` also Chromium and Node.
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-BROWSER := tests/webchat/browser
+BROWSER := tests/browser
 CLIENTS := tests/clients
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
@@ -37,7 +37,7 @@ test: postgres nextest
 	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \
 	exit $$status
 
-# The widget in Chromium, against services of their own; ARGS names some of the files in tests/webchat/browser/cases.
+# The widget in Chromium, against services of their own; ARGS names some of the files in tests/browser/cases.
 # Screenshots are left in target/screenshots.
 test-browser: postgres chromium $(MODULES)
 	cargo build --bin hotline --all-features

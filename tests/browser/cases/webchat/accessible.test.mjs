@@ -1,20 +1,12 @@
 // For everybody: axe-core, the keyboard, the sizes of what is pressed; and pictures of it all for people to look at.
 
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 
-import { DESKTOP, PHONE } from "../support/browser.mjs";
-import { scene } from "../support/scene.mjs";
-import { INVOICE, MUG } from "../support/shop.mjs";
-
-const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-
-/** WCAG 2.2 up to AA, and what axe recommends besides. */
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-/** WCAG 2.2, 2.5.8. */
-const TARGET_PX_MIN = 24;
+import { axe, RULES, TARGET_PX_MIN } from "../../support/accessible.mjs";
+import { DESKTOP, PHONE } from "../../support/browser.mjs";
+import { scene } from "../../support/scene.mjs";
+import { INVOICE, MUG } from "../../support/shop.mjs";
 
 async function check(visitor, what) {
   // Half-way through a movement colours are mixed.
@@ -22,7 +14,7 @@ async function check(visitor, what) {
     const passing = host.shadowRoot.getAnimations().filter((it) => it.effect.getComputedTiming().iterations !== Infinity);
     return Promise.all(passing.map((it) => it.finished.catch(() => {})));
   });
-  await visitor.page.addScriptTag({ path: axe });
+  await visitor.page.evaluate(axe);
   const { violations, passes } = await visitor.page.evaluate(
     (rules) => window.axe.run({ include: ["hotline-webchat"] }, { runOnly: rules }),
     RULES,

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { before, describe, it } from "node:test";
 
-import { scene } from "../support/scene.mjs";
-import { eventually } from "../support/wait.mjs";
+import { scene } from "../../support/scene.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 /** As a shop's server signs it. */
 function sign(secret, claims) {

@@ -14,11 +14,13 @@ import { eventually } from "./wait.mjs";
 
 const START_TIME_MAX_MS = 60_000;
 
-const root = fileURLToPath(new URL("../../../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const target = process.env.CARGO_TARGET_DIR || join(root, "target");
 const binary = join(target, "debug/hotline");
 
 const run = promisify(execFile);
+
+const PASSWORD = "a long enough password";
 
 /** Options under which a test is never told to slow down: all its visitors have one address. */
 const UNHURRIED = [
@@ -145,6 +147,14 @@ export class Company {
       const open = await this.data("GET", "/tickets?status=open");
       return open.find(({ lastMessage }) => lastMessage && lastMessage.body === body);
     });
+  }
+
+  /** A user with this profile, and a password for the panel. */
+  async person(profile, { name = profile, password = PASSWORD } = {}) {
+    const [{ id: profileId }] = (await this.data("GET", "/profiles")).filter((known) => known.name === profile);
+    const email = `${name.toLowerCase().replaceAll(/\W/g, "-")}-${randomUUID().slice(0, 8)}@example.com`;
+    const { id } = await this.data("POST", "/users", { name, email, password, profileId });
+    return { id, name, email, password };
   }
 
   messages = (ticket) => this.data("GET", `/tickets/${ticket.id}/messages`);

@@ -10,10 +10,12 @@ import { Service } from "./support/service.mjs";
 
 /** Of one file of cases. */
 const TIME_MAX_MS = 300_000;
+/** So many files side by side: while one browser waits for the service, another draws. */
+const CONCURRENCY = 2;
 
 const folder = fileURLToPath(new URL("cases/", import.meta.url));
 const named = process.argv.slice(2);
-const all = (await readdir(folder)).filter((file) => file.endsWith(".test.mjs")).sort();
+const all = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".test.mjs")).sort();
 const files = all.filter((file) => !named.length || named.some((name) => file.includes(name)));
 if (!files.length) throw new Error(`no file of cases is named so: ${named.join(" ")}`);
 
@@ -22,8 +24,7 @@ let failures = 0;
 try {
   process.env.HOTLINE_TEST_DATA_DIR = service.dataDir;
   process.env.HOTLINE_TEST_URL = service.url;
-  // One file after the other: browsers side by side would wait for each other, and not for the service.
-  const tests = run({ files: files.map((file) => folder + file), concurrency: 1, timeout: TIME_MAX_MS });
+  const tests = run({ files: files.map((file) => folder + file), concurrency: CONCURRENCY, timeout: TIME_MAX_MS });
   tests.on("test:fail", () => (failures += 1));
   const report = tests.compose(new spec());
   report.pipe(process.stdout);

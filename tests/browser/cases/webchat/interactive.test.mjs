@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { INVOICE, MUG, PICTURE } from "../support/shop.mjs";
-import { scene } from "../support/scene.mjs";
-import { eventually } from "../support/wait.mjs";
+import { INVOICE, MUG, PICTURE } from "../../support/shop.mjs";
+import { scene } from "../../support/scene.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 const reply = (id, title) => ({ type: "reply", reply: { id, title } });
 const quick = (id, title) => ({ type: "quick_reply", quick_reply: { id, title } });

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { scene } from "../support/scene.mjs";
-import { eventually } from "../support/wait.mjs";
+import { scene } from "../../support/scene.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 describe("a conversation", () => {
   const at = scene("--title", "Talk to Acme", "--greeting", "Welcome! See https://acme.example/help", "--color", "#0f766e");

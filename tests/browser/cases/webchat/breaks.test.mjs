@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { backoff } from "../../../../src/visitors/assets/widget/source/backoff.js";
-import { scene } from "../support/scene.mjs";
-import { eventually } from "../support/wait.mjs";
+import { scene } from "../../support/scene.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 /** What a service that moves says to every socket. */
 const MOVED = 1012;

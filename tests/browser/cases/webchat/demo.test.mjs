@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { DESKTOP, launch, visit } from "../support/browser.mjs";
-import { Service } from "../support/service.mjs";
-import { MUG } from "../support/shop.mjs";
-import { eventually } from "../support/wait.mjs";
+import { DESKTOP, launch, visit } from "../../support/browser.mjs";
+import { Service } from "../../support/service.mjs";
+import { MUG } from "../../support/shop.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 describe("the demo's page", () => {
   const at = {};

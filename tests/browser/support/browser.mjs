@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-const screenshots = fileURLToPath(new URL("../../../../target/screenshots/", import.meta.url));
+export const screenshots = fileURLToPath(new URL("../../../target/screenshots/", import.meta.url));
 
 const FLAGS = [
   ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
@@ -13,7 +13,7 @@ const FLAGS = [
 ];
 
 /** What a step of a test may take; the cases that measure time say so themselves. */
-const STEP_TIME_MAX_MS = 15_000;
+export const STEP_TIME_MAX_MS = 15_000;
 
 export const PHONE = { viewport: { width: 390, height: 780 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
 export const DESKTOP = { viewport: { width: 1180, height: 820 } };

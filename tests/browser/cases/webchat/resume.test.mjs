@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { launch, visit } from "../support/browser.mjs";
-import { scene } from "../support/scene.mjs";
-import { Service } from "../support/service.mjs";
-import { Shop } from "../support/shop.mjs";
-import { eventually } from "../support/wait.mjs";
+import { launch, visit } from "../../support/browser.mjs";
+import { scene } from "../../support/scene.mjs";
+import { Service } from "../../support/service.mjs";
+import { Shop } from "../../support/shop.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 describe("a reload", () => {
   const at = scene();
