@@ -19,6 +19,7 @@ pub mod methods;
 pub mod modules;
 pub mod origin;
 pub mod origins;
+pub mod packed;
 pub mod params;
 pub mod passwords;
 pub mod permissions;

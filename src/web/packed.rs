@@ -1,0 +1,66 @@
+//! A file of the binary as browsers load it: under a tag by which they know what they have, and compressed once.
+
+use std::io::Write;
+
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+
+use super::compression::takes_gzip;
+
+/// A text that is served as it is.
+pub struct Packed {
+    kind: &'static str,
+    text: &'static str,
+    etag: HeaderValue,
+    /// None should it not be smaller.
+    compressed: Option<Bytes>,
+}
+
+impl Packed {
+    /// Packs a text of this content type.
+    pub fn new(kind: &'static str, text: &'static str) -> Self {
+        let digest = Sha256::digest(text.as_bytes());
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let etag = HeaderValue::from_str(&format!("\"{name}\"")).unwrap_or_else(|_| HeaderValue::from_static("\"\""));
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let compressed = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).ok();
+        let compressed = compressed.filter(|bytes| bytes.len() < text.len()).map(Bytes::from);
+        Self { kind, text, etag, compressed }
+    }
+
+    /// The answer, without the text for who has it. `headers` adds what else is said of it.
+    pub fn answer(&self, request: &HttpRequest, headers: impl FnOnce(&mut HttpResponseBuilder)) -> HttpResponse {
+        let is_known = request.headers().get(IF_NONE_MATCH).is_some_and(|known| names(known, &self.etag));
+        let mut response = if is_known { HttpResponse::NotModified() } else { HttpResponse::Ok() };
+        response
+            .insert_header((ETAG, self.etag.clone()))
+            .insert_header((VARY, HeaderValue::from_static("Accept-Encoding")));
+        headers(&mut response);
+        if is_known {
+            return response.finish();
+        }
+        response.insert_header((CONTENT_TYPE, self.kind));
+        match &self.compressed {
+            Some(bytes) if takes_gzip(request.headers()) => {
+                response.insert_header((CONTENT_ENCODING, "gzip")).body(bytes.clone())
+            }
+            _ => response.body(self.text),
+        }
+    }
+
+    /// The text as most browsers load it.
+    #[cfg(test)]
+    pub fn compressed(&self) -> &[u8] {
+        self.compressed.as_deref().unwrap_or(self.text.as_bytes())
+    }
+}
+
+/// Whether a list of tags names this one; a proxy may have made it a weak one.
+fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
+    known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+}
