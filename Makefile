@@ -12,7 +12,7 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo test test-browser load-sockets widget schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium clients java
+.PHONY: demo test test-browser load-sockets widget panel-pages schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -37,15 +37,23 @@ test: postgres nextest
 	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \
 	exit $$status
 
-# The widget in Chromium, against services of their own; ARGS names some of the files in tests/browser/cases.
+# The widget and the panel in Chromium, against services of their own; ARGS names some of the files in tests/browser/cases.
 # Screenshots are left in target/screenshots.
 test-browser: postgres chromium $(MODULES)
+	node $(BROWSER)/bundle.mjs --types
+	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
 	cargo build --bin hotline --all-features
 	node $(BROWSER)/run.mjs $(ARGS)
 
 # The one script that is served, of the modules it is written in; a test says when it is not what they give.
 widget: $(MODULES)
-	node $(BROWSER)/bundle.mjs
+	node $(BROWSER)/bundle.mjs widget
+
+# The same of the panel's pages; their types are made of the API's own document.
+panel-pages: $(MODULES)
+	node $(BROWSER)/bundle.mjs --types
+	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
+	node $(BROWSER)/bundle.mjs panel
 
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.

@@ -27,7 +27,7 @@ use crate::api::{
 use crate::app::App;
 use crate::hooks::{self, Hooks};
 use crate::openapi::{self, At, Document, Operation, Table};
-use crate::panel::{self, Panel};
+use crate::panel::{self, Panel, pages};
 use crate::visitors::{self, Demo, Visitors};
 use crate::web::auth::admit;
 use crate::web::bounds::JSON_BYTES_MAX;
@@ -37,7 +37,16 @@ use crate::web::schema::Schemas;
 use crate::web::{Front, Input, request_id};
 
 /// What is served and has no operation: the document itself, and files.
-const OUTSIDE: [&str; 5] = [openapi::PATH, openapi::PANEL_PATH, "/docs", "/docs/{file}", media::PATH];
+const OUTSIDE: [&str; 8] = [
+    openapi::PATH,
+    openapi::PANEL_PATH,
+    "/docs",
+    "/docs/{file}",
+    media::PATH,
+    pages::PATHS[0],
+    pages::PATHS[1],
+    pages::PATHS[2],
+];
 
 /// What the routes work with. Cheap to clone.
 #[derive(Clone)]
@@ -79,6 +88,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             .service(read_only(web::resource(openapi::PATH).get(openapi::show)))
             .service(read_only(web::resource(openapi::PANEL_PATH).get(openapi::show_panel)))
             .configure(api_of_people)
+            .configure(pages::configure)
             .service(read_only(web::resource("/docs").get(openapi::to_docs)))
             .service(read_only(web::resource("/docs/{file:.*}").get(openapi::docs)))
             .service(read_only(web::resource(media::PATH).get(media::show)))

@@ -13,6 +13,7 @@ mod door;
 mod figures;
 mod limits;
 mod links;
+pub mod pages;
 mod profiles;
 mod session;
 mod signed;

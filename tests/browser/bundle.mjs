@@ -4,6 +4,7 @@
 import { build, transform } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import openapi, { astToString } from "openapi-typescript";
 
 const root = new URL("../../", import.meta.url);
 const path = (file) => fileURLToPath(new URL(file, root));
@@ -35,7 +36,36 @@ async function widget() {
   return [["src/visitors/assets/widget/widget.js", outputFiles[0].text]];
 }
 
-const PARTS = { widget };
+async function panel() {
+  const { outputFiles } = await build({
+    ...common,
+    absWorkingDir: path("src/panel/pages/"),
+    entryPoints: { panel: "main.tsx", style: "style.css" },
+    outdir: "out",
+    format: "esm",
+    target: ["es2022", "chrome123", "firefox120", "safari17.5"],
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    nodePaths: [path("tests/browser/node_modules")],
+    banner: {
+      js: note("Hotline's panel, with Preact (MIT), its signals (MIT) and uqr (MIT)", "panel-pages"),
+      css: note("Hotline's panel", "panel-pages"),
+    },
+  });
+  const made = (end) => outputFiles.find((file) => file.path.endsWith(end)).text;
+  return [
+    ["src/panel/assets/panel.js", made("panel.js")],
+    ["src/panel/assets/panel.css", made("style.css")],
+  ];
+}
+
+/** Types of what the service answers, of its own document. They are not kept: `tsc` alone needs them. */
+export async function types() {
+  const source = astToString(await openapi(new URL("panel-openapi.json", root)));
+  await writeFile(path("src/panel/pages/core/schema.d.ts"), source);
+}
+
+const PARTS = { widget, panel };
 
 export async function bundle(parts = Object.keys(PARTS)) {
   return (await Promise.all(parts.map((part) => PARTS[part]()))).flat();
@@ -44,6 +74,8 @@ export async function bundle(parts = Object.keys(PARTS)) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const words = process.argv.slice(2);
   const named = words.filter((word) => !word.startsWith("--"));
+  if (words.includes("--types")) await types();
+  else {
     for (const [file, made] of await bundle(named.length ? named : undefined)) {
       if (!words.includes("--check")) await writeFile(path(file), made);
       else if ((await readFile(path(file), "utf8").catch(() => "")) !== made) {
@@ -51,4 +83,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
         process.exitCode = 1;
       }
     }
+  }
 }

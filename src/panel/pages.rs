@@ -1,0 +1,87 @@
+//! The pages of the panel: an application that the browser runs. Every address below `/panel/` is one of its pages, but
+//! for the API.
+
+use std::sync::LazyLock;
+
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::web::{self, Path, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+
+use crate::web::methods::read_only;
+use crate::web::packed::Packed;
+use crate::web::{ApiError, ApiResult};
+
+/// Nothing from elsewhere, nothing inline, and in nobody's frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'";
+
+/// Asked for at each visit, and answered in a few bytes while it is the same: pages and API are of one release.
+const CACHED: &str = "no-cache";
+
+static INDEX: LazyLock<Packed> =
+    LazyLock::new(|| Packed::new("text/html; charset=utf-8", include_str!("assets/index.html")));
+static SCRIPT: LazyLock<Packed> =
+    LazyLock::new(|| Packed::new("text/javascript; charset=utf-8", include_str!("assets/panel.js")));
+static STYLES: LazyLock<Packed> =
+    LazyLock::new(|| Packed::new("text/css; charset=utf-8", include_str!("assets/panel.css")));
+static ICON: LazyLock<Packed> = LazyLock::new(|| Packed::new("image/svg+xml", include_str!("assets/icon.svg")));
+
+/// What is served, as the figures name it.
+pub const PATHS: [&str; 3] = ["/panel", "/panel/assets/{file}", "/panel/{page}"];
+
+/// Adds the pages. What stands below `/panel/` and is none of them comes before.
+pub fn configure(services: &mut ServiceConfig) {
+    services
+        .service(read_only(web::resource("/panel").get(to_pages)))
+        .service(read_only(web::resource("/panel/assets/{file:.*}").get(asset)))
+        .service(read_only(web::resource("/panel/{page:.*}").get(page)));
+}
+
+/// `GET /panel`: where the pages are.
+async fn to_pages() -> HttpResponse {
+    HttpResponse::PermanentRedirect().insert_header((LOCATION, "/panel/")).finish()
+}
+
+/// `GET /panel/…`: which page it is, the application reads from the address.
+async fn page(request: HttpRequest) -> HttpResponse {
+    INDEX.answer(&request, guard)
+}
+
+/// `GET /panel/assets/…`.
+async fn asset(request: HttpRequest, file: Path<String>) -> ApiResult<HttpResponse> {
+    let packed = match file.as_str() {
+        "panel.js" => &SCRIPT,
+        "panel.css" => &STYLES,
+        "icon.svg" => &ICON,
+        _ => return Err(ApiError::no_such_route()),
+    };
+    Ok(packed.answer(&request, guard))
+}
+
+/// What browsers may do with it.
+fn guard(response: &mut HttpResponseBuilder) {
+    response
+        .insert_header((CACHE_CONTROL, CACHED))
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((REFERRER_POLICY, "no-referrer"))
+        .insert_header((HeaderName::from_static("cross-origin-opener-policy"), "same-origin"))
+        .insert_header((HeaderName::from_static("cross-origin-resource-policy"), "same-origin"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of the whole application as browsers load it.
+    const COMPRESSED_MAX: usize = 150 * 1024;
+
+    #[test]
+    fn the_pages_are_small() {
+        let bytes: usize = [&INDEX, &SCRIPT, &STYLES, &ICON].iter().map(|packed| packed.compressed().len()).sum();
+        assert!(bytes <= COMPRESSED_MAX, "{bytes} bytes");
+    }
+}

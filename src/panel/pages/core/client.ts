@@ -1,0 +1,149 @@
+// The one way to the service. Shapes are those of its own document, from which `schema.d.ts` is made.
+
+import type { components } from "./schema";
+
+/** What the document calls by this name. */
+export type Schemas = components["schemas"];
+export type Of<Name extends keyof Schemas> = Schemas[Name];
+
+export const API = "/panel/api/v1";
+
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+
+export interface FieldError {
+  field: string;
+  reason: string;
+}
+
+/** What the service has not done, and why. `status` is 0 when it was not reached. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: unknown,
+    readonly retryAfterS: number | null,
+  ) {
+    super(message);
+  }
+
+  /** The fields that are wrong. */
+  get fields(): FieldError[] {
+    const { details } = this;
+    if (Array.isArray(details)) {
+      return details.filter((it): it is FieldError => typeof it?.field === "string" && typeof it?.reason === "string");
+    }
+    if (this.status === 409 && details && typeof details === "object" && "field" in details) {
+      return [{ field: String(details.field), reason: "is taken" }];
+    }
+    return [];
+  }
+
+  /** What stands in the way of a change: how many of what. */
+  get by(): { type: string; count: number }[] {
+    const { details } = this;
+    if (!details || typeof details !== "object" || !("by" in details) || !Array.isArray(details.by)) return [];
+    return details.by.filter((it) => typeof it?.type === "string" && typeof it?.count === "number");
+  }
+}
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+
+export interface Call {
+  query?: Query;
+  body?: unknown;
+  /** Whether a session that has ended is an answer, and not to be signed in again for. */
+  quiet?: boolean;
+  signal?: AbortSignal;
+}
+
+/** Asked when a session has ended: resolves once somebody is signed in again, as who it was. */
+let signInAgain: () => Promise<void> = () => Promise.reject(new Error("nobody can sign in yet"));
+
+export function onEnded(handler: () => Promise<void>): void {
+  signInAgain = handler;
+}
+
+/** The company that an administrator of the installation works in; a user needs to name none. */
+let company: number | null = null;
+
+export function workIn(id: number | null): void {
+  company = id;
+}
+
+/** What belongs to the installation or to the person, whichever company is open. */
+const BESIDE_COMPANIES = /^\/(companies|installation|session|account|links)(\/|$)/;
+
+async function once(method: Method, path: string, call: Call, key: string): Promise<Response> {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(call.query ?? {})) {
+    if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
+  }
+  const words = query.toString();
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (company !== null && !BESIDE_COMPANIES.test(path)) headers["Hotline-Company"] = String(company);
+  if (call.body !== undefined) headers["Content-Type"] = "application/json";
+  if (method === "POST" || method === "PUT") headers["Idempotency-Key"] = key;
+  const init: RequestInit = { method, headers, credentials: "same-origin", cache: "no-store" };
+  if (call.body !== undefined) init.body = JSON.stringify(call.body);
+  if (call.signal) init.signal = call.signal;
+  return await fetch(API + path + (words ? `?${words}` : ""), init);
+}
+
+/** What the service answers, whole. */
+export async function exchange(method: Method, path: string, call: Call = {}): Promise<unknown> {
+  // The same key when it is asked again after signing in: what was done already is not done twice.
+  const key = crypto.randomUUID();
+  for (;;) {
+    let response: Response;
+    try {
+      response = await once(method, path, call, key);
+    } catch (failed) {
+      if (failed instanceof DOMException && failed.name === "AbortError") throw failed;
+      throw new Refused(0, "", "", null, null);
+    }
+    if (response.status === 204) return null;
+    const answer: unknown = await response.json().catch(() => null);
+    if (response.ok) return answer;
+    if (response.status === 401 && !call.quiet) {
+      await signInAgain();
+      continue;
+    }
+    const error = (answer as { error?: { code?: string; message?: string; details?: unknown } } | null)?.error;
+    const retryAfter = Number(response.headers.get("Retry-After")) || null;
+    throw new Refused(response.status, error?.code ?? "", error?.message ?? "", error?.details ?? null, retryAfter);
+  }
+}
+
+/** What is in `data`. */
+export async function call<T>(method: Method, path: string, options: Call = {}): Promise<T> {
+  return ((await exchange(method, path, options)) as { data: T } | null)?.data as T;
+}
+
+export const get = <T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> =>
+  call<T>("GET", path, signal ? { query, signal } : { query });
+export const post = <T>(path: string, body: unknown = {}): Promise<T> => call<T>("POST", path, { body });
+export const put = <T>(path: string, body: unknown = {}): Promise<T> => call<T>("PUT", path, { body });
+export const remove = (path: string): Promise<void> => call<void>("DELETE", path);
+
+export interface Page<T> {
+  data: T[];
+  meta: { page: number; perPage: number; hasMore: boolean };
+}
+
+export const page = <T>(path: string, query: Query, signal?: AbortSignal): Promise<Page<T>> =>
+  exchange("GET", path, signal ? { query, signal } : { query }) as Promise<Page<T>>;
+
+/** Pages of a list that is read whole; what is longer has a page of its own to be read on. */
+const WHOLE_PAGES_MAX = 20;
+
+/** A list from its beginning to its end. */
+export async function whole<T>(path: string, query: Query = {}): Promise<T[]> {
+  const all: T[] = [];
+  for (let at = 1; at <= WHOLE_PAGES_MAX; at++) {
+    const { data, meta } = await page<T>(path, { ...query, page: at, perPage: 100 });
+    all.push(...data);
+    if (!meta.hasMore) break;
+  }
+  return all;
+}

@@ -1,0 +1,112 @@
+// Who is signed in, and what they may do.
+
+import { signal } from "@preact/signals";
+
+import { exchange, onEnded, workIn, type Method } from "./client";
+import { dropDrafts } from "./drafts";
+import type { SignIn } from "./shapes";
+import { LANGUAGES, speak } from "./text";
+
+export type Stage = "loading" | "unreachable" | "out" | SignIn["state"];
+
+export const stage = signal<Stage>("loading");
+export const session = signal<SignIn | null>(null);
+
+/** The company an administrator of the installation has opened. */
+export const opened = signal<{ id: number; name: string } | null>(null);
+
+/** Whether a session has ended in the middle of something, and the sign-in is over the page. */
+export const isEnded = signal(false);
+
+const OPENED = "hotline-panel-company";
+
+/** Takes over what a sign-in has answered. */
+export function enter(answer: SignIn): void {
+  session.value = answer;
+  stage.value = answer.state;
+  const spoken = LANGUAGES.find((language) => language === answer.person?.language);
+  if (spoken) speak(spoken);
+  if (answer.person?.kind === "admin" && answer.state === "open") {
+    const kept = sessionStorage.getItem(OPENED);
+    open(kept ? (JSON.parse(kept) as { id: number; name: string }) : null);
+  }
+}
+
+/** Opens a company, as an administrator of the installation. */
+export function open(company: { id: number; name: string } | null): void {
+  opened.value = company;
+  workIn(company ? company.id : null);
+  if (company) sessionStorage.setItem(OPENED, JSON.stringify(company));
+  else sessionStorage.removeItem(OPENED);
+}
+
+/** Asks who is signed in. */
+export async function look(): Promise<void> {
+  try {
+    enter(((await exchange("GET", "/session", { quiet: true })) as { data: SignIn }).data);
+  } catch (failed) {
+    stage.value = failed instanceof Error && "status" in failed && failed.status === 401 ? "out" : "unreachable";
+  }
+}
+
+export async function leave(): Promise<void> {
+  await exchange("DELETE", "/session", { quiet: true });
+  forget();
+}
+
+/** Nobody is signed in any more, and nothing is left of who was. */
+export function forget(): void {
+  dropDrafts();
+  open(null);
+  session.value = null;
+  isEnded.value = false;
+  stage.value = "out";
+}
+
+let again: { promise: Promise<void>; done: () => void } | null = null;
+
+onEnded(() => {
+  if (stage.value !== "open") {
+    // On the way in there is nothing to be kept.
+    forget();
+    return new Promise(() => {});
+  }
+  if (!again) {
+    let done = () => {};
+    const promise = new Promise<void>((resolve) => (done = resolve));
+    again = { promise, done };
+    isEnded.value = true;
+  }
+  return again.promise;
+});
+
+/** Who it was is signed in again: what waited goes on. Somebody else begins anew. */
+export function resume(answer: SignIn): void {
+  const before = session.value;
+  const isSame =
+    before?.person?.kind === answer.person?.kind &&
+    before?.person?.id === answer.person?.id &&
+    before?.company?.id === answer.company?.id;
+  if (!isSame) {
+    location.reload();
+    return;
+  }
+  session.value = answer;
+  isEnded.value = false;
+  again?.done();
+  again = null;
+}
+
+/** Whether the person may do this with what a module holds. */
+export function may(module: string, method: Method): boolean {
+  const now = session.value;
+  if (!now) return false;
+  if (isAdmin()) return opened.value !== null;
+  return now.permissions[module]?.includes(method) ?? false;
+}
+
+/** Whether it is an administrator of the installation. */
+export const isAdmin = (): boolean => session.value?.person?.kind === "admin";
+
+/** Whether they set up the company. */
+export const administers = (): boolean => (isAdmin() ? opened.value !== null : (session.value?.administers ?? false));

@@ -1,0 +1,137 @@
+// Entry: who is signed in, and which page the address names.
+
+import { render, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+
+import { here, match } from "./core/router";
+import { administers, isAdmin, look, may, opened, session, stage } from "./core/session";
+import { language, say } from "./core/text";
+import { words } from "./core/words";
+import { EditPage, NewPage } from "./resource/form";
+import { ListPage } from "./resource/list";
+import { MembersPage } from "./resource/members";
+import { mayWith, type Resource } from "./resource/types";
+import { customFields, webhooks } from "./resources/integration";
+import {
+  contactLists,
+  globalVariables,
+  listContacts,
+  productCategories,
+  products,
+  queues,
+  queueUsers,
+  quickMessages,
+  tags,
+  users,
+  wrapupCategories,
+  wrapupTypes,
+} from "./resources/organization";
+import { channels, companies, profiles } from "./resources/setup";
+import { tokens } from "./resources/tokens";
+import { Questions } from "./ui/dialog";
+import { LinkButton, Notices, Page, Trouble, Waiting } from "./ui/parts";
+import { Revealed } from "./ui/reveal";
+import { AccountPage, EnrolPage } from "./views/account";
+import { AuditLogPage } from "./views/audit_log";
+import { CompanyPage } from "./views/company";
+import { ContactImportPage } from "./views/contact_import";
+import { DeliveriesPage } from "./views/deliveries";
+import { FieldOrderPage } from "./views/field_order";
+import { Frame } from "./views/frame";
+import { HomePage } from "./views/home";
+import { InstallationPage } from "./views/installation";
+import { Gate, SignInAgain, SignInPage } from "./views/sign_in";
+import { isWelcome, WelcomePage } from "./views/welcome";
+
+const RESOURCES: readonly Resource[] = [
+  ...[tags, queues, wrapupTypes, wrapupCategories, quickMessages, globalVariables, products, productCategories],
+  ...[users, contactLists, customFields, webhooks, tokens, channels, profiles, companies],
+];
+
+interface Route {
+  pattern: string;
+  isFor: () => boolean;
+  show: (given: Record<string, string>) => ComponentChildren;
+}
+
+/** The pages of a resource. */
+const pagesOf = (resource: Resource, isFor = () => mayWith(resource, "GET")): Route[] => [
+  { pattern: `/${resource.path}`, isFor, show: () => <ListPage of={resource} /> },
+  { pattern: `/${resource.path}/new`, isFor: () => mayWith(resource, "POST"), show: () => <NewPage of={resource} /> },
+  { pattern: `/${resource.path}/:id`, isFor, show: ({ id = "" }) => <EditPage of={resource} id={id} /> },
+];
+
+const ROUTES: Route[] = [
+  { pattern: "/", isFor: () => true, show: () => <HomePage /> },
+  { pattern: "/account", isFor: () => true, show: () => <AccountPage /> },
+  { pattern: "/company", isFor: administers, show: () => <CompanyPage /> },
+  { pattern: "/installation", isFor: isAdmin, show: () => <InstallationPage /> },
+  { pattern: "/audit-log", isFor: () => isAdmin() || administers(), show: () => <AuditLogPage /> },
+  { pattern: "/contacts/import", isFor: () => may("contacts", "POST"), show: () => <ContactImportPage /> },
+  { pattern: "/custom-fields/order", isFor: () => may("customFields", "PUT"), show: () => <FieldOrderPage /> },
+  { pattern: "/webhooks/:id/deliveries", isFor: () => may("webhooks", "GET"), show: ({ id = "" }) => <DeliveriesPage id={id} /> },
+  { pattern: "/queues/:id/users", isFor: () => may("queues", "GET"), show: ({ id = "" }) => <MembersPage what={queueUsers} id={id} /> },
+  { pattern: "/contact-lists/:id/contacts", isFor: () => may("campaigns", "GET"), show: ({ id = "" }) => <MembersPage what={listContacts} id={id} /> },
+  ...RESOURCES.flatMap((resource) => pagesOf(resource)),
+];
+
+function Routed() {
+  const { path } = here.value;
+  for (const { pattern, isFor, show } of ROUTES) {
+    const given = match(pattern, path);
+    // Another page, another company: nothing of the one before is left in it.
+    if (given) return isFor() ? <div key={`${path} ${opened.value?.id ?? ""}`}>{show(given)}</div> : <Nothing text={say(words.forbidden)} />;
+  }
+  return <Nothing text={say(words.notFound)} />;
+}
+
+function Nothing({ text }: { text: string }) {
+  return (
+    <Page title={text}>
+      <LinkButton to="/">{say(words.toStart)}</LinkButton>
+    </Page>
+  );
+}
+
+function Panel() {
+  useEffect(() => {
+    document.documentElement.lang = language.value;
+  }, [language.value]);
+  if (isWelcome(here.value.path)) return <WelcomePage />;
+  switch (stage.value) {
+    case "loading":
+      return <Waiting />;
+    case "unreachable":
+      return (
+        <Gate title={say(words.product)}>
+          <Trouble text={say(words.unreachable)} again={() => void look()} />
+        </Gate>
+      );
+    case "open":
+      return (
+        <Frame>
+          <Routed />
+        </Frame>
+      );
+    case "enrol":
+      return <EnrolPage />;
+    default:
+      return <SignInPage />;
+  }
+}
+
+function Everything() {
+  return (
+    <>
+      {/* Somebody else, and everything is made anew. */}
+      <Panel key={`${session.value?.person?.kind ?? ""} ${session.value?.person?.id ?? ""}`} />
+      <Questions />
+      <Revealed />
+      <SignInAgain />
+      <Notices />
+    </>
+  );
+}
+
+render(<Everything />, document.getElementById("app")!);
+if (!isWelcome(here.value.path)) void look();

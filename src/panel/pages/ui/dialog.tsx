@@ -1,0 +1,93 @@
+// Questions that come before anything else. The browser's own dialog keeps the focus in.
+
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+import { explain } from "../core/reasons";
+import { say } from "../core/text";
+import { words } from "../core/words";
+import { Button, Trouble } from "./parts";
+
+export function Dialog(props: {
+  title: string;
+  children: ComponentChildren;
+  onClose: () => void;
+  /** Whether it stays until it is answered. */
+  isFirm?: boolean;
+}) {
+  const element = useRef<HTMLDialogElement>(null);
+  const title = useId();
+  useEffect(() => {
+    const from = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      // While it is there, nothing below it takes the focus.
+      requestAnimationFrame(() => {
+        if (from instanceof HTMLElement && from.isConnected) from.focus();
+      });
+    };
+  }, []);
+  const cancel = (event: Event) => {
+    event.preventDefault();
+    if (!props.isFirm) props.onClose();
+  };
+  // The browser closes a dialog whose closing was refused twice: it is opened again.
+  const closed = () => {
+    if (!element.current?.isConnected) return;
+    if (props.isFirm) element.current.showModal();
+    else props.onClose();
+  };
+  return (
+    <dialog ref={element} aria-labelledby={title} onCancel={cancel} onClose={closed}>
+      <h2 id={title}>{props.title}</h2>
+      {props.children}
+    </dialog>
+  );
+}
+
+interface Question {
+  title: string;
+  text: ComponentChildren;
+  yes: string;
+  /** What is done; the question stays when it fails, and says why. */
+  act: () => Promise<void>;
+  isDangerous: boolean;
+}
+
+const question = signal<Question | null>(null);
+const failure = signal("");
+
+/** Asks, and then acts. */
+export function confirm(asked: Omit<Question, "isDangerous"> & { isDangerous?: boolean }): void {
+  failure.value = "";
+  question.value = { isDangerous: true, ...asked };
+}
+
+/** Where questions are shown. */
+export function Questions() {
+  const asked = question.value;
+  if (!asked) return null;
+  const close = () => (question.value = null);
+  const act = async () => {
+    failure.value = "";
+    try {
+      await asked.act();
+      close();
+    } catch (failed) {
+      failure.value = explain(failed);
+    }
+  };
+  return (
+    <Dialog title={asked.title} onClose={close}>
+      <div class="words">{asked.text}</div>
+      {failure.value && <Trouble text={failure.value} />}
+      <div class="row end">
+        <Button onClick={close}>{say(words.cancel)}</Button>
+        <Button kind={asked.isDangerous ? "danger" : "primary"} onClick={act}>
+          {asked.yes}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

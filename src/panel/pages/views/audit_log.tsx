@@ -1,0 +1,44 @@
+// Who has done what to the setup: nothing of it can be changed here.
+
+import type { AuditEntry } from "../core/shapes";
+import { isAdmin, opened } from "../core/session";
+import { moment, say, type Text } from "../core/text";
+import { PagedList } from "../resource/list";
+import { Badge, Page } from "../ui/parts";
+
+const said = {
+  title: ["Audit log", "Registro de auditoria", "Registro de auditoría"],
+  ofCompany: ["What administrators did in this company: who, when, from where.", "O que administradores fizeram nesta empresa: quem, quando, de onde.", "Lo que hicieron los administradores en esta empresa: quién, cuándo, desde dónde."],
+  ofInstallation: ["What administrators did to the installation: who, when, from where.", "O que administradores fizeram na instalação: quem, quando, de onde.", "Lo que hicieron los administradores en la instalación: quién, cuándo, desde dónde."],
+  when: ["When", "Quando", "Cuándo"],
+  who: ["Who", "Quem", "Quién"],
+  what: ["What", "O quê", "Qué"],
+  target: ["Of what", "De quê", "De qué"],
+  address: ["From where", "De onde", "Desde dónde"],
+  result: ["Result", "Resultado", "Resultado"],
+  empty: ["Nothing was done yet that is kept here.", "Nada foi feito ainda que fique registrado aqui.", "Nada se hizo todavía que quede aquí."],
+} as const satisfies Record<string, Text>;
+
+export function AuditLogPage() {
+  const isOfInstallation = isAdmin() && !opened.value;
+  return (
+    <Page title={say(said.title)} lead={say(isOfInstallation ? said.ofInstallation : said.ofCompany)}>
+      <PagedList<AuditEntry>
+        path={isOfInstallation ? "/installation/audit-log" : "/audit-log"}
+        query={{}}
+        label={say(said.title)}
+        filters={[]}
+        isSearched={false}
+        columns={[
+          { label: say(said.when), show: (entry) => moment(entry.at) },
+          { label: say(said.who), show: (entry) => entry.actor.name || `${entry.actor.kind} ${entry.actor.id}` },
+          { label: say(said.what), show: (entry) => <code>{entry.action}</code> },
+          { label: say(said.target), show: (entry) => entry.target && (entry.target.name ? `${entry.target.name} (${entry.target.id})` : entry.target.id) },
+          { label: say(said.address), show: (entry) => entry.address },
+          { label: say(said.result), show: (entry) => entry.status !== null && <Badge kind={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge> },
+        ]}
+        empty={<p>{say(said.empty)}</p>}
+      />
+    </Page>
+  );
+}

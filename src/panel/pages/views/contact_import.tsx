@@ -1,0 +1,286 @@
+// Contacts from a file: what it holds is shown, each column is given its field, and the rows are sent in parts.
+
+import { useSignal } from "@preact/signals";
+
+import { exchange, Refused, whole, type Of } from "../core/client";
+import { readCsv } from "../core/csv";
+import { useLoaded } from "../core/loaded";
+import { explain, reason } from "../core/reasons";
+import { count, say, type Text } from "../core/text";
+import { words } from "../core/words";
+import type { Named, Option } from "../ui/fields";
+import { Await, Button, Note, Page, Trouble } from "../ui/parts";
+import { Picker } from "../ui/picker";
+import { Table } from "../ui/table";
+
+/** Rows of one call. */
+const PART_ROWS = 200;
+const FILE_BYTES_MAX = 32 * 1024 * 1024;
+const ROWS_MAX = 200_000;
+const PREVIEW_ROWS = 5;
+/** Rows that were refused, as far as they are listed. */
+const ERRORS_SHOWN_MAX = 200;
+
+const said = {
+  title: ["Import contacts", "Importar contatos", "Importar contactos"],
+  lead: ["From a CSV file, as spreadsheets write it. Its first line names the columns.", "De um arquivo CSV, como as planilhas gravam. A primeira linha dá nome às colunas.", "De un archivo CSV, como lo guardan las hojas de cálculo. Su primera línea nombra las columnas."],
+  file: ["File", "Arquivo", "Archivo"],
+  tooLarge: ["The file is too large: at most {rows} rows, {size} MiB.", "O arquivo é grande demais: no máximo {rows} linhas, {size} MiB.", "El archivo es demasiado grande: como máximo {rows} filas, {size} MiB."],
+  noRows: ["There are no rows below the first line.", "Não há linhas abaixo da primeira.", "No hay filas debajo de la primera."],
+  preview: ["What is in it", "O que há nele", "Qué contiene"],
+  rows: ["{count} rows. Say what each column is.", "{count} linhas. Diga o que é cada coluna.", "{count} filas. Diga qué es cada columna."],
+  column: ["Column", "Coluna", "Columna"],
+  becomes: ["Becomes", "Vira", "Se convierte en"],
+  examples: ["Examples", "Exemplos", "Ejemplos"],
+  nothing: ["Left out", "Ignorada", "Se omite"],
+  known: ["Who is known already", "Quem já existe", "Quienes ya existen"],
+  update: ["Is updated", "É atualizado", "Se actualizan"],
+  skip: ["Is left as it is", "Fica como está", "Quedan como están"],
+  tags: ["Tags for all of them", "Etiquetas para todos", "Etiquetas para todos"],
+  start: ["Import", "Importar", "Importar"],
+  need: ["Give at least the name or the number a column.", "Indique ao menos a coluna do nome ou do número.", "Indique al menos la columna del nombre o del número."],
+  progress: ["{done} of {all} rows", "{done} de {all} linhas", "{done} de {all} filas"],
+  done: ["Created: {created}. Updated: {updated}. Skipped: {skipped}. Refused: {refused}.", "Criados: {created}. Atualizados: {updated}. Ignorados: {skipped}. Recusados: {refused}.", "Creados: {created}. Actualizados: {updated}. Omitidos: {skipped}. Rechazados: {refused}."],
+  refused: ["Rows that were refused", "Linhas recusadas", "Filas rechazadas"],
+  line: ["Row", "Linha", "Fila"],
+  why: ["Why", "Por quê", "Por qué"],
+  stop: ["Stop", "Parar", "Detener"],
+  stopped: ["Stopped. The rows before are stored; sending the file again does not double them.", "Parado. As linhas anteriores estão salvas; enviar o arquivo de novo não as duplica.", "Detenido. Las filas anteriores están guardadas; enviar el archivo de nuevo no las duplica."],
+  another: ["Another file", "Outro arquivo", "Otro archivo"],
+} as const satisfies Record<string, Text>;
+
+/** The fields of a contact, with the names that columns have for them. */
+const FIELDS: readonly (readonly [name: string, label: Text, guesses: RegExp])[] = [
+  ["name", words.name, /^(full ?name|name|nome( completo)?|nombre( completo)?|contact|contato|contacto)$/i],
+  ["number", ["Number", "Número", "Número"], /(phone|mobile|number|telefone|celular|whatsapp|n[uú]mero|tel[eé]fono|m[oó]vil)/i],
+  ["email", words.email, /(e-?mail|correo)/i],
+  ["code", ["Code", "Código", "Código"], /^(code|c[oó]digo|id|external ?id)$/i],
+  ["cpfCnpj", ["CPF or CNPJ", "CPF ou CNPJ", "CPF o CNPJ"], /(cpf|cnpj)/i],
+  ["origin", ["Origin", "Origem", "Origen"], /^(origin|source|origem|origen|fuente)$/i],
+  ["socialUsername", ["Social user name", "Usuário da rede social", "Usuario de la red social"], /(instagram|username|usu[aá]rio)/i],
+];
+
+const CUSTOM = "custom:";
+
+interface Report {
+  created: number;
+  updated: number;
+  skipped: number;
+  errors: { index: number; field: string; reason: string }[];
+}
+
+export function ContactImportPage() {
+  const fields = useLoaded(() => whole<Of<"CustomField">>("/custom-fields", { application: "contact" }).catch(() => []), []);
+  return (
+    <Page title={say(said.title)} lead={say(said.lead)}>
+      <Await what={fields}>{(custom) => <Import custom={custom} />}</Await>
+    </Page>
+  );
+}
+
+function Import({ custom }: { custom: Of<"CustomField">[] }) {
+  const rows = useSignal<string[][]>([]);
+  const mapping = useSignal<string[]>([]);
+  const failure = useSignal("");
+  const onConflict = useSignal("update");
+  const tags = useSignal<Named[]>([]);
+  const done = useSignal(0);
+  const report = useSignal<Report | null>(null);
+  const isRunning = useSignal(false);
+  const isStopped = useSignal(false);
+
+  const options: Option[] = [
+    ...FIELDS.map(([name, label]) => [name, label] as const),
+    ...custom.map((field) => [CUSTOM + field.key, [field.name, field.name, field.name]] as const),
+  ];
+  const guess = (header: string) => {
+    const plain = header.trim();
+    const own = custom.find(({ key, name }) => [key, name].some((it) => it.toLowerCase() === plain.toLowerCase()));
+    return own ? CUSTOM + own.key : (FIELDS.find(([, , pattern]) => pattern.test(plain))?.[0] ?? "");
+  };
+  const choose = async (file: File | undefined) => {
+    failure.value = "";
+    report.value = null;
+    rows.value = [];
+    if (!file) return;
+    const large = say(said.tooLarge, { rows: count(ROWS_MAX), size: FILE_BYTES_MAX / 1024 / 1024 });
+    if (file.size > FILE_BYTES_MAX) return void (failure.value = large);
+    const read = readCsv(decode(await file.arrayBuffer()));
+    if (read.length > ROWS_MAX + 1) failure.value = large;
+    else if (read.length < 2) failure.value = say(said.noRows);
+    else {
+      rows.value = read;
+      const taken = new Set<string>();
+      mapping.value = read[0]!.map((header) => {
+        const found = guess(header);
+        if (taken.has(found)) return "";
+        taken.add(found);
+        return found;
+      });
+    }
+  };
+  const contact = (cells: string[]) => {
+    const made: Record<string, unknown> = {};
+    const values: { key: string; value: string }[] = [];
+    for (const [at, name] of mapping.value.entries()) {
+      const value = cells[at]?.trim();
+      if (!name || !value) continue;
+      if (name.startsWith(CUSTOM)) values.push({ key: name.slice(CUSTOM.length), value });
+      else made[name] = value;
+    }
+    if (values.length) made.customFields = values;
+    if (tags.value.length) made.tagIds = tags.value.map(({ id }) => id);
+    return made;
+  };
+  const start = async () => {
+    const body = rows.value.slice(1);
+    const sum: Report = { created: 0, updated: 0, skipped: 0, errors: [] };
+    isRunning.value = true;
+    isStopped.value = false;
+    failure.value = "";
+    report.value = null;
+    done.value = 0;
+    try {
+      for (let from = 0; from < body.length && !isStopped.value; from += PART_ROWS) {
+        const contacts = body.slice(from, from + PART_ROWS).map(contact);
+        const part = await send({ contacts, onConflict: onConflict.value });
+        sum.created += part.created;
+        sum.updated += part.updated;
+        sum.skipped += part.skipped;
+        // As a spreadsheet counts them: from 1, with the line of the names.
+        sum.errors.push(...part.errors.map((error) => ({ ...error, index: from + error.index + 2 })));
+        done.value = Math.min(body.length, from + PART_ROWS);
+      }
+    } catch (failed) {
+      failure.value = explain(failed);
+    }
+    report.value = sum;
+    isRunning.value = false;
+  };
+  const isMapped = mapping.value.includes("name") || mapping.value.includes("number");
+  const [headers = [], ...body] = rows.value;
+  const end = report.value;
+
+  return (
+    <div class="stack wide">
+      {!isRunning.value && (
+        <div class="field">
+          <label for="file">{say(end ? said.another : said.file)}</label>
+          <input id="file" type="file" accept=".csv,.tsv,.txt,text/csv" onChange={(event) => choose(event.currentTarget.files?.[0])} />
+        </div>
+      )}
+      {failure.value && <Trouble text={failure.value} />}
+      {headers.length > 0 && !isRunning.value && !end && (
+        <>
+          <section class="card">
+            <h2>{say(said.preview)}</h2>
+            <p class="soft">{say(said.rows, { count: count(body.length) })}</p>
+            <Table
+              label={say(said.preview)}
+              rows={headers.map((header, at) => ({ header, at }))}
+              keyOf={({ at }) => at}
+              columns={[
+                { label: say(said.column), show: ({ header }) => header },
+                {
+                  label: say(said.becomes),
+                  show: ({ header, at }) => (
+                    <select
+                      aria-label={`${say(said.becomes)}: ${header}`}
+                      value={mapping.value[at]}
+                      onChange={(event) => {
+                        const chosen = event.currentTarget.value;
+                        mapping.value = mapping.value.map((name, other) => (other === at ? chosen : name === chosen ? "" : name));
+                      }}
+                    >
+                      <option value="">{say(said.nothing)}</option>
+                      {options.map(([name, label]) => (
+                        <option key={name} value={name}>
+                          {say(label)}
+                        </option>
+                      ))}
+                    </select>
+                  ),
+                },
+                { label: say(said.examples), show: ({ at }) => <span class="clamp">{body.slice(0, PREVIEW_ROWS).map((cells) => cells[at] ?? "").filter(Boolean).join(" · ")}</span> },
+              ]}
+            />
+          </section>
+          <div class="field">
+            <label for="conflict">{say(said.known)}</label>
+            <select id="conflict" value={onConflict.value} onChange={(event) => (onConflict.value = event.currentTarget.value)}>
+              <option value="update">{say(said.update)}</option>
+              <option value="skip">{say(said.skip)}</option>
+            </select>
+          </div>
+          <div class="field">
+            <label for="tags">{say(said.tags)}</label>
+            <Picker id="tags" source={{ path: "/tags" }} isMany value={tags.value} change={(next) => (tags.value = next)} label={say(said.tags)} />
+          </div>
+          {!isMapped && <Note kind="warning">{say(said.need)}</Note>}
+          <div class="row">
+            <Button kind="primary" isDisabled={!isMapped} onClick={start}>
+              {say(said.start)}
+            </Button>
+          </div>
+        </>
+      )}
+      {(isRunning.value || end) && (
+        <div class="field">
+          <label for="progress">{say(said.progress, { done: count(done.value), all: count(body.length) })}</label>
+          <progress id="progress" value={done.value} max={body.length} />
+          {isRunning.value && <Button onClick={() => (isStopped.value = true)}>{say(said.stop)}</Button>}
+        </div>
+      )}
+      {end && (
+        <>
+          <div role="status">
+            <Note kind={end.errors.length || isStopped.value ? "warning" : "good"}>
+              {say(said.done, { created: count(end.created), updated: count(end.updated), skipped: count(end.skipped), refused: count(new Set(end.errors.map(({ index }) => index)).size) })}
+              {isStopped.value && ` ${say(said.stopped)}`}
+            </Note>
+          </div>
+          {end.errors.length > 0 && (
+            <section class="card">
+              <h2>{say(said.refused)}</h2>
+              <Table
+                label={say(said.refused)}
+                rows={end.errors.slice(0, ERRORS_SHOWN_MAX).map((error, at) => ({ ...error, at }))}
+                keyOf={({ at }) => at}
+                columns={[
+                  { label: say(said.line), show: ({ index }) => count(index) },
+                  { label: say(said.column), show: ({ field }) => field },
+                  { label: say(said.why), show: (error) => reason(error.reason) },
+                ]}
+              />
+            </section>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+/** How often a part is sent again that the service could not take now. */
+const TRIES_MAX = 6;
+
+/** A part of the rows, again after the pause the service asks for. */
+async function send(body: unknown): Promise<Report> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return ((await exchange("POST", "/contacts/import", { body })) as { data: Report }).data;
+    } catch (failed) {
+      const isPassing = failed instanceof Refused && (failed.status === 429 || failed.status === 503);
+      if (!isPassing || tries >= TRIES_MAX) throw failed;
+      await new Promise((wait) => setTimeout(wait, (failed.retryAfterS ?? 2) * 1000));
+    }
+  }
+}
+
+/** Older spreadsheets write Windows' letters. */
+function decode(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}

@@ -1,0 +1,104 @@
+// What became of the events a webhook was sent, and sending them again.
+
+import { useSignal } from "@preact/signals";
+
+import { get, post, type Of } from "../core/client";
+import { useLoaded } from "../core/loaded";
+import { notify } from "../core/notices";
+import { may } from "../core/session";
+import { count, moment, say, type Text } from "../core/text";
+import { words } from "../core/words";
+import { PagedList } from "../resource/list";
+import { confirm } from "../ui/dialog";
+import { Await, Button, Page } from "../ui/parts";
+import { State } from "../ui/states";
+
+const said = {
+  title: ["Deliveries", "Entregas", "Entregas"],
+  event: ["Event", "Evento", "Evento"],
+  happened: ["Happened", "Aconteceu", "Ocurrió"],
+  attempts: ["attempt {count}", "tentativa {count}", "intento {count}"],
+  last: ["Last answer", "Última resposta", "Última respuesta"],
+  next: ["Next try", "Próxima tentativa", "Próximo intento"],
+  again: ["Send again", "Enviar de novo", "Enviar de nuevo"],
+  failed: ["Send what failed today again", "Reenviar as falhas de hoje", "Reenviar los fallos de hoy"],
+  failedText: ["Everything that failed since midnight is sent once more.", "Tudo o que falhou desde a meia-noite é enviado mais uma vez.", "Todo lo que falló desde la medianoche se envía una vez más."],
+  planned: ["{count} will be sent again.", "{count} serão reenviadas.", "{count} se enviarán de nuevo."],
+  empty: ["Nothing was sent yet. It comes with the first event.", "Nada foi enviado ainda. Aparece com o primeiro evento.", "Nada se envió todavía. Aparece con el primer evento."],
+} as const satisfies Record<string, Text>;
+
+export function DeliveriesPage({ id }: { id: string }) {
+  const base = `/webhooks/${encodeURIComponent(id)}`;
+  const hook = useLoaded<Of<"Webhook">>((stop) => get(base, {}, stop), [base]);
+  const version = useSignal(0);
+  const replay = async (body: unknown) => {
+    const { deliveries } = await post<Of<"WebhookReplayed">>(`${base}/replay`, body);
+    version.value += 1;
+    notify(say(said.planned, { count: count(deliveries) }));
+  };
+  const replayFailed = () =>
+    confirm({
+      title: say(said.failed),
+      text: <p>{say(said.failedText)}</p>,
+      yes: say(said.again),
+      isDangerous: false,
+      act: () => replay({ failedSince: new Date(new Date().setHours(0, 0, 0, 0)).toISOString() }),
+    });
+  const canReplay = may("webhooks", "POST");
+  return (
+    <Await what={hook}>
+      {(webhook) => (
+        <Page
+          title={say(said.title)}
+          lead={webhook.url}
+          back={{ to: base, text: webhook.description ?? webhook.url }}
+          actions={canReplay && <Button onClick={replayFailed}>{say(said.failed)}</Button>}
+        >
+          <PagedList<Of<"WebhookDelivery">>
+            path={`${base}/deliveries`}
+            query={{ order: "desc" }}
+            label={say(said.title)}
+            isSearched={false}
+            version={version.value}
+            filters={[
+              {
+                name: "status",
+                kind: "choice",
+                label: words.state,
+                options: [
+                  ["pending", ["Pending", "Pendente", "Pendiente"]],
+                  ["delivered", ["Delivered", "Entregue", "Entregado"]],
+                  ["failed", ["Failed", "Falhou", "Falló"]],
+                ],
+              },
+            ]}
+            columns={[
+              { label: say(said.event), show: (it) => `${it.type} #${it.eventId}` },
+              { label: say(said.happened), show: (it) => moment(it.createdAt) },
+              { label: say(words.state), show: (it) => <State is={it.status} /> },
+              { label: say(said.last), show: (it) => lastOf(it) },
+              { label: say(said.next), show: (it) => moment(it.nextAttemptAt) },
+              {
+                label: say(words.actions),
+                kind: "actions",
+                show: (it) =>
+                  canReplay && (
+                    <Button label={`${say(said.again)}: ${it.type} #${it.eventId}`} onClick={() => replay({ deliveryId: it.id })}>
+                      {say(said.again)}
+                    </Button>
+                  ),
+              },
+            ]}
+            empty={<p>{say(said.empty)}</p>}
+          />
+        </Page>
+      )}
+    </Await>
+  );
+}
+
+function lastOf({ attempts }: Of<"WebhookDelivery">): string {
+  const last = attempts.at(-1);
+  if (!last) return "";
+  return `${last.error ?? `${last.status ?? ""} (${count(last.durationMs)} ms)`} · ${say(said.attempts, { count: count(attempts.length) })}`;
+}

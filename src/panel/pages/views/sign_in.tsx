@@ -1,0 +1,236 @@
+// Signing in: a password, a company when there are several, a second factor; and the same over a page whose session has
+// ended, where nothing of it is lost.
+
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+import { exchange, Refused } from "../core/client";
+import { explain } from "../core/reasons";
+import { enter, forget, isEnded, leave, resume, session, stage } from "../core/session";
+import type { SignIn } from "../core/shapes";
+import { say, type Text } from "../core/text";
+import { words } from "../core/words";
+import { Dialog } from "../ui/dialog";
+import { Languages } from "../ui/languages";
+import { Button, Note, Trouble } from "../ui/parts";
+
+const said = {
+  title: ["Sign in", "Entrar", "Entrar"],
+  lead: ["Customer service, in one place.", "Atendimento em um só lugar.", "Atención al cliente, en un solo lugar."],
+  wrong: ["This e-mail address and password do not fit.", "Este e-mail e esta senha não conferem.", "Este correo y esta contraseña no coinciden."],
+  wrongCode: ["This code is not right.", "Este código não está certo.", "Este código no es correcto."],
+  slow: ["Too many tries. Wait {seconds} seconds.", "Tentativas demais. Espere {seconds} segundos.", "Demasiados intentos. Espere {seconds} segundos."],
+  choose: ["Where do you want to work?", "Onde você quer trabalhar?", "¿Dónde quiere trabajar?"],
+  installation: ["The installation", "A instalação", "La instalación"],
+  factor: ["Second step", "Segunda etapa", "Segundo paso"],
+  factorLead: ["Open your authenticator app, and type its six digits.", "Abra seu aplicativo autenticador e digite os seis dígitos.", "Abra su aplicación de autenticación y escriba los seis dígitos."],
+  code: ["Code", "Código", "Código"],
+  recovery: ["Recovery code", "Código de recuperação", "Código de recuperación"],
+  useRecovery: ["Use a recovery code", "Usar um código de recuperação", "Usar un código de recuperación"],
+  useApp: ["Use the app", "Usar o aplicativo", "Usar la aplicación"],
+  continue: ["Continue", "Continuar", "Continuar"],
+  another: ["Somebody else", "Outra pessoa", "Otra persona"],
+  forgotten: ["Password forgotten? An administrator can give you a link.", "Esqueceu a senha? Um administrador pode lhe dar um link.", "¿Olvidó la contraseña? Un administrador puede darle un enlace."],
+  ended: ["Your session has ended", "Sua sessão terminou", "Su sesión terminó"],
+  endedLead: ["Sign in again, and go on where you were. Nothing you typed is lost.", "Entre de novo e continue de onde parou. Nada do que digitou se perdeu.", "Entre de nuevo y siga donde estaba. No se perdió nada de lo escrito."],
+} as const satisfies Record<string, Text>;
+
+interface Steps {
+  /** Whose session has ended: only they go on. */
+  email?: string;
+  done: (answer: SignIn) => void;
+}
+
+/** What to say of a step that was refused. */
+function whyNot(failed: unknown, wrong: Text): string {
+  if (failed instanceof Refused && failed.status === 429) return say(said.slow, { seconds: failed.retryAfterS ?? 60 });
+  if (failed instanceof Refused && (failed.status === 401 || failed.status === 422)) return say(wrong);
+  return explain(failed);
+}
+
+function Steps({ email: fixed, done }: Steps) {
+  const step = useSignal<"password" | "choose" | "factor">(stage.value === "secondFactor" && !fixed ? "factor" : "password");
+  const email = useSignal(fixed ?? "");
+  const password = useSignal("");
+  const choices = useSignal<SignIn["choices"]>([]);
+  const code = useSignal("");
+  const isRecovery = useSignal(false);
+  const failure = useSignal("");
+  const isBusy = useSignal(false);
+  const id = useId();
+  const first = useRef<HTMLInputElement>(null);
+  useEffect(() => first.current?.focus(), [step.value, isRecovery.value]);
+
+  const take = (answer: SignIn) => {
+    failure.value = "";
+    if (answer.state === "choose") {
+      choices.value = answer.choices;
+      const same = fixed && answer.choices.find((it) => (session.value?.person?.kind === "admin" ? it.admin : it.companyId === session.value?.company?.id));
+      if (same) return void signIn(same);
+      step.value = "choose";
+    } else if (answer.state === "secondFactor" && fixed) step.value = "factor";
+    else done(answer);
+  };
+  const send = async (path: string, body: unknown, wrong: Text) => {
+    if (isBusy.value) return;
+    isBusy.value = true;
+    try {
+      const answer = ((await exchange("POST", path, { body, quiet: true })) as { data: SignIn }).data;
+      isBusy.value = false;
+      take(answer);
+    } catch (failed) {
+      failure.value = whyNot(failed, wrong);
+      // Too many wrong codes have ended the session that waited for one.
+      if (failed instanceof Refused && failed.code === "ERR_API_UNAUTHORIZED") {
+        if (fixed) step.value = "password";
+        else forget();
+      }
+      first.current?.focus();
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const signIn = (choice?: SignIn["choices"][number]) => {
+    const where = choice ? (choice.admin ? { admin: true } : { companyId: choice.companyId }) : {};
+    return send("/session", { email: email.value.trim(), password: password.value, ...where }, said.wrong);
+  };
+  const confirm = () => {
+    const given = code.value.trim();
+    return send("/session/second-factor", isRecovery.value ? { recoveryCode: given } : { code: given.replace(/\s/g, "") }, said.wrongCode);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void (step.value === "factor" ? confirm() : signIn());
+  };
+
+  if (step.value === "choose") {
+    return (
+      <div class="stack">
+        <p>{say(said.choose)}</p>
+        {choices.value.map((choice) => (
+          <Button key={choice.companyId ?? "admin"} onClick={() => signIn(choice)}>
+            {choice.admin ? say(said.installation) : choice.companyName}
+          </Button>
+        ))}
+        {failure.value && <Trouble text={failure.value} />}
+      </div>
+    );
+  }
+  const isFactor = step.value === "factor";
+  return (
+    <form class="stack" onSubmit={submit} noValidate aria-busy={isBusy.value}>
+      {isFactor ? (
+        <>
+          <p class="soft" id={`${id}-lead`}>
+            {say(said.factorLead)}
+          </p>
+          <div class="field">
+            <label for={`${id}-code`}>{say(isRecovery.value ? said.recovery : said.code)}</label>
+            <input
+              ref={first}
+              id={`${id}-code`}
+              type="text"
+              inputMode={isRecovery.value ? "text" : "numeric"}
+              autoComplete="one-time-code"
+              aria-describedby={`${id}-lead`}
+              value={code.value}
+              onInput={(event) => (code.value = event.currentTarget.value)}
+            />
+          </div>
+        </>
+      ) : (
+        <>
+          <div class="field">
+            <label for={`${id}-email`}>{say(words.email)}</label>
+            <input
+              ref={fixed ? null : first}
+              id={`${id}-email`}
+              type="email"
+              autoComplete="username"
+              readOnly={Boolean(fixed)}
+              value={email.value}
+              onInput={(event) => (email.value = event.currentTarget.value)}
+            />
+          </div>
+          <div class="field">
+            <label for={`${id}-password`}>{say(words.password)}</label>
+            <input
+              ref={fixed ? first : null}
+              id={`${id}-password`}
+              type="password"
+              autoComplete="current-password"
+              value={password.value}
+              onInput={(event) => (password.value = event.currentTarget.value)}
+            />
+          </div>
+        </>
+      )}
+      {failure.value && <Trouble text={failure.value} />}
+      <Button submit kind="primary">
+        {say(isBusy.value ? words.working : isFactor ? said.continue : said.title)}
+      </Button>
+      {isFactor && (
+        <Button
+          kind="plain"
+          onClick={() => {
+            isRecovery.value = !isRecovery.value;
+            code.value = "";
+            failure.value = "";
+          }}
+        >
+          {say(isRecovery.value ? said.useApp : said.useRecovery)}
+        </Button>
+      )}
+    </form>
+  );
+}
+
+/** A page before anybody is in. */
+export function Gate({ title, children }: { title: string; children: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · ${say(words.product)}`;
+  }, [title]);
+  return (
+    <main class="gate">
+      <div class="box">
+        <p class="brand" translate={false}>
+          Hotline
+        </p>
+        <h1>{title}</h1>
+        {children}
+      </div>
+      <Languages />
+    </main>
+  );
+}
+
+export function SignInPage() {
+  const isFactor = stage.value === "secondFactor";
+  return (
+    <Gate title={say(isFactor ? said.factor : said.title)}>
+      <Steps key={stage.value} done={enter} />
+      {isFactor ? (
+        <Button kind="plain" onClick={leave}>
+          {say(said.another)}
+        </Button>
+      ) : (
+        <p class="hint">{say(said.forgotten)}</p>
+      )}
+    </Gate>
+  );
+}
+
+/** Over a page whose session has ended. */
+export function SignInAgain() {
+  if (!isEnded.value) return null;
+  return (
+    <Dialog title={say(said.ended)} onClose={() => {}} isFirm>
+      <Note>{say(said.endedLead)}</Note>
+      <Steps email={session.value?.person?.email ?? ""} done={resume} />
+      <Button kind="plain" onClick={forget}>
+        {say(said.another)}
+      </Button>
+    </Dialog>
+  );
+}

@@ -1,0 +1,231 @@
+// Every resource through its pages: made, found, changed, and deleted after it was said what goes with it.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { describe, it } from "node:test";
+
+import { panel } from "../../support/panel.mjs";
+import { eventually } from "../../support/wait.mjs";
+
+/** What is typed for a new one, what is changed of it, and where the API has it. */
+const RESOURCES = [
+  { path: "tags", make: "New tag", typed: { Name: "Important" }, changed: { Name: "Very important" }, name: "name" },
+  { path: "queues", make: "New queue", typed: { Name: "Support" }, changed: { Name: "Help" }, name: "name" },
+  { path: "wrapup-categories", make: "New category", typed: { Name: "Sales" }, changed: { Name: "Sales 2" }, name: "name" },
+  { path: "quick-messages", make: "New quick message", typed: { Shortcut: "hello", Message: "Hello there" }, changed: { Shortcut: "hi" }, name: "shortcut" },
+  { path: "global-variables", make: "New variable", typed: { Key: "address", Value: "Main street 1" }, changed: { Value: "Main street 2" }, name: "key" },
+  { path: "products", make: "New product", typed: { Name: "Panel", SKU: "SP-1", Price: "19,90" }, changed: { Name: "Solar panel" }, name: "name" },
+  { path: "product-categories", make: "New category", typed: { Name: "Energy" }, changed: { Name: "Power" }, name: "name" },
+  { path: "users", make: "New user", typed: { Name: "Ana Souza", "E-mail": "ana.souza@example.com" }, changed: { Name: "Ana Lima" }, name: "name" },
+  { path: "custom-fields", make: "New field", typed: { Name: "Plan" }, changed: { Name: "Tariff" }, name: "name" },
+  { path: "contact-lists", make: "New list", typed: { Name: "Newsletter" }, changed: null, name: "name" },
+];
+
+describe("resources", () => {
+  const at = panel();
+
+  for (const { path, make, typed, changed, name } of RESOURCES) {
+    it(`are made, changed and deleted: ${path}`, async () => {
+      const desk = await at.open(`/${path}`);
+      await desk.link(make).first().click();
+      await desk.heading(make).waitFor();
+      // The API names every field that is missing: each is told where it stands.
+      await desk.button("Create").click();
+      await desk.page.locator(".wrong").first().waitFor();
+      assert.equal(await desk.page.evaluate(() => document.activeElement.getAttribute("aria-invalid")), "true");
+      await desk.fill(typed);
+      await desk.button("Create").click();
+      await desk.text("Created.").waitFor();
+      const first = Object.values(typed)[0];
+      const all = await at.company.data("GET", `/${path}?perPage=100`);
+      const made = all.find((it) => it[name] === first);
+      assert.ok(made, `${first} is there`);
+
+      await desk.turnTo(`/${path}/${made.id}`);
+      if (changed) {
+        await desk.fill(changed);
+        await desk.button("Save").click();
+        await desk.text("Saved.").waitFor();
+        const [key, value] = Object.entries(changed)[0];
+        const now = (await at.company.data("GET", `/${path}?perPage=100`)).find(({ id }) => id === made.id);
+        assert.equal(now[key === "Value" ? "value" : name], value);
+      }
+      await desk.button("Delete").click();
+      await desk.dialog().getByText(/./).first().waitFor();
+      const told = await desk.dialog().textContent();
+      assert.ok(told.length > 60, `it says what goes with it: ${told}`);
+      await desk.dialog().getByRole("button", { name: "Cancel" }).click();
+      await desk.button("Delete").click();
+      await desk.dialog().getByRole("button", { name: "Delete" }).click();
+      await desk.text("Deleted.").waitFor();
+      const left = await at.company.data("GET", `/${path}?perPage=100`);
+      assert.ok(!left.some(({ id }) => id === made.id));
+      await desk.leave();
+    });
+  }
+
+  it("are searched, filtered and paged, and the address keeps how", async () => {
+    for (let number = 1; number <= 30; number++) {
+      const padded = String(number).padStart(2, "0");
+      await at.company.data("POST", "/products", { name: `Paged ${padded}`, price: number, active: number % 2 === 0 });
+    }
+    const desk = await at.open("/products");
+    assert.equal(await desk.page.getByRole("row").count(), 26);
+    await desk.button("Next").click();
+    await desk.text("Page 2").waitFor();
+    await desk.row("Paged 30").waitFor();
+    await desk.page.reload();
+    await desk.row("Paged 30").waitFor();
+    await desk.field("Search").fill("paged 07");
+    await desk.row("Paged 07").waitFor();
+    await eventually("one row is left", async () => (await desk.page.getByRole("row").count()) === 2);
+    assert.match(desk.page.url(), /search=paged/);
+    await desk.field("Status").selectOption("true");
+    await desk.text("Nothing matches.").waitFor();
+    await desk.button("Clear the filters").click();
+    await desk.row("Paged 01").waitFor();
+    assert.equal(new URL(desk.page.url()).search, "");
+    await desk.leave();
+  });
+
+  it("say what stands in the way of a deletion, and what a value is taken by", async () => {
+    const category = await at.company.data("POST", "/wrapup-categories", { name: "In use" });
+    await at.company.data("POST", "/wrapup-types", { name: "Using it", categoryId: category.id });
+    const desk = await at.open(`/wrapup-categories/${category.id}`);
+    await desk.button("Delete").click();
+    await desk.dialog().getByRole("button", { name: "Delete" }).click();
+    await desk.dialog().getByRole("alert").waitFor();
+    assert.match(await desk.dialog().getByRole("alert").textContent(), /1 wrap-up types/);
+    await desk.dialog().getByRole("button", { name: "Cancel" }).click();
+    await desk.turnTo("/wrapup-categories/new");
+    await desk.fill({ Name: "In use" });
+    await desk.button("Create").click();
+    await desk.page.locator(".wrong", { hasText: "taken already" }).waitFor();
+    await desk.leave();
+  });
+
+  it("choose other records by name, also by keyboard", async () => {
+    const queue = await at.company.data("POST", "/queues", { name: "Chosen queue" });
+    await at.company.data("POST", "/queues", { name: "Other queue" });
+    const category = await at.company.data("POST", "/wrapup-categories", { name: "Chosen category" });
+    const desk = await at.open("/wrapup-types/new");
+    await desk.fill({ Name: "Solved" });
+    const { keyboard } = desk.page;
+    await desk.page.getByRole("combobox", { name: "Category" }).focus();
+    await keyboard.type("chosen");
+    await desk.page.getByRole("option", { name: "Chosen category" }).waitFor();
+    await keyboard.press("Enter");
+    await desk.page.getByRole("combobox", { name: "Queues" }).focus();
+    await keyboard.press("ArrowDown");
+    await desk.page.getByRole("option", { name: "Chosen queue" }).waitFor();
+    await keyboard.type("chosen q");
+    await eventually("only it is offered", async () => (await desk.page.getByRole("option").count()) === 1);
+    await keyboard.press("Enter");
+    await desk.page.locator(".chip", { hasText: "Chosen queue" }).waitFor();
+    await keyboard.press("Escape");
+    await desk.button("Create").click();
+    await desk.text("Created.").waitFor();
+    const made = (await at.company.data("GET", "/wrapup-types")).find(({ name }) => name === "Solved");
+    assert.equal(made.categoryId, category.id);
+    assert.deepEqual(made.queues.map(({ id }) => id), [queue.id]);
+    await desk.turnTo(`/wrapup-types/${made.id}`);
+    await eventually("the category has its name", async () => (await desk.page.getByRole("combobox", { name: "Category" }).inputValue()) === "Chosen category");
+    await desk.leave();
+  });
+
+  it("join agents to a queue, and contacts to a list", async () => {
+    const queue = await at.company.data("POST", "/queues", { name: "Joined" });
+    const agent = await at.company.person("Agent", { name: "Joining Agent" });
+    const contact = await at.company.data("POST", "/contacts", { name: "Listed Person", number: "5511988887777" });
+    const list = await at.company.data("POST", "/contact-lists", { name: "People" });
+    const desk = await at.open(`/queues/${queue.id}/users`);
+    const add = async (label, typed) => {
+      await desk.page.getByRole("combobox", { name: label }).fill(typed);
+      await desk.page.getByRole("option", { name: typed }).click();
+      await desk.button("Add").click();
+      await desk.row(typed).waitFor();
+    };
+    await add("Users to add", "Joining Agent");
+    assert.deepEqual((await at.company.data("GET", `/queues/${queue.id}/users`)).map(({ id }) => id), [agent.id]);
+    await desk.page.getByRole("button", { name: "Remove: Joining Agent" }).click();
+    await desk.dialog().getByRole("button", { name: "Remove" }).click();
+    await desk.text("Nobody works in this queue yet.").waitFor();
+    assert.deepEqual(await at.company.data("GET", `/queues/${queue.id}/users`), []);
+    await desk.turnTo(`/contact-lists/${list.id}/contacts`);
+    await add("Contacts to add", "Listed Person");
+    assert.deepEqual((await at.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id]);
+    await desk.leave();
+  });
+
+  it("order custom fields by dragging and by the arrow keys", async () => {
+    const names = ["First", "Second", "Third"];
+    for (const name of names) await at.company.data("POST", "/custom-fields", { name, application: "card", type: "text" });
+    const order = async () => (await at.company.data("GET", "/custom-fields?application=card")).map(({ name }) => name);
+    const desk = await at.open("/custom-fields/order?application=card");
+    const grip = (name) => desk.page.getByRole("button", { name: new RegExp(`^${name}, place`) });
+    await grip("First").focus();
+    await desk.page.keyboard.press("ArrowDown");
+    await eventually("it is saved", async () => (await order()).join() === "Second,First,Third");
+    await desk.page.getByRole("status").filter({ hasText: "First is at place 2 of 3" }).waitFor();
+    const [from, to] = [await grip("Third").boundingBox(), await grip("Second").boundingBox()];
+    const { mouse } = desk.page;
+    await mouse.move(from.x + 8, from.y + 8);
+    await mouse.down();
+    await mouse.move(to.x + 8, to.y + 20, { steps: 8 });
+    await mouse.move(to.x + 8, to.y + 8, { steps: 2 });
+    await mouse.up();
+    await eventually("the dragged one is first", async () => (await order()).join() === "Third,Second,First");
+    await desk.leave();
+  });
+
+  it("import contacts from a file, and say which rows were refused", async () => {
+    await at.company.data("POST", "/custom-fields", { name: "Cidade", application: "contact", type: "text" });
+    const tag = await at.company.data("POST", "/tags", { name: "Imported" });
+    const rows = ["Nome;Telefone;E-mail;Cidade;Sobra"];
+    for (let number = 0; number < 450; number++) rows.push(`"Pessoa ""${number}""";55119${String(10_000_000 + number)};p${number}@example.com;São Paulo;x`);
+    rows.push("Torta;123;;;");
+    const desk = await at.open("/contacts/import");
+    await desk.field("File").setInputFiles({ name: "contatos.csv", mimeType: "text/csv", buffer: Buffer.from(`\uFEFF${rows.join("\r\n")}\r\n`) });
+    await desk.text("451 rows.").waitFor();
+    assert.equal(await desk.field("Becomes: Telefone").inputValue(), "number");
+    assert.equal(await desk.field("Becomes: Cidade").inputValue(), "custom:cidade");
+    assert.equal(await desk.field("Becomes: Sobra").inputValue(), "");
+    await desk.page.getByRole("combobox", { name: "Tags for all of them" }).fill("Imported");
+    await desk.page.getByRole("option", { name: "Imported" }).click();
+    await desk.button("Import").click();
+    await desk.text("Created: 450. Updated: 0. Skipped: 0. Refused: 1.").waitFor();
+    await desk.row("452").waitFor();
+    const [one] = await at.company.data("GET", `/contacts?number=5511910000007`);
+    assert.equal(one.name, 'Pessoa "7"');
+    assert.deepEqual(one.tags.map(({ id }) => id), [tag.id]);
+    assert.deepEqual(one.customFields.map(({ key, value }) => [key, value]), [["cidade", "São Paulo"]]);
+    await desk.leave();
+  });
+
+  it("know the modules and the events that the API has", async () => {
+    const document = JSON.parse(await readFile(new URL("../../../../openapi.json", import.meta.url)));
+    const nouns = {
+      "wrapup-types": "wrapupTypes", "wrapup-categories": "wrapupTypes", "quick-messages": "quickMessages", "contact-lists": "campaigns",
+      "product-categories": "products", "custom-fields": "customFields", "global-variables": "customFields", dashboards: "reports",
+    };
+    const expected = {};
+    for (const [path, operations] of Object.entries(document.paths)) {
+      const noun = /^\/api\/v1\/([^/]+)/.exec(path)?.[1];
+      if (!noun) continue;
+      const methods = (expected[nouns[noun] ?? noun] ??= new Set());
+      for (const method of Object.keys(operations)) if (/^(get|post|put|delete)$/.test(method)) methods.add(method.toUpperCase());
+    }
+    const desk = await at.open("/tokens/new");
+    const shown = {};
+    for (const label of await desk.page.locator(".matrix tbody input[aria-label]").evaluateAll((all) => all.map((it) => it.getAttribute("aria-label")))) {
+      const [module, method] = label.split(": ");
+      (shown[module] ??= []).push({ Read: "GET", Create: "POST", Change: "PUT", Delete: "DELETE" }[method]);
+    }
+    const plain = (table) => Object.values(table).map((methods) => [...methods].sort().join()).sort();
+    assert.deepEqual(plain(shown), plain(expected));
+    await desk.turnTo("/webhooks/new");
+    const events = await desk.page.locator(".checks label").allTextContents();
+    assert.deepEqual(events, document.components.schemas.WebhookCreate.properties.types.items.enum);
+    await desk.leave();
+  });
+});

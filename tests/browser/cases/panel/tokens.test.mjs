@@ -1,0 +1,191 @@
+// The rules of tokens, through the page and with the keys it shows.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { panel } from "../../support/panel.mjs";
+import { eventually } from "../../support/wait.mjs";
+
+/** Seconds in which a token is made that stops soon. */
+const LIFE_S = 6;
+
+describe("tokens", () => {
+  const at = panel();
+
+  const call = async (key, method, path, body) => {
+    const headers = { ...(key && { Authorization: `Bearer ${key}` }), ...(body && { "Content-Type": "application/json" }) };
+    const answer = await fetch(`${at.service.url}/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+    return { status: answer.status, body: await answer.json().catch(() => null) };
+  };
+
+  /** Ticks these boxes of the matrix: "Tags: Read". */
+  const allow = async (desk, ...names) => {
+    for (const name of names) await desk.page.getByRole("checkbox", { name, exact: true }).check();
+  };
+
+  /** The key that is shown, once. */
+  const shownKey = async (desk) => {
+    await desk.dialog().getByRole("heading", { name: "The token's key" }).waitFor();
+    return desk.dialog().locator("code").first().textContent();
+  };
+
+  const create = async (desk, name, ...permissions) => {
+    await desk.turnTo("/tokens/new");
+    await desk.fill({ Name: name });
+    await allow(desk, ...permissions);
+    await desk.button("Create").click();
+    const key = await shownKey(desk);
+    await desk.button("I have stored it").click();
+    await desk.heading(name).waitFor();
+    return key;
+  };
+
+  it("have a key of one form, which is shown once, with a line to try it", async () => {
+    const desk = await at.open("/tokens/new", { permissions: ["clipboard-read", "clipboard-write"] });
+    await desk.button("Create").click();
+    await desk.page.locator(".wrong").first().waitFor();
+    await desk.fill({ Name: "Shop" });
+    await allow(desk, "Tags: Read", "Tags: Create");
+    await desk.button("Create").click();
+    const key = await shownKey(desk);
+    assert.match(key, /^sk_live_[A-Za-z0-9]{32}$/);
+    await desk.page.getByRole("button", { name: "Copy: Key" }).click();
+    assert.equal(await desk.page.evaluate(() => navigator.clipboard.readText()), key);
+    const line = await desk.dialog().locator("code").nth(1).textContent();
+    assert.equal(line, `curl -H "Authorization: Bearer ${key}" "${at.service.url}/api/v1/tags"`);
+    await desk.page.keyboard.press("Escape");
+    assert.ok(await desk.dialog().isVisible(), "it does not go by a key pressed too often");
+    await desk.button("I have stored it").click();
+    await desk.heading("Shop").waitFor();
+    const { status } = await call(key, "GET", "/tags");
+    assert.equal(status, 200);
+    await desk.page.reload();
+    await desk.heading("Shop").waitFor();
+    await desk.settled();
+    const everything = await desk.page.content();
+    assert.ok(!everything.includes(key), "the key is nowhere any more");
+    assert.ok(everything.includes(`${key.slice(0, 16)}…`), "its beginning tells it from others");
+    await desk.turnTo("/tokens");
+    await desk.row("Shop").getByText("Active").waitFor();
+    await eventually("when it was used last is shown", async () => {
+      await desk.go("/tokens");
+      return !/Never.*Never/.test(await desk.row("Shop").textContent());
+    });
+    await desk.leave();
+  });
+
+  it("may do what their matrix says, and the refusal names method and module", async () => {
+    const desk = await at.open("/tokens");
+    const key = await create(desk, "Reader", "Tags: Read", "Webchat: Read", "Webchat: Create");
+    assert.equal((await call(key, "GET", "/tags")).status, 200);
+    const refused = await call(key, "POST", "/tags", { name: "No" });
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body.error.code, "ERR_API_FORBIDDEN_SCOPE");
+    assert.match(refused.body.error.message, /POST/);
+    assert.match(refused.body.error.message, /tags/);
+    await allow(desk, "Tags: Create");
+    await desk.button("Save").click();
+    await desk.text("Saved.").waitFor();
+    const made = await eventually("it may now", async () => {
+      const answer = await call(key, "POST", "/tags", { name: "Made by Reader" });
+      return answer.status === 201 && answer;
+    });
+    assert.equal(made.body.data.name, "Made by Reader");
+    await desk.leave();
+  });
+
+  it("manage no tokens, and reach nothing of the panel", async () => {
+    const desk = await at.open("/tokens");
+    await desk.turnTo("/tokens/new");
+    await desk.fill({ Name: "Everything" });
+    await desk.page.getByRole("checkbox", { name: "Everything", exact: true }).check();
+    await desk.button("Create").click();
+    const key = await shownKey(desk);
+    await desk.button("I have stored it").click();
+    for (const path of ["/tokens", "/tokens/1", "/audit-log", "/company"]) {
+      assert.equal((await call(key, "GET", path)).status, 404, path);
+      const answer = await fetch(`${at.service.url}/panel/api/v1${path}`, { headers: { Authorization: `Bearer ${key}` } });
+      assert.equal(answer.status, 401, path);
+    }
+    // What is done with it is done under its name.
+    const contact = (await call(key, "POST", "/contacts", { name: "Someone", number: "5511966665555" })).body.data;
+    assert.equal(contact.name, "Someone");
+    await desk.leave();
+  });
+
+  it("get another key, which ends the one before and keeps all else", async () => {
+    const desk = await at.open("/tokens");
+    const first = await create(desk, "Rotated", "Tags: Read");
+    await desk.button("Another key").click();
+    await desk.dialog().getByRole("button", { name: "Another key" }).click();
+    const second = await shownKey(desk);
+    assert.notEqual(second, first);
+    await desk.button("I have stored it").click();
+    await eventually("the old key is dead", async () => (await call(first, "GET", "/tags")).status === 401);
+    assert.equal((await call(second, "GET", "/tags")).status, 200);
+    assert.equal(await desk.field("Name").inputValue(), "Rotated");
+    assert.ok(await desk.page.getByRole("checkbox", { name: "Tags: Read", exact: true }).isChecked());
+    await desk.leave();
+  });
+
+  it("are refused alike, whatever the reason: revoked, expired, from elsewhere, none", async () => {
+    const desk = await at.open("/tokens");
+    const revoked = await create(desk, "Revoked", "Tags: Read");
+    await desk.button("Revoke").click();
+    await desk.dialog().getByRole("button", { name: "Revoke" }).click();
+    await desk.text("It is revoked for good.").waitFor();
+    assert.equal(await desk.button("Another key").count(), 0);
+
+    await desk.turnTo("/tokens/new");
+    await desk.fill({ Name: "From elsewhere", "Allowed addresses": "::1" });
+    await allow(desk, "Tags: Read");
+    await desk.button("Create").click();
+    await desk.page.locator(".wrong").waitFor();
+    await desk.fill({ "Allowed addresses": "203.0.113.7\n198.51.100.0/24" });
+    await desk.button("Create").click();
+    const elsewhere = await shownKey(desk);
+    await desk.button("I have stored it").click();
+
+    const none = await call(null, "GET", "/tags");
+    assert.equal(none.status, 401);
+    const alike = ({ body }) => JSON.stringify({ ...body.error, message: body.error.message.replace(/[0-9a-f-]{20,}/g, "") });
+    await eventually("the revoked one is refused", async () => (await call(revoked, "GET", "/tags")).status === 401);
+    for (const key of [revoked, elsewhere, "sk_live_", "nonsense", `sk_live_${"a".repeat(32)}`]) {
+      const refused = await call(key, "GET", "/tags");
+      assert.equal(refused.status, 401, key);
+      assert.equal(alike(refused), alike(none));
+    }
+    await desk.turnTo("/tokens?status=revoked");
+    await desk.row("Revoked").first().waitFor();
+    assert.equal(await desk.row("From elsewhere").count(), 0);
+    await desk.turnTo("/tokens?search=elsewhere");
+    await desk.row("203.0.113.7, 198.51.100.0/24").waitFor();
+    await desk.leave();
+  });
+
+  it("stop at the moment they expire", async () => {
+    const desk = await at.open("/tokens/new");
+    await desk.fill({ Name: "Short", Expires: "2020-01-01T00:00" });
+    await allow(desk, "Tags: Read");
+    await desk.button("Create").click();
+    await desk.page.locator(".wrong").waitFor();
+    // A whole minute would be written without its seconds.
+    const second = Math.ceil(Date.now() / 1000 + LIFE_S);
+    const soon = new Date((second % 60 ? second : second + 1) * 1000);
+    const local = new Date(soon.getTime() - soon.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+    await desk.fill({ Expires: local });
+    await desk.button("Create").click();
+    const key = await shownKey(desk);
+    await desk.button("I have stored it").click();
+    const statuses = [];
+    await eventually("it has stopped", async () => {
+      const { status } = await call(key, "GET", "/tags");
+      statuses.push([Date.now() < soon.getTime(), status]);
+      return status === 401;
+    });
+    assert.ok(!statuses.some(([isBefore, status]) => isBefore && status === 401), "not before its time");
+    await desk.turnTo("/tokens?status=expired");
+    await desk.row("Short").getByText("Expired").waitFor();
+    await desk.leave();
+  });
+});
