@@ -2,11 +2,9 @@
 //!
 //! `cargo run -q --example stop_test_postgres`
 
-use hotline_postgres::{Cluster, ClusterError};
+use hotline_postgres::{Cluster, ClusterError, shared_folder};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), ClusterError> {
-    // The same folder as in `tests/support/database.rs`.
-    let folder = std::env::temp_dir().join(format!("hotline-test-{}", nix::unistd::getuid()));
-    Cluster::stop_shared(folder).await
+    Cluster::stop_shared(shared_folder()).await
 }

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use hotline_postgres::Cluster;
+use hotline_postgres::{Cluster, shared_folder};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 
@@ -15,11 +15,6 @@ pub struct TestDatabase {
     pub options: PgConnectOptions,
     /// Connections for what a test looks up or breaks by itself.
     pub db: PgPool,
-}
-
-/// Where the shared PostgreSQL lies; `examples/stop_test_postgres.rs` stops it.
-pub fn shared_folder() -> PathBuf {
-    std::env::temp_dir().join(format!("hotline-test-{}", nix::unistd::getuid()))
 }
 
 impl TestDatabase {
