@@ -6,13 +6,13 @@ use actix_web::web::Data;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::sessions::{self, PersonSessionId, Signed};
-use hotline_persistence::tables::people::{self, Changes, Language, PersonId, factors};
+use hotline_persistence::tables::people::{self, Changes, Language, PersonId, called, factors};
 use hotline_persistence::{Error, Timestamp, totp};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::session::{PersonKind, name_of};
+use super::session::PersonKind;
 use super::signed::Session;
 use super::values::Typed;
 use crate::api::directory::changed;
@@ -57,7 +57,7 @@ async fn found(app: &App, signed: &Signed) -> ApiResult<Account> {
     Ok(Account {
         kind: PersonKind::of(person),
         id: person.id(),
-        name: name_of(row.name, &row.email),
+        name: called(&row.name, &row.email).to_owned(),
         email: row.email,
         language: row.language,
         second_factor: left.is_some(),

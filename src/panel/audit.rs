@@ -10,6 +10,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::audit_log::{self, NewEntry};
+use hotline_persistence::tables::people::called;
 use hotline_persistence::tables::people::sessions::Signed;
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ pub(super) async fn kept(
     let address = site::address(request.request(), &app.trusted_proxies).map(|address: IpAddr| address.to_string());
     let entry = |action, target| NewEntry {
         actor: signed.person(),
-        actor_name: &signed.name,
+        actor_name: called(&signed.name, &signed.email),
         address: address.as_deref(),
         action,
         target_id: target,

@@ -6,12 +6,13 @@ use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::Timestamp;
 use hotline_persistence::password::Password;
+use hotline_persistence::tables::people::called;
 use hotline_persistence::tables::people::links::{self, LinkKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::values::Typed;
-use super::{Panel, session, site};
+use super::{Panel, site};
 use crate::app::App;
 use crate::web::origin::Address;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
@@ -65,7 +66,7 @@ pub async fn read(
     let link = links::find(app.db(company), &token).await?.ok_or_else(ApiError::link_spent)?;
     Ok(Json::of(PersonLink {
         kind: link.kind,
-        name: session::name_of(link.name, &link.email),
+        name: called(&link.name, &link.email).to_owned(),
         email: link.email,
         company_name: link.company_name,
         expires_at: link.expires_at.into(),

@@ -10,7 +10,7 @@ use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::sessions::{self, Origin, SessionState, Signed};
-use hotline_persistence::tables::people::{self, INSTALLATION, Language, PersonId, factors};
+use hotline_persistence::tables::people::{self, INSTALLATION, Language, PersonId, called, factors};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
@@ -136,11 +136,6 @@ pub struct SignedCompany {
     pub time_zone: String,
 }
 
-/// What an administrator is called who was given no name.
-pub(super) fn name_of(name: String, email: &str) -> String {
-    if name.is_empty() { email.to_owned() } else { name }
-}
-
 impl SignIn {
     fn choose(choices: Vec<Membership>) -> Self {
         Self {
@@ -171,7 +166,7 @@ impl SignIn {
         shown.person = Some(SignedPerson {
             kind: PersonKind::of(person),
             id: person.id(),
-            name: name_of(signed.name.clone(), &signed.email),
+            name: called(&signed.name, &signed.email).to_owned(),
             email: signed.email.clone(),
             language: signed.language,
             second_factor: signed.has_factor,

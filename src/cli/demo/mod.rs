@@ -317,7 +317,7 @@ fn guide(base: &str, demo: &Demo, people: &People) -> String {
     let Demo { company, key, webchat, wrapup_type } = demo;
     let api = format!("{base}/api/v1");
     let People { admin, agent } = people;
-    let (panel, (admin, admins), (agent, agents)) = (crate::web::modules::PANEL_API, admin, agent);
+    let ((admin, admins), (agent, agents)) = (admin, agent);
     format!(
         r#"
 Open {base}/ in a browser: a visitor on the left, a desk on the right. The page is given the token below, so show it
@@ -325,7 +325,7 @@ to nobody who should not have it.
 
 company {company}, token {key}
 
-The panel's API is at {base}{panel}. These may sign in, with passwords of this start:
+The panel is at {base}/panel/. These may sign in, with passwords of this start:
 administrator {admin} {admins}
 agent {agent} {agents}
 

@@ -72,6 +72,11 @@ impl PersonId {
     }
 }
 
+/// What somebody is called: an administrator may have been given no name.
+pub fn called<'a>(name: &'a str, email: &'a str) -> &'a str {
+    if name.is_empty() { email } else { name }
+}
+
 /// What signing in needs to know of a membership.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]

@@ -31,7 +31,7 @@ export function AuditLogPage() {
         isSearched={false}
         columns={[
           { label: say(said.when), show: (entry) => moment(entry.at) },
-          { label: say(said.who), show: (entry) => entry.actor.name || `${entry.actor.kind} ${entry.actor.id}` },
+          { label: say(said.who), show: (entry) => entry.actor.name },
           { label: say(said.what), show: (entry) => <code>{entry.action}</code> },
           { label: say(said.target), show: (entry) => entry.target && (entry.target.name ? `${entry.target.name} (${entry.target.id})` : entry.target.id) },
           { label: say(said.address), show: (entry) => entry.address },
