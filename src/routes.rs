@@ -215,15 +215,34 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/events/stream").get("streamEvents", events::stream, "Stream events");
 }
 
+/// The endpoints of the API, to be served.
+fn served() -> Vec<At> {
+    let mut table = Table::served(noun);
+    endpoints(&mut table);
+    table.finish()
+}
+
+/// The same for people, with what they alone ask for in a company.
+fn served_to_people() -> Vec<At> {
+    let mut table = Table::served(noun);
+    endpoints(&mut table);
+    panel::of_company(&mut table);
+    table.finish()
+}
+
 /// Every path that is served, as the figures name them.
 pub fn paths() -> Vec<String> {
-    let mut schemas = Schemas::new();
     let mut paths: Vec<String> = OUTSIDE.iter().map(|path| (*path).to_owned()).collect();
-    let operations = beside(&mut schemas).into_iter().chain(operations(&mut schemas));
-    let operations = operations.chain(panel_operations(&mut Schemas::new()));
-    paths.extend(operations.map(|operation| operation.whole_path()));
+    paths.extend(beside(&mut Schemas::new()).iter().map(Operation::whole_path));
+    paths.extend(served().iter().map(|at| format!("{API}{}", at.path)));
+    paths.extend(served_to_people().iter().chain(&panel::served()).map(|at| format!("{PANEL_API}{}", at.path)));
     paths.dedup();
     paths
+}
+
+/// What people who sign in share.
+pub fn panel() -> Panel {
+    Panel::new(served_to_people().iter().chain(&panel::served()))
 }
 
 /// What every endpoint takes and answers; the schemas it refers to are added to `schemas`.
@@ -286,11 +305,8 @@ fn serve_health(services: &mut ServiceConfig) {
 
 /// The endpoints behind what stands before each of them.
 fn api(services: &mut ServiceConfig) {
-    let mut schemas = Schemas::new();
-    let mut table = Table::of_api(&mut schemas, noun);
-    endpoints(&mut table);
     // A scope for each noun: the router compares paths one after the other, and passes by a whole noun at once.
-    for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
+    for (noun, paths) in served().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{API}{noun}")).wrap(from_fn(admit)).default_service(web::to(no_such_route));
         services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));
     }
@@ -298,11 +314,7 @@ fn api(services: &mut ServiceConfig) {
 
 /// The same for people, and what they alone ask for.
 fn api_of_people(services: &mut ServiceConfig) {
-    let mut schemas = Schemas::new();
-    let mut table = Table::of_api(&mut schemas, noun);
-    endpoints(&mut table);
-    panel::of_company(&mut table);
-    for (noun, paths) in table.finish().into_iter().fold(Vec::new(), group) {
+    for (noun, paths) in served_to_people().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{PANEL_API}{noun}")).wrap(from_fn(panel::in_company));
         let scope = scope.default_service(web::to(no_such_route));
         services.service(paths.into_iter().fold(scope, |scope, at| scope.service(at.into_resource())));

@@ -6,6 +6,7 @@ mod table;
 mod texts;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Bytes, Data, Path};
@@ -186,27 +187,31 @@ fn headers() -> Value {
     })
 }
 
+/// A document that is written when it is first asked for: few ask, and it takes longer than a start.
+type Late = LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>;
+
 /// The documents, written once for all requests.
 pub struct Document {
-    api: Bytes,
-    panel: Bytes,
+    api: Late,
+    panel: Late,
 }
 
 impl Document {
-    /// Writes the documents of the API and of the panel's.
-    pub fn of(api: &Value, panel: &Value) -> Self {
-        Self { api: Bytes::from(api.to_string()), panel: Bytes::from(panel.to_string()) }
+    /// Of the API and of the panel's.
+    pub fn of(api: fn() -> Value, panel: fn() -> Value) -> Self {
+        let late = |document: fn() -> Value| Late::new(Box::new(move || Bytes::from(document().to_string())));
+        Self { api: late(api), panel: late(panel) }
     }
 }
 
 /// `GET /api/v1/openapi.json`: the document; without a token.
 pub async fn show(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(document.api.clone())
+    HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.api))
 }
 
 /// `GET /panel/api/v1/openapi.json`: the same of the panel's; without a session.
 pub async fn show_panel(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(document.panel.clone())
+    HttpResponse::Ok().content_type("application/json").body(Bytes::clone(&document.panel))
 }
 
 /// `GET /docs/…`: the document for people. Swagger UI, from the binary itself.

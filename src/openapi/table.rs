@@ -15,7 +15,8 @@ type Words = Cow<'static, str>;
 /// Paths, while they are added.
 pub struct Table<'a> {
     paths: Vec<At>,
-    schemas: &'a mut Schemas,
+    /// None: they are to be served, and nothing is said of them.
+    schemas: Option<&'a mut Schemas>,
     tag: Option<&'static str>,
     scope: fn(&str) -> &str,
 }
@@ -24,9 +25,21 @@ pub struct Table<'a> {
 pub struct At {
     /// The path.
     pub path: String,
-    /// What is done there.
+    /// Its methods, and what each is called.
+    pub named: Vec<Named>,
+    /// What the document says of them; none of a table that is to be served.
     pub operations: Vec<Operation>,
     resource: Resource,
+}
+
+/// A method of a path.
+pub struct Named {
+    /// `GET`, `POST`, `PUT` or `DELETE`.
+    pub method: &'static str,
+    /// What the operation is called in the document.
+    pub id: Words,
+    /// What it is listed under; none: its module.
+    pub tag: Option<&'static str>,
 }
 
 macro_rules! methods {
@@ -48,12 +61,17 @@ impl<'a> Table<'a> {
 
     /// Of the API, in scopes of which each knows so much of its paths.
     pub fn of_api(schemas: &'a mut Schemas, scope: fn(&str) -> &str) -> Self {
-        Self { paths: Vec::new(), schemas, tag: None, scope }
+        Self { paths: Vec::new(), schemas: Some(schemas), tag: None, scope }
+    }
+
+    /// The same to be served: what the document says is not worked out, which takes far longer than all else.
+    pub fn served(scope: fn(&str) -> &str) -> Self {
+        Self { paths: Vec::new(), schemas: None, tag: None, scope }
     }
 
     /// Of what is served beside the API, under a tag of its own.
     pub fn beside(schemas: &'a mut Schemas, tag: &'static str, scope: fn(&str) -> &str) -> Self {
-        Self { paths: Vec::new(), schemas, tag: Some(tag), scope }
+        Self { paths: Vec::new(), schemas: Some(schemas), tag: Some(tag), scope }
     }
 
     /// What follows is listed under this, and open to who is let in by what the handlers take.
@@ -75,7 +93,7 @@ impl<'a> Table<'a> {
     pub fn at(&mut self, path: impl Into<String>) -> &mut Self {
         let path = path.into();
         let resource = web::resource(&path[(self.scope)(&path).len()..]);
-        self.paths.push(At { path, resource, operations: Vec::new() });
+        self.paths.push(At { path, resource, named: Vec::new(), operations: Vec::new() });
         self
     }
 
@@ -95,8 +113,11 @@ impl<'a> Table<'a> {
         summary: Words,
     ) -> &mut Self {
         if let Some(mut at) = self.paths.pop() {
-            let operation = Operation::of::<Args, Output>(method, &at.path, self.tag, id, summary, self.schemas);
-            at.operations.push(operation);
+            at.named.push(Named { method, id: id.clone(), tag: self.tag });
+            if let Some(schemas) = self.schemas.as_deref_mut() {
+                let operation = Operation::of::<Args, Output>(method, &at.path, self.tag, id, summary, schemas);
+                at.operations.push(operation);
+            }
             at.resource = at.resource.route(route);
             self.paths.push(at);
         }
@@ -112,7 +133,7 @@ impl<'a> Table<'a> {
 impl At {
     /// As the router takes it.
     pub fn into_resource(self) -> Resource {
-        let allow = self.operations.iter().map(|operation| operation.method).collect::<Vec<_>>().join(", ");
+        let allow = self.named.iter().map(|named| named.method).collect::<Vec<_>>().join(", ");
         with_methods(self.resource, allow)
     }
 }

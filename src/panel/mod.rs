@@ -32,7 +32,7 @@ pub use cookie::WithCookie;
 pub use door::in_company;
 
 use self::limits::PeopleLimits;
-use crate::openapi::{Operation, Table};
+use crate::openapi::{At, Operation, Table};
 use crate::web::methods::no_such_route;
 use crate::web::modules::PANEL_API;
 use crate::web::schema::Schemas;
@@ -52,7 +52,7 @@ pub struct Known {
     is_own: bool,
     /// Whether it is kept in the audit log.
     is_audited: bool,
-    /// Whether it may answer records as a table.
+    /// Whether it may answer records as a table: what its answer says.
     may_be_export: bool,
 }
 
@@ -61,20 +61,24 @@ const AUDITED: [&str; 9] =
     ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
 
 impl Panel {
-    /// With every operation of people.
-    pub fn new(operations: &[Operation]) -> Self {
-        let mut known: HashMap<String, Vec<(&'static str, Known)>> = HashMap::new();
-        for operation in operations {
-            let noun = operation.path.split('/').nth(1).unwrap_or_default();
-            let known_as = Known {
-                id: operation.id.clone().into_owned(),
-                is_own: operation.tag.is_some(),
-                is_audited: operation.method != "GET" && AUDITED.contains(&noun),
-                may_be_export: operation.is_table,
-            };
-            known.entry(operation.whole_path()).or_default().push((operation.method, known_as));
+    /// With everything that people may ask for.
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a At>) -> Self {
+        let mut operations: HashMap<String, Vec<(&'static str, Known)>> = HashMap::new();
+        for at in paths {
+            let noun = at.path.split('/').nth(1).unwrap_or_default();
+            let known = at.named.iter().map(|named| {
+                let is_read = named.method == "GET";
+                let known = Known {
+                    id: named.id.clone().into_owned(),
+                    is_own: named.tag.is_some(),
+                    is_audited: !is_read && AUDITED.contains(&noun),
+                    may_be_export: is_read,
+                };
+                (named.method, known)
+            });
+            operations.insert(format!("{PANEL_API}{}", at.path), known.collect());
         }
-        Self { limits: PeopleLimits::default(), operations: known }
+        Self { limits: PeopleLimits::default(), operations }
     }
 
     /// What a request asks for, if it is there.
@@ -165,16 +169,20 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     operations.map(|operation| Operation { below: PANEL_API, ..operation }).collect()
 }
 
+/// The same, to be served.
+pub fn served() -> Vec<At> {
+    let mut table = Table::served(scope_of);
+    beside_companies(&mut table);
+    table.finish()
+}
+
 /// Adds what is served beside the companies' things, and what answers every other path of people.
 pub fn configure(services: &mut ServiceConfig) {
-    let mut schemas = Schemas::new();
-    let mut table = Table::of_api(&mut schemas, scope_of);
-    beside_companies(&mut table);
-    let mut paths = table.finish();
+    let mut paths = served();
     while let Some(scope) = paths.first().map(|at| scope_of(&at.path).to_owned()) {
         let (of_scope, others) = paths.into_iter().partition::<Vec<_>, _>(|at| scope_of(&at.path) == scope);
         paths = others;
-        let resources = of_scope.into_iter().map(crate::openapi::At::into_resource);
+        let resources = of_scope.into_iter().map(At::into_resource);
         let path = format!("{PANEL_API}{scope}");
         if OPEN.contains(&scope.as_str()) {
             let door = web::scope(&path).wrap(from_fn(door::anybody)).default_service(web::to(no_such_route));

@@ -32,7 +32,6 @@ use crate::media::Media;
 use crate::metrics::{Listener, Metrics};
 use crate::openapi::Document;
 use crate::outbound::Outbound;
-use crate::panel::Panel;
 use crate::providers::{Graph, Providers};
 use crate::routes::{self, Handles};
 use crate::templates::Templates;
@@ -42,7 +41,6 @@ use crate::web::auth::Admission;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
-use crate::web::schema::Schemas;
 use crate::web::wire::{self, Listening};
 use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head};
@@ -219,8 +217,8 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
         hooks: Data::new(Hooks::new(downloads)),
         visitors: Data::new(Visitors::new(settings.visitors)),
         demo: Data::new(Demo::default()),
-        panel: Data::new(Panel::new(&routes::panel_operations(&mut Schemas::new()))),
-        document: Data::new(Document::of(&routes::document(), &routes::panel_document())),
+        panel: Data::new(routes::panel()),
+        document: Data::new(Document::of(routes::document, routes::panel_document)),
         front,
     })
 }
