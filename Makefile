@@ -12,7 +12,7 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo test test-browser load-sockets widget panel-pages schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium clients java
+.PHONY: demo test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -98,6 +98,10 @@ neighbours: postgres nextest
 # With ARGS=--release they are those of a release build. The system must allow 20,000 open files.
 load-sockets: postgres nextest
 	cargo nextest run --all-features --test webchat --run-ignored only --no-capture -E 'test(/^load::/)' $(ARGS)
+
+# Five thousand open streams of events. The system must allow 11,000 open files.
+load-streams: postgres nextest
+	cargo nextest run --all-features --test api --run-ignored only --no-capture -E 'test(/^events::load::/)' $(ARGS)
 
 # What must hold before a commit.
 check:

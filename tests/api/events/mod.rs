@@ -2,6 +2,7 @@
 
 mod days;
 mod limits;
+mod load;
 mod plain;
 mod readers;
 mod replayed;

@@ -1,0 +1,53 @@
+//! Five thousand open streams of one process.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use hotline::api::events::READERS_PER_COMPANY_MAX;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde_json::json;
+
+use super::stream::Reader;
+use crate::support::TestApp;
+
+const STREAMS: usize = 5_000;
+
+/// Both ends of each stream are in this process.
+const FILES: u64 = 2 * STREAMS as u64 + 1_000;
+
+/// Longest from the answer to a change until the last of a company's readers has it, while all companies change something.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
+
+#[actix_web::test]
+#[ignore = "five thousand streams: make load-streams"]
+async fn five_thousand_streams_are_told_what_happens_in_their_company_and_nothing_else() {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+    assert!(hard >= FILES, "the system must allow {FILES} open files");
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("the limit is raised");
+    let app = TestApp::start().await;
+    let each = READERS_PER_COMPANY_MAX as usize;
+    let mut companies = Vec::new();
+    for _ in 0..STREAMS / each {
+        let (_, api) = app.another_company().await;
+        let streams = join_all((0..each).map(|_| Reader::open(&api, "", None))).await;
+        companies.push((api, streams));
+    }
+    let figures = app.service.app.figures.clone();
+    assert_eq!(figures.events.open(), STREAMS as u64);
+
+    let rounds = companies.iter_mut().enumerate().map(|(number, (api, streams))| async move {
+        let name = format!("Contact {number}");
+        api.post("/contacts", json!({"name": name})).await.data(201);
+        let answered = Instant::now();
+        for heard in join_all(streams.iter_mut().map(|stream| stream.take(1))).await {
+            assert_eq!(heard[0]["data"]["name"], name, "of another company");
+        }
+        answered.elapsed()
+    });
+    let times = join_all(rounds).await;
+    let last = times.iter().max().copied().unwrap_or_default();
+    println!("{STREAMS} streams: all have heard {last:.0?} after the answer");
+    assert!(last < HEARD_WITHIN, "{last:?}");
+    drop(companies);
+    app.stop().await;
+}
