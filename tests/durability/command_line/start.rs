@@ -199,6 +199,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["secrets", "rotate"],
         &["secrets", "reseal"],
         &["secrets", "forget", "0011223344556677"],
+        &["admin", "reset", "ana@example.com"],
     ] {
         let said = one_line(command(&typed, arguments));
         assert!(said.contains("hotline-dta") && said.contains("--data-dir"), "{arguments:?}: {said}");
