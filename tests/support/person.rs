@@ -51,11 +51,11 @@ impl Person {
 
     /// A request of the panel's own page, below the panel's API.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.from_elsewhere(method, path).header("sec-fetch-site", "same-origin")
+        self.asked_from_elsewhere(method, path).header("sec-fetch-site", "same-origin")
     }
 
     /// A request with the cookie, of whichever page adds who it is.
-    pub fn from_elsewhere(&self, method: Method, path: &str) -> RequestBuilder {
+    pub fn asked_from_elsewhere(&self, method: Method, path: &str) -> RequestBuilder {
         let mut request = self.api.anonymous(method, &format!("/panel/api/v1{path}"));
         if let Some(cookie) = &self.cookie {
             request = request.header("cookie", cookie);

@@ -78,7 +78,7 @@ async fn another_websites_page_changes_nothing() {
     ];
     for (_, method, path) in operations().iter().filter(|(_, method, _)| method != Method::GET) {
         for headers in &elsewhere {
-            let mut request = admin.from_elsewhere(method.clone(), path).json(&json!({"name": "x"}));
+            let mut request = admin.asked_from_elsewhere(method.clone(), path).json(&json!({"name": "x"}));
             for (name, value) in *headers {
                 request = request.header(*name, *value);
             }
@@ -87,17 +87,17 @@ async fn another_websites_page_changes_nothing() {
     }
     // A form of another page, in the types that ask nobody before.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
-        let request = admin.from_elsewhere(Method::POST, "/tags").header("content-type", kind);
+        let request = admin.asked_from_elsewhere(Method::POST, "/tags").header("content-type", kind);
         let request = request.header("sec-fetch-site", "cross-site").body(r#"{"name": "x"}"#);
         Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     }
     // What is read is read by the own page as well.
-    let read = admin.from_elsewhere(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
+    let read = admin.asked_from_elsewhere(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
     Reply::of(read).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     assert_eq!(count().await, before);
     // A browser that says no more than the origin.
     let address = app.service.address;
-    let own = admin.from_elsewhere(Method::POST, "/tags").header("origin", format!("http://{address}"));
+    let own = admin.asked_from_elsewhere(Method::POST, "/tags").header("origin", format!("http://{address}"));
     Reply::of(own.json(&json!({"name": "x"}))).await.data(201);
     // And nobody is allowed to read across.
     let reply = Reply::of(admin.request(Method::GET, "/tags").header("origin", "https://evil.example")).await;
