@@ -225,7 +225,7 @@ pub struct Listed {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The open sessions of a person, the last used first; at most [`SESSIONS_MAX`].
+/// The open sessions of a person, the last used first; at most `SESSIONS_MAX`.
 ///
 /// # Errors
 /// When the database cannot answer.
