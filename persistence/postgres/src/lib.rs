@@ -84,7 +84,7 @@ impl ClusterOptions {
 
     /// A cluster for tests and benches of everything but durability: no fsync, and room for many processes.
     pub fn for_tests(data_dir: impl Into<PathBuf>) -> Self {
-        // A database that is copied is written to the WAL as a whole, which may lie in memory.
+        // A copied database goes into the WAL as a whole; to compress that takes longer than to copy it.
         let settings = [("wal_compression", "off"), ("max_wal_size", "1GB")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         Self { fsync: false, max_connections: SHARED_MAX_CONNECTIONS, settings, ..Self::new(data_dir) }
