@@ -49,7 +49,7 @@ const SHARED_EVENTS_MAX: usize = 256;
 const SHARED_BYTES_MAX: usize = 1 << 20;
 
 /// Streams and held answers of one company at once. Its own services are some, and each of its agents' screens may be one; a
-/// stream is about 30 KiB, a piece for its reader and a connection, and each event is sent to each of them.
+/// stream is a piece for its reader and a connection, and each event is sent to each of them.
 pub const READERS_PER_COMPANY_MAX: u32 = 200;
 
 /// Seconds after which one more may try again: about as long as a held answer is held.
