@@ -15,7 +15,8 @@ pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
 use hotline_persistence::{
-    ChannelId, CompanyId, Database, EventNews, PgPool, QueueId, Result, TokenId, UserId, WebhookNews, WrapupTypeId,
+    ChannelId, CompanyId, Database, EventNews, PgPool, QueueId, Result, Slot, TokenId, UserId, WebhookNews,
+    WrapupTypeId,
 };
 use ipnet::{IpNet, Ipv4Net};
 use tokio::sync::watch;
@@ -178,6 +179,11 @@ impl Directory {
     /// A company, or none.
     pub fn company(&self, id: CompanyId) -> Option<Arc<Organization>> {
         self.inner.companies.get(&id).map(|company| company.clone())
+    }
+
+    /// The slot a company is in, or none: there is no such company, or it was made a moment ago.
+    pub fn slot(&self, id: CompanyId) -> Option<Slot> {
+        self.inner.companies.get(&id).map(|organization| organization.company.slot)
     }
 
     /// The token with this key's hash, or none. Whether it is still good is for the caller to see.

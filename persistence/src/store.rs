@@ -21,8 +21,8 @@ use crate::sealed::Keyring;
 use crate::tables::events;
 use crate::tables::secret_keys::{self, NewFile};
 use crate::{
-    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal, pool,
-    recovery,
+    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Membership, Ownership, Readers, Result, WebhookNews,
+    journal, pool, recovery,
 };
 
 /// How the store is opened.
@@ -69,6 +69,7 @@ pub struct Store {
     writes: PgPool,
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
+    membership: Option<Arc<Membership>>,
 }
 
 /// The connections that are no readers', at one moment.
@@ -153,6 +154,7 @@ impl Store {
             writes,
             persister,
             refiller,
+            membership: None,
         }))
     }
 
@@ -165,6 +167,11 @@ impl Store {
     /// Which companies this process serves.
     pub fn ownership(&self) -> &Ownership {
         self.log.ownership()
+    }
+
+    /// What is known of the cluster this process is a member of; none: it is alone.
+    pub fn membership(&self) -> Option<&Arc<Membership>> {
+        self.membership.as_ref()
     }
 
     /// Drops what is known of a company that is closed, and whose entries are all in the tables.
@@ -185,6 +192,7 @@ impl Store {
             writes: _,
             persister: _,
             refiller: _,
+            membership: _,
         } = self;
         log.forget(company);
         webhooks.forget(company);

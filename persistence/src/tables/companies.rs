@@ -7,7 +7,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 use super::profiles;
 use crate::error::{TooDeep, with_timeout};
 use crate::select::{DEPTH_MAX, Page, PageRequest};
-use crate::{CompanyId, Database, Error, Result};
+use crate::{CompanyId, Database, Error, Result, Slot};
 
 /// One company as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -23,6 +23,10 @@ pub struct CompanyRow {
     /// Folded, as they are compared ([`crate::stop_words`]).
     pub stop_words: Vec<String>,
     pub second_factor_required: bool,
+    /// Which part of all companies it is in; nothing to show.
+    #[serde(skip)]
+    #[sqlx(try_from = "i16")]
+    pub slot: Slot,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }

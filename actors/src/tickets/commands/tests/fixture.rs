@@ -13,7 +13,7 @@ use hotline_persistence::tables::organization::{Organization, Queue, User, Wrapu
 use hotline_persistence::tables::queues::{self, Distribution};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventRow;
-use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId, WrapupTypeId};
+use hotline_persistence::{Change, ChannelId, CompanyId, ContactId, QueueId, Slot, TicketId, UserId, WrapupTypeId};
 
 use crate::Refusal;
 use crate::tickets::{Author, Close, Command, Context, Decided, Open, Ticket, apply};
@@ -65,6 +65,7 @@ pub fn organization() -> Organization {
             time_zone: "UTC".to_owned(),
             stop_words: vec!["stop".to_owned()],
             second_factor_required: false,
+            slot: Slot::of_new(COMPANY),
             created_at: start(),
             updated_at: start(),
         },

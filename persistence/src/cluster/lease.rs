@@ -1,0 +1,151 @@
+//! Until when a life may answer from memory.
+//!
+//! A beat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. Who has deleted
+//! the row waits [`SEALED_FOR`] from the moment the deletion was committed before anybody else serves its slots. A beat
+//! that succeeded was sent before that commit, so the one's last answer lies before the other's first, whatever the
+//! clocks show: only the rates of two monotonic clocks are compared, and those differ by little.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a life may answer after it has sent a beat that succeeded: four beats, so that one that is slow costs nothing.
+pub const LEASE_TIME: Duration = Duration::from_millis(2000);
+
+/// How long nobody serves the slots of a life that was ended: more than [`LEASE_TIME`] by what the rates of two clocks
+/// may differ.
+pub const SEALED_FOR: Duration = Duration::from_millis(2250);
+
+/// By how many hundredths the rate of a monotonic clock may be off. Crystals are off by a ten-thousandth; the rest is for
+/// virtual machines.
+const RATE_ERROR_PERCENT: u128 = 5;
+
+// A lease by the slowest clock ends before the waiting by the fastest one.
+const _: () = assert!(
+    LEASE_TIME.as_nanos() * (100 + RATE_ERROR_PERCENT) < SEALED_FOR.as_nanos() * (100 - RATE_ERROR_PERCENT),
+    "a life must be over before its slots are served elsewhere"
+);
+
+/// The time in which this life may show what it has in memory. Cheap to clone.
+#[derive(Clone)]
+pub struct Lease(Arc<Inner>);
+
+struct Inner {
+    /// When the lease was made; what follows counts from here.
+    origin: Instant,
+    /// When the last beat was sent that succeeded, in nanoseconds; 0: none was.
+    sent: AtomicU64,
+}
+
+impl Default for Lease {
+    fn default() -> Self {
+        Self::from(Instant::now())
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("ends_in", &self.ends_in()).finish()
+    }
+}
+
+impl Lease {
+    fn from(origin: Instant) -> Self {
+        Self(Arc::new(Inner { origin, sent: AtomicU64::new(0) }))
+    }
+
+    /// Whether this life may answer now.
+    pub fn holds(&self) -> bool {
+        !self.ends_in().is_zero()
+    }
+
+    /// How long it still may.
+    pub fn ends_in(&self) -> Duration {
+        self.left_at(Instant::now())
+    }
+
+    /// How long ago the beat was sent that the lease counts from; none was: since there is a lease.
+    pub fn age(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.0.origin).saturating_sub(self.sent())
+    }
+
+    /// A beat that was sent at this moment has succeeded. One that comes late changes nothing.
+    pub fn extend(&self, sent: Instant) {
+        let since = sent.saturating_duration_since(self.0.origin);
+        // Five hundred years of nanoseconds; and 0 is for none.
+        let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.0.sent.fetch_max(nanos, Ordering::AcqRel);
+    }
+
+    fn sent(&self) -> Duration {
+        Duration::from_nanos(self.0.sent.load(Ordering::Acquire))
+    }
+
+    fn left_at(&self, now: Instant) -> Duration {
+        left(self.sent(), now.saturating_duration_since(self.0.origin))
+    }
+}
+
+/// What is left of a lease at `now`, when the last beat that succeeded was sent at `sent`; zero: none was.
+fn left(sent: Duration, now: Duration) -> Duration {
+    if sent.is_zero() { Duration::ZERO } else { (sent + LEASE_TIME).saturating_sub(now) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RATE_ERROR: f64 = RATE_ERROR_PERCENT as f64 / 100.0;
+
+    /// What a clock of this rate shows after so much real time.
+    fn shown(real: f64, rate: f64) -> Duration {
+        Duration::from_secs_f64(real * rate)
+    }
+
+    fn rate() -> impl Strategy<Value = f64> {
+        prop_oneof![Just(1.0 - RATE_ERROR), Just(1.0 + RATE_ERROR), 1.0 - RATE_ERROR..=1.0 + RATE_ERROR]
+    }
+
+    proptest! {
+        /// A life beats, some of its beats succeed, and then it is ended; whoever ended it opens its slots. All times are
+        /// real ones; each process sees its own clock alone.
+        #[test]
+        fn the_last_answer_of_a_life_lies_before_the_first_of_its_heir(
+            owner_rate in rate(), heir_rate in rate(),
+            beats in prop::collection::vec((0.001..1.5_f64, 0.0..5.0_f64), 1..20),
+            sealed_after in 0.0..3.0_f64, told_after in 0.0..3.0_f64, asked_after in 0.0..6.0_f64,
+        ) {
+            let (mut at, mut sent) = (0.0, Vec::new());
+            for (pause, way) in beats {
+                at += pause;
+                sent.push((at, at + way));
+            }
+            let sealed = sent[0].0 + sealed_after;
+            // The row is there for those that arrive before it is deleted, and none of them was sent later.
+            let last = sent.iter().filter(|(_, arrived)| *arrived < sealed).map(|(sent, _)| *sent).fold(0.0, f64::max);
+            // The heir hears of its deletion after it was committed, and waits from there.
+            let heard = sealed + told_after;
+            let opens = heard + SEALED_FOR.as_secs_f64() / heir_rate;
+            let asked = heard + asked_after;
+            let may_answer = !left(shown(last, owner_rate), shown(asked, owner_rate)).is_zero();
+            prop_assert!(!(may_answer && asked >= opens), "answered at {asked}, open elsewhere since {opens}");
+        }
+
+        #[test]
+        fn a_beat_that_comes_late_does_not_shorten_the_lease(sent in prop::collection::vec(0..10_000_u64, 1..20)) {
+            let origin = Instant::now();
+            let lease = Lease::from(origin);
+            prop_assert!(!lease.holds());
+            for at in &sent {
+                lease.extend(origin + Duration::from_millis(*at));
+            }
+            let last = Duration::from_millis(sent.iter().copied().max().unwrap_or(0));
+            let left = lease.left_at(origin + last);
+            prop_assert!(left <= LEASE_TIME + Duration::from_nanos(1) && left >= LEASE_TIME);
+            prop_assert!(lease.left_at(origin + last + LEASE_TIME + Duration::from_millis(1)).is_zero());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Many processes on one database: who serves which company, and how a process that does not any more is kept from
+//! writing and from answering.
+//!
+//! A company is in one of 1024 [`Slot`]s, a slot is served by one *life*, which is one run of one process. Who may write
+//! is decided by PostgreSQL's row locks and nothing else: every transaction that writes holds a lock on the row of its
+//! life, and a life is ended by deleting that row. Who may answer from memory is decided by the [`Lease`].
+//!
+//! A process alone has none of this: [`crate::Store::membership`] is `None`.
+
+mod lease;
+mod placement;
+mod slot;
+
+use std::sync::Arc;
+
+pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
+pub use self::placement::{Owner, Peer, Placement};
+pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
+use crate::tables::installation_keys::InstallationKey;
+
+/// What a process knows of the cluster it is in.
+pub struct Membership {
+    /// This run of this process.
+    pub life: LifeId,
+    /// What people call the machine.
+    pub node: String,
+    /// Who serves which slot.
+    pub placement: Placement,
+    /// Until when this life may answer from memory.
+    pub lease: Lease,
+    peer_key: Arc<InstallationKey>,
+}
+
+impl Membership {
+    /// A member that knows of no one else yet, and has no lease.
+    pub fn new(life: LifeId, node: String, peer_key: InstallationKey) -> Self {
+        let placement = Placement::new(life);
+        Self { life, node, placement, lease: Lease::default(), peer_key: Arc::new(peer_key) }
+    }
+
+    /// What the members of a cluster sign with what they say to each other.
+    pub fn peer_key(&self) -> &InstallationKey {
+        &self.peer_key
+    }
+}

@@ -1,0 +1,208 @@
+//! What a process knows of who serves which slot.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{Notify, watch};
+
+use super::{LifeId, SLOTS, Slot};
+
+/// Another life, and how it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Which one.
+    pub life: LifeId,
+    /// What people call its machine.
+    pub node: String,
+    /// Host and port of its listener for the cluster.
+    pub address: String,
+}
+
+/// Who serves a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// This process; the slot is open.
+    Here,
+    /// Another one.
+    There(Arc<Peer>),
+    /// Nobody at the moment: it is moving or taken over. What is asked waits until the placement changes.
+    Nobody,
+}
+
+/// Who serves which slot, as far as it is known. It may be old; that is never dangerous, for an owner says so when it is
+/// none. Cheap to clone, and read without a lock for what is served here.
+#[derive(Clone)]
+pub struct Placement(Arc<Inner>);
+
+struct Inner {
+    here: LifeId,
+    /// The life of each slot, [`NOBODY`] where there is none. This process's own slots are its only while they are open.
+    owners: Box<[AtomicI64]>,
+    peers: RwLock<HashMap<LifeId, Arc<Peer>>>,
+    version: watch::Sender<u64>,
+    look: Notify,
+}
+
+/// No life has this number.
+const NOBODY: i64 = 0;
+
+impl Placement {
+    /// What a life knows when it begins: nobody serves anything.
+    pub fn new(here: LifeId) -> Self {
+        Self(Arc::new(Inner {
+            here,
+            owners: (0..SLOTS).map(|_| AtomicI64::new(NOBODY)).collect(),
+            peers: RwLock::default(),
+            version: watch::Sender::new(0),
+            look: Notify::new(),
+        }))
+    }
+
+    /// Who serves a slot.
+    pub fn owner(&self, slot: Slot) -> Owner {
+        let life = self.0.owners[slot.index()].load(Ordering::Acquire);
+        if life == self.0.here.get() {
+            return Owner::Here;
+        }
+        if life == NOBODY {
+            return Owner::Nobody;
+        }
+        let peers = self.0.peers.read().unwrap_or_else(PoisonError::into_inner);
+        peers.get(&LifeId::new(life)).map_or(Owner::Nobody, |peer| Owner::There(peer.clone()))
+    }
+
+    /// Goes up with each news.
+    pub fn version(&self) -> u64 {
+        *self.0.version.borrow()
+    }
+
+    /// Waits until there is news after `since`.
+    pub async fn changed(&self, since: u64) {
+        // Its sender lives as long as this.
+        let _ = self.0.version.subscribe().wait_for(|version| *version > since).await;
+    }
+
+    /// The table is to be read now: somebody was told that this is old.
+    pub fn look_again(&self) {
+        self.0.look.notify_one();
+    }
+
+    /// Waits until somebody was told that this is old.
+    pub async fn asked_to_look(&self) {
+        self.0.look.notified().await;
+    }
+
+    /// Every other life that is known.
+    pub fn peers(&self) -> Vec<Arc<Peer>> {
+        let peers = self.0.peers.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = peers.values().cloned().collect();
+        all.sort_by_key(|peer| peer.life);
+        all
+    }
+
+    /// How many slots are served here.
+    pub fn count_here(&self) -> usize {
+        let here = self.0.here.get();
+        self.0.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) == here).count()
+    }
+
+    /// Sets which other lives there are, and who of them serves which slots; `None` stands for nobody. Slots of this
+    /// process are left as [`Placement::open`] and [`Placement::close`] have set them.
+    pub fn replace(&self, peers: impl IntoIterator<Item = Peer>, owner: impl Fn(Slot) -> Option<LifeId>) {
+        let peers: HashMap<_, _> = peers.into_iter().map(|peer| (peer.life, Arc::new(peer))).collect();
+        let has_new_peers = {
+            let mut known = self.0.peers.write().unwrap_or_else(PoisonError::into_inner);
+            let is_new = *known != peers;
+            *known = peers;
+            is_new
+        };
+        let mut has_new_owners = false;
+        for slot in Slot::all() {
+            let owner = owner(slot);
+            if owner != Some(self.0.here) {
+                has_new_owners |= self.set(slot, owner.map_or(NOBODY, LifeId::get));
+            }
+        }
+        if has_new_peers || has_new_owners {
+            self.tell();
+        }
+    }
+
+    /// These slots are served here from now on.
+    pub fn open(&self, slots: impl IntoIterator<Item = Slot>) {
+        let here = self.0.here.get();
+        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, here) | is_new) {
+            self.tell();
+        }
+    }
+
+    /// These slots are served by nobody that is known.
+    pub fn close(&self, slots: impl IntoIterator<Item = Slot>) {
+        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, NOBODY) | is_new) {
+            self.tell();
+        }
+    }
+
+    fn set(&self, slot: Slot, life: i64) -> bool {
+        self.0.owners[slot.index()].swap(life, Ordering::AcqRel) != life
+    }
+
+    fn tell(&self) {
+        self.0.version.send_modify(|version| *version += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const HERE: LifeId = LifeId::new(7);
+    const THERE: LifeId = LifeId::new(8);
+
+    fn slot(number: u16) -> Slot {
+        Slot::new(number).expect("a slot")
+    }
+
+    #[test]
+    fn a_slot_is_here_only_while_it_is_open() {
+        let placement = Placement::new(HERE);
+        let peer = Peer { life: THERE, node: "b".to_owned(), address: "b:7400".to_owned() };
+        let owner = |slot: Slot| match slot.number() {
+            0 => Some(HERE),
+            1 => Some(THERE),
+            2 => Some(LifeId::new(9)),
+            _ => None,
+        };
+        placement.replace([peer.clone()], owner);
+        assert_eq!(placement.owner(slot(0)), Owner::Nobody, "the table says so, and it is not open yet");
+        assert_eq!(placement.owner(slot(1)), Owner::There(Arc::new(peer.clone())));
+        assert_eq!(placement.owner(slot(2)), Owner::Nobody, "a life nobody knows is not reached");
+        placement.open([slot(0)]);
+        assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Here, 1));
+        placement.replace([peer], owner);
+        assert_eq!(placement.owner(slot(0)), Owner::Here, "what the table says again changes nothing");
+        placement.close([slot(0)]);
+        assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Nobody, 0));
+    }
+
+    #[test]
+    fn news_is_told_once_and_nothing_new_is_no_news() {
+        let placement = Placement::new(HERE);
+        let changed = placement.changed(0);
+        let mut changed = Box::pin(changed);
+        assert!((&mut changed).now_or_never().is_none());
+        placement.open([slot(3), slot(4)]);
+        assert!((&mut changed).now_or_never().is_some());
+        assert_eq!(placement.version(), 1);
+        placement.open([slot(3)]);
+        placement.replace([], |_| None);
+        assert_eq!(placement.version(), 2, "the slots that were here are nobody's now");
+        placement.replace([], |_| None);
+        assert_eq!(placement.version(), 2);
+        assert!(placement.changed(1).now_or_never().is_some());
+        assert!(placement.changed(2).now_or_never().is_none());
+    }
+}

@@ -1,0 +1,115 @@
+//! What a company is in, and what serves it.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use sqlx::Type;
+
+use crate::CompanyId;
+
+/// How many slots there are. They hold no data, so more than anybody has processes cost nothing.
+pub const SLOTS: u16 = 1024;
+
+/// A part of all companies, served by one life. `companies.slot` says in which one a company is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u16);
+
+impl Slot {
+    /// The slot of this number, if there is one.
+    pub fn new(number: u16) -> Option<Self> {
+        (number < SLOTS).then_some(Self(number))
+    }
+
+    /// The slot of a number that the database gave.
+    pub fn from_column(number: i16) -> Option<Self> {
+        u16::try_from(number).ok().and_then(Self::new)
+    }
+
+    /// The slot a company is given when it is made: the same as the database's `hotline_slot`.
+    pub fn of_new(company: CompanyId) -> Self {
+        let hash = Sha256::digest(company.0.to_be_bytes());
+        Self(u16::from(hash[0] & 3) << 8 | u16::from(hash[1]))
+    }
+
+    /// Every slot, in the order of their numbers.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
+        (0..SLOTS).map(Self)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// Its number, as the database has it.
+    pub fn column(self) -> i16 {
+        // Below 1024.
+        self.0 as i16
+    }
+
+    /// Where it stands in a list of all.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl TryFrom<i16> for Slot {
+    type Error = NoSlot;
+    fn try_from(number: i16) -> Result<Self, NoSlot> {
+        Self::from_column(number).ok_or(NoSlot(number))
+    }
+}
+
+/// The database gave a number that is no slot's.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{0} is the number of no slot")]
+pub struct NoSlot(i16);
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One run of one process. PostgreSQL gives the numbers out, none twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Type)]
+#[sqlx(transparent)]
+pub struct LifeId(i64);
+
+impl LifeId {
+    /// The life of this number, which is positive.
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for LifeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_company_is_given_the_slot_the_database_gives_it() {
+        // `select c, hotline_slot(c) from unnest(array[1, 2, 3, 1000000007]) c`
+        for (company, slot) in [(1, 294), (2, 260), (3, 360), (1_000_000_007, 357)] {
+            assert_eq!(Slot::of_new(CompanyId::new(company)).number(), slot, "company {company}");
+        }
+    }
+
+    #[test]
+    fn there_is_no_slot_beyond_the_last() {
+        assert_eq!(Slot::new(SLOTS - 1).map(Slot::number), Some(SLOTS - 1));
+        assert_eq!((Slot::new(SLOTS), Slot::from_column(-1), Slot::from_column(1024)), (None, None, None));
+        assert!(Slot::all().zip(0..).all(|(slot, number)| slot.number() == number && slot.column() == number as i16));
+    }
+}
