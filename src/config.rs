@@ -11,11 +11,14 @@ use clap::Args;
 use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
 use ipnet::IpNet;
+use lettre::message::Mailbox;
 use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
 pub use self::sending::SendingArgs;
+use crate::mail::{MailOptions, Relay};
 use crate::media::{self, StoreUrl};
+use crate::panel::PanelOptions;
 use crate::service::{EventOptions, Settings};
 use crate::templates;
 use crate::visitors::{UploadOptions, VisitorOptions};
@@ -199,6 +202,18 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = network,
         value_name = "IP|CIDR")]
     pub webhook_allow_network: Vec<IpNet>,
+    /// A relay that takes mail: invitations and links to choose a password are sent to people instead of being passed on.
+    /// `smtp://` is STARTTLS, `?tls=none` no TLS. Needs --mail-from and --public-url
+    #[arg(long, env = "HOTLINE_SMTP_URL", value_name = "smtps://USER:PASSWORD@HOST:PORT", hide_env_values = true)]
+    pub smtp_url: Option<Relay>,
+    /// From whom mail comes
+    #[arg(long, env = "HOTLINE_MAIL_FROM", value_name = "NAME <ADDRESS>", value_parser = mailbox)]
+    pub mail_from: Option<Mailbox>,
+    /// Let administrators of the installation do nothing in the panel before they have a second factor
+    #[arg(long, env = "HOTLINE_REQUIRE_ADMIN_SECOND_FACTOR", value_name = "true|false", action = clap::ArgAction::Set,
+        num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true",
+        value_parser = clap::builder::BoolishValueParser::new())]
+    pub require_admin_second_factor: bool,
     /// How messages are handed over.
     #[command(flatten)]
     pub sending: SendingArgs,
@@ -232,10 +247,21 @@ const CONVERSATION_WINDOW_HOURS_MAX: i64 = 366 * 24;
 const EVENTS_KEPT_FOR_DAYS_MAX: i64 = 366;
 
 impl ServeArgs {
+    /// How mail is sent, if it is.
+    fn mail(&self) -> Result<Option<MailOptions>, String> {
+        let Some(relay) = &self.smtp_url else { return Ok(None) };
+        let from = self.mail_from.as_ref().ok_or("--smtp-url needs --mail-from: somebody has to be the sender")?;
+        // What a request calls the service is anybody's word: a letter must not carry a link to somewhere else.
+        if self.public_url.is_none() {
+            return Err("--smtp-url needs --public-url: the links in letters begin with it".to_owned());
+        }
+        Ok(Some(MailOptions::new(relay.clone(), from.clone())))
+    }
+
     /// As the service takes them.
     ///
     /// # Errors
-    /// When the database URL is none, or the journal could not make room with these bounds.
+    /// When the database URL is none, the journal could not make room with these bounds, or mail lacks something.
     pub fn settings(&self) -> Result<Settings, String> {
         let (max_mib, segment_kib) = (self.journal_max_mib, self.journal_segment_kib);
         if max_mib * 1024 < 2 * segment_kib {
@@ -245,6 +271,7 @@ impl ServeArgs {
                 (2 * segment_kib).div_ceil(1024)
             ));
         }
+        let mail = self.mail()?;
         Ok(Settings {
             listen: self.listen,
             data_dir: self.database.data_dir.clone(),
@@ -290,6 +317,7 @@ impl ServeArgs {
             provider: self.sending.provider(),
             outbound: self.sending.outbound(),
             webhooks: webhooks(&self.webhook_allow_network),
+            panel: PanelOptions { mail, admins_need_factor: self.require_admin_second_factor },
             templates: templates::Options::default(),
             media: media::Options {
                 store: self.media_store.clone(),
@@ -352,6 +380,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
             found.into_iter().next().ok_or_else(refused)
         }
     }
+}
+
+/// `desk@acme.example`, or `Acme <desk@acme.example>`.
+fn mailbox(text: &str) -> Result<Mailbox, String> {
+    text.parse().map_err(|_| format!("`{text}` is no address, as Acme <desk@acme.example>"))
 }
 
 /// How webhooks are delivered to, with these networks opened.

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod config;
 pub mod deliveries;
 pub mod hooks;
+pub mod mail;
 pub mod media;
 pub mod metrics;
 pub mod openapi;

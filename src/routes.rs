@@ -26,6 +26,7 @@ use crate::api::{
 };
 use crate::app::App;
 use crate::hooks::{self, Hooks};
+use crate::mail::Mailer;
 use crate::openapi::{self, At, Document, Operation, Table};
 use crate::panel::{self, Panel, pages};
 use crate::visitors::{self, Demo, Visitors};
@@ -241,8 +242,8 @@ pub fn paths() -> Vec<String> {
 }
 
 /// What people who sign in share.
-pub fn panel() -> Panel {
-    Panel::new(served_to_people().iter().chain(&panel::served()))
+pub fn panel(mailer: Option<Mailer>, admins_need_factor: bool) -> Panel {
+    Panel::new(served_to_people().iter().chain(&panel::served()), mailer, admins_need_factor)
 }
 
 /// What every endpoint takes and answers; the schemas it refers to are added to `schemas`.

@@ -198,6 +198,9 @@ mod tests {
             no_events = true
             events_kept_for_days = 17
             metrics_listen = "127.0.0.1:2"
+            smtp_url = "smtp://127.0.0.1:3"
+            mail_from = "Acme <desk@acme.example>"
+            require_admin_second_factor = true
             media_bytes_max = 7
             media_store = "s3://files/hotline"
             media_link_valid_for_s = 8

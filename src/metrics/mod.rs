@@ -7,6 +7,7 @@
 mod events;
 mod hooks;
 mod http;
+mod mails;
 mod process;
 mod requests;
 mod routes;
@@ -26,6 +27,7 @@ use self::sample::Sample;
 pub use events::EventFigures;
 pub use hooks::{HookFigures, Tally};
 pub use http::{Listener, PATH};
+pub use mails::MailFigures;
 pub use requests::Requests;
 pub use sockets::SocketFigures;
 pub use webhooks::{AttemptEnd, WebhookFigures};
@@ -50,6 +52,8 @@ pub struct Metrics {
     pub hooks: HookFigures,
     /// What became of deliveries to webhooks.
     pub webhooks: WebhookFigures,
+    /// Letters to people.
+    pub mails: MailFigures,
     replays: AtomicU64,
     started: Instant,
 }
@@ -63,6 +67,7 @@ impl Metrics {
             events: EventFigures::default(),
             hooks: HookFigures::default(),
             webhooks: WebhookFigures::default(),
+            mails: MailFigures::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),
         }

@@ -82,6 +82,7 @@ impl Collector for Sample {
         self.campaigns(&mut page)?;
         self.hooks(&mut page)?;
         self.webhooks(&mut page)?;
+        self.mails(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
@@ -220,6 +221,14 @@ impl Sample {
         page.gauge("webhook_lag_seconds", help, webhooks.lag(clock::now()).as_secs_f64())?;
         let help = "Webhooks that were switched off because their endpoint is gone or has failed for days";
         page.counter("webhooks_switched_off_total", help, webhooks.all_switched_off())
+    }
+
+    fn mails(&self, page: &mut Page<'_>) -> fmt::Result {
+        let mut lines = page.counters("mails_total", "Letters to people, by how they ended")?;
+        for (end, letters) in self.figures.mails.ends() {
+            lines.value([("end", end)], letters)?;
+        }
+        Ok(())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -334,7 +334,7 @@ pub async fn remove_factor(
     let signed = &session.0;
     check(&app, &panel, signed, body.0.0, "password").await?;
     if signed.needs_factor {
-        return Err(ApiError::conflict("the company asks for a second factor", json!({"reason": "required"})));
+        return Err(ApiError::conflict("a second factor is required here", json!({"reason": "required"})));
     }
     let removed = factors::remove(app.db(signed.company_id), signed.person()).await?;
     if removed { Ok(NoContent) } else { Err(no_factor()) }

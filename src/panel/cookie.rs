@@ -6,6 +6,7 @@ use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde_json::Value;
 
+use super::device::KNOWN_DAYS;
 use crate::web::ApiResult;
 use crate::web::reply::{Reply, respond};
 use crate::web::schema::Schemas;
@@ -17,9 +18,25 @@ const PLAIN: &str = "hotline_session";
 /// How long a browser keeps it, in seconds: as long as a session lives at most.
 const KEPT_S: u32 = 30 * 24 * 3600;
 
-/// What is in the cookie of a request.
+/// The names of the cookie by which a device is known. It goes along to where somebody signs in and nowhere else, so it
+/// cannot have the prefix of the other.
+const DEVICE_SECURE: &str = "__Secure-hotline-device";
+const DEVICE_PLAIN: &str = "hotline_device";
+
+/// Below which path it is sent.
+const DEVICE_PATH: &str = "/panel/api/v1/session";
+
+/// What is in the cookie of a request's session.
 pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<&str> {
-    let name = if is_https { SECURE } else { PLAIN };
+    named(headers, if is_https { SECURE } else { PLAIN })
+}
+
+/// What the device has shown.
+pub(super) fn read_device(headers: &HeaderMap, is_https: bool) -> Option<&str> {
+    named(headers, if is_https { DEVICE_SECURE } else { DEVICE_PLAIN })
+}
+
+fn named<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
     let mut named = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
     let (_, text) = named.next()?;
@@ -34,26 +51,40 @@ fn line(text: Option<&str>, is_https: bool) -> Option<HeaderValue> {
     HeaderValue::try_from(format!("{name}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}")).ok()
 }
 
-/// An answer that changes the cookie, if it does.
+/// The line that makes a device known.
+fn device_line(text: &str, is_https: bool) -> Option<HeaderValue> {
+    let (name, secure) = if is_https { (DEVICE_SECURE, "; Secure") } else { (DEVICE_PLAIN, "") };
+    let age = KNOWN_DAYS * 24 * 3600;
+    let line = format!("{name}={text}; Path={DEVICE_PATH}; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
+    HeaderValue::try_from(line).ok()
+}
+
+/// An answer that changes cookies, if it does.
 pub struct WithCookie<R> {
     reply: R,
-    cookie: Option<HeaderValue>,
+    cookies: Vec<HeaderValue>,
 }
 
 impl<R> WithCookie<R> {
     /// It stays as it is.
     pub(super) fn unchanged(reply: R) -> Self {
-        Self { reply, cookie: None }
+        Self { reply, cookies: Vec::new() }
     }
 
     /// It holds another session from now on.
     pub(super) fn set(reply: R, text: &str, is_https: bool) -> Self {
-        Self { reply, cookie: line(Some(text), is_https) }
+        Self { reply, cookies: line(Some(text), is_https).into_iter().collect() }
     }
 
     /// It is taken away.
     pub(super) fn taken(reply: R, is_https: bool) -> Self {
-        Self { reply, cookie: line(None, is_https) }
+        Self { reply, cookies: line(None, is_https).into_iter().collect() }
+    }
+
+    /// The device is known from now on.
+    pub(super) fn and_device(mut self, text: &str, is_https: bool) -> Self {
+        self.cookies.extend(device_line(text, is_https));
+        self
     }
 }
 
@@ -78,7 +109,7 @@ impl<R: Reply> Responder for WithCookie<R> {
             Ok(body) => respond(R::STATUS, body),
             Err(error) => return actix_web::ResponseError::error_response(&error),
         };
-        if let Some(cookie) = self.cookie {
+        for cookie in self.cookies {
             response.headers_mut().append(SET_COOKIE, cookie);
         }
         response
@@ -108,5 +139,9 @@ mod tests {
             "__Host-hotline=7.a; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict; Secure"
         );
         assert_eq!(told(None, false), "hotline_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+        let device = |is_https| device_line("v1.a", is_https).expect("line").to_str().expect("text").to_owned();
+        let rest = "=v1.a; Path=/panel/api/v1/session; Max-Age=34560000; HttpOnly; SameSite=Strict";
+        assert_eq!(device(true), format!("__Secure-hotline-device{rest}; Secure"));
+        assert_eq!(device(false), format!("hotline_device{rest}"));
     }
 }

@@ -59,7 +59,7 @@ async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>
         Some(key) => sessions::find(parts.app.db(key.company()), &key).await?,
         None => return Err(ApiError::signed_out()),
     };
-    found.map(Arc::new).ok_or_else(|| {
+    found.map(|signed| Arc::new(parts.panel.asked(signed))).ok_or_else(|| {
         // A cookie that is none was guessed, or has ended; an address that shows many is told to wait.
         let refused =
             parts.admission.wrong_tokens.refuse(site::address(request, &parts.app.trusted_proxies).map(Address::of));

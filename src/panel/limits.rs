@@ -31,6 +31,8 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Tried {
     Account(String),
+    /// A device from which somebody has signed in to the account it names.
+    Device(String),
     Password(PersonId),
     Code(PersonId),
     Address(Address),
@@ -54,11 +56,15 @@ impl Default for PeopleLimits {
 }
 
 impl PeopleLimits {
-    /// Takes a try to sign in. What is counted does not depend on whether there is such an account.
+    /// Takes a try to sign in. What is counted does not depend on whether there is such an account. A device that is known
+    /// for it, by what it shows, has tries of its own: neither strangers nor who shares its address use them up.
     ///
     /// # Errors
     /// `429` when there were too many.
-    pub(super) fn try_account(&self, email: &str, address: Option<Address>) -> ApiResult<()> {
+    pub(super) fn try_account(&self, email: &str, address: Option<Address>, device: Option<&str>) -> ApiResult<()> {
+        if let Some(device) = device {
+            return self.attempt(Tried::Device(device.to_owned()), ACCOUNT_TRIES);
+        }
         self.try_from_address(address)?;
         self.attempt(Tried::Account(email.to_lowercase()), ACCOUNT_TRIES)
     }
@@ -111,7 +117,7 @@ mod tests {
     fn an_account_and_an_address_have_so_many_tries_and_another_its_own() {
         let limits = PeopleLimits::default();
         let address = |last| Some(Address::of([192, 0, 2, last].into()));
-        let served = |email: &str, last| limits.try_account(email, address(last)).is_ok();
+        let served = |email: &str, last| limits.try_account(email, address(last), None).is_ok();
         let mixed = ["ana@example.com", "ANA@example.com"];
         let tried: Vec<bool> = (0..12).map(|turn| served(mixed[turn % 2], u8::try_from(turn).unwrap_or(0))).collect();
         assert_eq!(tried.iter().filter(|served| **served).count(), 10, "from any address");
@@ -119,5 +125,10 @@ mod tests {
         let of_address: Vec<bool> = (0..40).map(|turn| served(&format!("{turn}@example.com"), 200)).collect();
         assert_eq!(of_address.iter().filter(|served| **served).count(), 30);
         assert_eq!(limits.try_from_address(address(200)).expect_err("used up").status.as_u16(), 429);
+        // A known device of the same account, at the same address.
+        let of_device: Vec<bool> =
+            (0..12).map(|_| limits.try_account(mixed[0], address(200), Some("v1.a")).is_ok()).collect();
+        assert_eq!(of_device.iter().filter(|served| **served).count(), 10);
+        assert!(limits.try_account(mixed[0], address(200), Some("v1.b")).is_ok());
     }
 }

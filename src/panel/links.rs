@@ -4,18 +4,26 @@ use std::borrow::Cow;
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
+use hotline_actors::clock;
 use hotline_persistence::Timestamp;
 use hotline_persistence::password::Password;
-use hotline_persistence::tables::people::called;
 use hotline_persistence::tables::people::links::{self, LinkKind};
+use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language, called};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::cookie::WithCookie;
+use super::letters::{Recipient, Way, letter, spoken};
 use super::values::Typed;
-use super::{Panel, site};
+use super::{Panel, device, site};
 use crate::app::App;
+use crate::mail::{Mailer, Place};
 use crate::web::origin::Address;
+use crate::web::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
+
+/// Where the pages read a link's token: behind `#`, which no browser sends and no proxy writes down.
+pub(super) const PAGE: &str = "/panel/welcome#";
 
 /// Whose a link is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -94,19 +102,92 @@ impl Input for LinkUse {
     }
 }
 
-/// `POST /links/use`: once.
+/// `POST /links/use`: once. The device is known from then on: tries of strangers keep nobody out who has had the link.
 pub async fn spend(
     request: HttpRequest,
     app: Data<App>,
     panel: Data<Panel>,
     body: Body<LinkUse>,
-) -> ApiResult<NoContent> {
+) -> ApiResult<WithCookie<NoContent>> {
     panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let LinkUse { token: Typed(token), password } = body.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
     let hash = passwords::hash(password).await?;
     let mut change = app.db(company).begin().await?;
-    links::spend(change.connection()?, &token, &hash).await?.ok_or_else(ApiError::link_spent)?;
+    let link = links::spend(change.connection()?, &token, &hash).await?.ok_or_else(ApiError::link_spent)?;
     change.commit().await?;
+    let shown = device::known(&app.engine.store().keys, &link.email, clock::now()).map_err(ApiError::internal)?;
+    let is_https = site::is_https(&request, &app.trusted_proxies);
+    Ok(WithCookie::unchanged(NoContent).and_device(&shown, is_https))
+}
+
+/// The body of `POST /links/forgotten`.
+pub struct Forgotten(String);
+
+impl Input for Forgotten {
+    fn name() -> Cow<'static, str> {
+        "ForgottenPassword".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("Who has forgotten their password.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.required::<Email>("email").map(|email| Self(email.0))
+    }
+}
+
+/// `POST /links/forgotten`: answered before anything is looked up, so that neither the answer nor its time tells whether
+/// there is anybody.
+pub async fn request(
+    request: HttpRequest,
+    app: Data<App>,
+    panel: Data<Panel>,
+    body: Body<Forgotten>,
+) -> ApiResult<NoContent> {
+    panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
+    let (Some(mailer), Some(base)) = (panel.mailer.clone(), app.media.public_url()) else {
+        return Err(ApiError::not_found());
+    };
+    let place = mailer.place().ok_or_else(ApiError::unavailable)?;
+    let (base, spoken) = (base.to_owned(), spoken(request.headers()));
+    let background = app.engine.background().clone();
+    background.spawn(async move {
+        if let Err(error) = remind(&app, &mailer, place, &body.0.0, (&base, spoken)).await {
+            tracing::warn!(%error, "a link to choose a password was not made");
+        }
+    });
     Ok(NoContent)
+}
+
+/// Sends whoever signs in with this e-mail a link for each of their memberships.
+async fn remind(
+    app: &App,
+    mailer: &Mailer,
+    place: Place,
+    email: &str,
+    (base, spoken): (&str, Option<Language>),
+) -> hotline_persistence::Result<()> {
+    let mut to = None;
+    let mut ways = Vec::new();
+    for account in people::accounts(&app.engine.store().housekeeping, email, None).await? {
+        let person = account.person();
+        let db = app.db(person.company());
+        let Some((token, kind)) = links::make_again(db, person).await? else { continue };
+        let Some(profile) = people::find(app.db(person.company()), person).await? else { continue };
+        let Account { company_id, company_name, .. } = account;
+        let company = company_name.filter(|_| company_id != INSTALLATION);
+        ways.push(Way { kind, company, url: format!("{base}{PAGE}{token}") });
+        to.get_or_insert_with(|| Recipient {
+            name: called(&profile.name, &profile.email).to_owned(),
+            email: profile.email.clone(),
+            language: profile.language.or(spoken).unwrap_or(Language::English),
+        });
+    }
+    if let Some(to) = to {
+        // Logged and counted there.
+        let _ = mailer.send(place, letter(&to, &ways)).await;
+    }
+    Ok(())
 }

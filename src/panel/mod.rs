@@ -9,8 +9,10 @@ mod audit_list;
 mod channels;
 mod company;
 mod cookie;
+mod device;
 mod door;
 mod figures;
+mod letters;
 mod limits;
 mod links;
 pub mod pages;
@@ -31,15 +33,29 @@ use actix_web::web::{self, ServiceConfig};
 pub use cookie::WithCookie;
 pub use door::in_company;
 
+use hotline_persistence::tables::people::sessions::Signed;
+
 use self::limits::PeopleLimits;
+use crate::mail::{MailOptions, Mailer};
 use crate::openapi::{At, Operation, Table};
 use crate::web::methods::no_such_route;
 use crate::web::modules::PANEL_API;
 use crate::web::schema::Schemas;
 
+/// How people are let in.
+#[derive(Clone, Debug, Default)]
+pub struct PanelOptions {
+    /// How links are sent to people; none: who makes one passes it on.
+    pub mail: Option<MailOptions>,
+    /// Whether administrators of the installation must have a second factor.
+    pub admins_need_factor: bool,
+}
+
 /// What the panel works with.
 pub struct Panel {
     limits: PeopleLimits,
+    mailer: Option<Mailer>,
+    admins_need_factor: bool,
     /// What is done at each path, by its pattern.
     operations: HashMap<String, Vec<(&'static str, Known)>>,
 }
@@ -62,7 +78,7 @@ const AUDITED: [&str; 9] =
 
 impl Panel {
     /// With everything that people may ask for.
-    pub fn new<'a>(paths: impl IntoIterator<Item = &'a At>) -> Self {
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a At>, mailer: Option<Mailer>, admins_need_factor: bool) -> Self {
         let mut operations: HashMap<String, Vec<(&'static str, Known)>> = HashMap::new();
         for at in paths {
             let noun = at.path.split('/').nth(1).unwrap_or_default();
@@ -78,7 +94,20 @@ impl Panel {
             });
             operations.insert(format!("{PANEL_API}{}", at.path), known.collect());
         }
-        Self { limits: PeopleLimits::default(), operations }
+        Self { limits: PeopleLimits::default(), mailer, admins_need_factor, operations }
+    }
+
+    /// Who has signed in, with what the installation asks of them.
+    fn asked(&self, mut signed: Signed) -> Signed {
+        signed.needs_factor |= self.admins_need_factor && signed.person().is_admin();
+        signed
+    }
+
+    /// Waits for the letters that are on their way, as long as one may take.
+    pub async fn close(&self) {
+        if let Some(mailer) = &self.mailer {
+            mailer.close().await;
+        }
     }
 
     /// What a request asks for, if it is there.
@@ -96,9 +125,11 @@ fn beside_companies(table: &mut Table<'_>) {
         .at("/session").get("getSignIn", session::show, "Ask who has signed in").says("How far the session has come, who it is of, and what they may do.".to_owned())
             .post("signIn", session::create, "Sign in").says("Signs in with e-mail and password; the session is a cookie. Whatever is wrong is answered alike. Where both fit several memberships, they are answered to choose from.".to_owned())
             .delete("signOut", session::remove, "Sign out").says("Ends the session, if there is one.".to_owned())
+        .at("/session/options").get("getSignInOptions", session::options, "Ask what signing in offers").says("Whether links to choose a password are sent by mail. For anybody.".to_owned())
         .at("/session/second-factor").post("giveSecondFactor", session::give_factor, "Give the second factor").says("Opens a session in the state `secondFactor`. A code is taken once; five wrong ones end the session.".to_owned());
     table.tagged("links")
         .at("/links/read").post("readLink", links::read, "Read a link").says("Whose an invitation or a reset is, and until when it is good.".to_owned())
+        .at("/links/forgotten").post("requestReset", links::request, "Ask for a link by mail").says("Sends whoever signs in with this e-mail a link to choose a password, and answers alike whether there is anybody. Again after five minutes. Only where mail is set up.".to_owned())
         .at("/links/use").post("useLink", links::spend, "Choose a password by a link").says("Sets the password of who was given the link, uses it up, and ends all their sessions.".to_owned());
     table.tagged("account")
         .at("/account").get("getAccount", account::show, "Read one's own account").says("The account of who has signed in.".to_owned())

@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::cookie::WithCookie;
 use super::signed::Session;
 use super::values::Typed;
-use super::{Panel, door, site};
+use super::{Panel, cookie, device, door, site};
 use crate::app::App;
 use crate::web::origin::Address;
 use crate::web::permissions::everything;
@@ -227,7 +227,10 @@ pub async fn create(
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
     let Credentials { email, password, company } = body.0;
     let address = site::address(&request, &app.trusted_proxies);
-    panel.limits.try_account(&email, address.map(Address::of))?;
+    let is_https = site::is_https(&request, &app.trusted_proxies);
+    let shown = cookie::read_device(request.headers(), is_https);
+    let shown = shown.filter(|shown| device::is_known(&app.engine.store().keys, &email, shown, clock::now()));
+    panel.limits.try_account(&email, address.map(Address::of), shown)?;
     let answered_at = Instant::now() + FAILED_AFTER;
     let db = &app.engine.store().housekeeping;
     let accounts = people::accounts(db, &email, company).await?;
@@ -259,15 +262,27 @@ pub async fn create(
     let from = Origin { address: address.as_deref(), user_agent };
     let text = sessions::begin(&mut *connection, person, state, from).await?;
     change.commit().await?;
-    with_session(&request, &app, &text).await
+    with_session(&request, &app, &panel, &text).await
 }
 
 /// The answer that begins a session, or goes on with one under another key.
-async fn with_session(request: &HttpRequest, app: &App, text: &str) -> ApiResult<WithCookie<Json<SignIn>>> {
+async fn with_session(
+    request: &HttpRequest,
+    app: &App,
+    panel: &Panel,
+    text: &str,
+) -> ApiResult<WithCookie<Json<SignIn>>> {
     let key = sessions::SessionKey::read(text).ok_or_else(|| ApiError::internal("a session has no key"))?;
     let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
+    let signed = panel.asked(signed);
     let is_https = site::is_https(request, &app.trusted_proxies);
-    Ok(WithCookie::set(Json::of(SignIn::of(app, &signed)), text, is_https))
+    let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), text, is_https);
+    // Not before the second factor: who has guessed the password has shown nothing else.
+    if signed.state != SessionState::Open {
+        return Ok(answer);
+    }
+    let shown = device::known(&app.engine.store().keys, &signed.email, clock::now()).map_err(ApiError::internal)?;
+    Ok(answer.and_device(&shown, is_https))
 }
 
 /// The body of `POST /session/second-factor`: one of both.
@@ -327,7 +342,21 @@ pub async fn give_factor(
     }
     let text = sessions::open(&mut *connection, &signed).await?;
     change.commit().await?;
-    with_session(&request, &app, &text).await
+    with_session(&request, &app, &panel, &text).await
+}
+
+/// What signing in offers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignInOptions {
+    /// Whether a link to choose another password can be asked for by mail.
+    #[schema(example = true)]
+    pub resets_by_mail: bool,
+}
+
+/// `GET /session/options`.
+pub async fn options(panel: Data<Panel>) -> ApiResult<Json<SignInOptions>> {
+    Ok(Json::of(SignInOptions { resets_by_mail: panel.mailer.is_some() }))
 }
 
 /// `GET /session`.

@@ -4,36 +4,40 @@
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_persistence::tables::people::links::{self, LinkKind};
-use hotline_persistence::tables::people::{PersonId, factors, sessions};
+use hotline_persistence::tables::people::{self, Language, PersonId, factors, sessions};
 use hotline_persistence::tables::users::User;
 use hotline_persistence::{Timestamp, UserId, table};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Panel;
+use super::letters::{Recipient, Way, letter, spoken};
+use super::links::PAGE;
 use super::signed::Administrator;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Confidential, Json, NoContent, PathId, origin};
 
-/// Where the pages read a link's token: behind `#`, which no browser sends and no proxy writes down.
-const PAGE: &str = "/panel/welcome#";
-
-/// A link by which somebody chooses a password. It is passed on by who asked for it.
+/// A link by which somebody chooses a password. It is sent to them by mail where that is set up, and else passed on by
+/// who asked for it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Link {
-    /// The whole address.
+    /// The whole address; none when it was sent.
     #[schema(example = "https://desk.example/panel/welcome#7.4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
-    pub url: String,
-    /// What it ends with.
+    pub url: Option<String>,
+    /// What it ends with; none when it was sent.
     #[schema(example = "7.4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
-    pub token: String,
+    pub token: Option<String>,
+    /// To whom it was sent by mail; none where no mail is set up, or the relay has not taken it.
+    #[schema(example = "ana@example.com")]
+    pub sent_to: Option<String>,
     /// Until when it is good.
     pub expires_at: Timestamp,
 }
 
 async fn made(
     administrator: &Administrator,
-    app: &App,
+    (app, panel): (&App, &Panel),
     request: &HttpRequest,
     id: UserId,
     kind: LinkKind,
@@ -45,27 +49,56 @@ async fn made(
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
     };
     let url = format!("{base}{PAGE}{token}");
-    Ok(Confidential(Json::of(Link { url, token, expires_at: expires_at.into() })))
+    let expires_at = expires_at.into();
+    let link = match sent(app, panel, request, PersonId::User(company, id), (kind, &url)).await? {
+        Some(sent_to) => Link { url: None, token: None, sent_to: Some(sent_to), expires_at },
+        None => Link { url: Some(url), token: Some(token), sent_to: None, expires_at },
+    };
+    Ok(Confidential(Json::of(link)))
+}
+
+/// Sends a link to whom it is for; answers where to, or none when it has to be passed on.
+async fn sent(
+    app: &App,
+    panel: &Panel,
+    request: &HttpRequest,
+    person: PersonId,
+    (kind, url): (LinkKind, &str),
+) -> ApiResult<Option<String>> {
+    let Some((mailer, place)) = panel.mailer.as_ref().and_then(|mailer| Some((mailer, mailer.place()?))) else {
+        return Ok(None);
+    };
+    let Some(profile) = people::find(app.db(person.company()), person).await? else { return Ok(None) };
+    let company = app.engine.directory().company(person.company()).map(|known| known.company.name.clone());
+    let to = Recipient {
+        name: profile.name,
+        email: profile.email.clone(),
+        language: profile.language.or_else(|| spoken(request.headers())).unwrap_or(Language::English),
+    };
+    let way = Way { kind, company, url: url.to_owned() };
+    Ok(mailer.send(place, letter(&to, &[way])).await.is_ok().then_some(profile.email))
 }
 
 /// `POST /users/{userId}/invitation`: good for 7 days; the link before is not any more.
 pub async fn invite(
     administrator: Administrator,
     app: Data<App>,
+    panel: Data<Panel>,
     request: HttpRequest,
     id: PathId<UserId>,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    made(&administrator, &app, &request, id.0, LinkKind::Invitation).await
+    made(&administrator, (&app, &panel), &request, id.0, LinkKind::Invitation).await
 }
 
 /// `POST /users/{userId}/password-reset`: good for an hour; the link before is not any more.
 pub async fn reset(
     administrator: Administrator,
     app: Data<App>,
+    panel: Data<Panel>,
     request: HttpRequest,
     id: PathId<UserId>,
 ) -> ApiResult<Confidential<Json<Link>>> {
-    made(&administrator, &app, &request, id.0, LinkKind::Reset).await
+    made(&administrator, (&app, &panel), &request, id.0, LinkKind::Reset).await
 }
 
 /// `POST /users/{userId}/second-factor/remove`: the user is signed in nowhere any more.

@@ -20,6 +20,9 @@ pub enum ServiceError {
     /// The client that calls the providers.
     #[error("the HTTP client: {0}")]
     Client(#[from] reqwest::Error),
+    /// The way to the relay of mail.
+    #[error("--smtp-url: {0}")]
+    Mail(#[from] crate::mail::MailError),
     /// The dispatcher of webhooks.
     #[error("the dispatcher of webhooks: {0}")]
     Dispatcher(std::io::Error),

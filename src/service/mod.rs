@@ -28,6 +28,7 @@ pub use self::settings::{EventOptions, Settings};
 use crate::app::App;
 use crate::deliveries::Deliveries;
 use crate::hooks::{Downloads, Hooks};
+use crate::mail::Mailer;
 use crate::media::Media;
 use crate::metrics::{Listener, Metrics};
 use crate::openapi::Document;
@@ -160,6 +161,7 @@ impl Service {
         self.app.engine.begin_stopping();
         self.server.stop(true).await;
         let _ = self.serving.await;
+        self.handles.panel.close().await;
         if let Some(deliveries) = self.deliveries {
             deliveries.stop().await;
         }
@@ -211,13 +213,14 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     };
     let templates = Templates::new(graph, settings.templates);
     let webhooks = Webhooks::new(&settings.webhooks)?;
+    let mailer = settings.panel.mail.as_ref().map(|mail| Mailer::new(mail, figures.clone())).transpose()?;
     Ok(Handles {
         app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, webhooks, figures)),
         tails: Data::default(),
         hooks: Data::new(Hooks::new(downloads)),
         visitors: Data::new(Visitors::new(settings.visitors)),
         demo: Data::new(Demo::default()),
-        panel: Data::new(routes::panel()),
+        panel: Data::new(routes::panel(mailer, settings.panel.admins_need_factor)),
         document: Data::new(Document::of(routes::document, routes::panel_document)),
         front,
     })

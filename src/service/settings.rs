@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
 
 use crate::outbound::OutboundOptions;
+use crate::panel::PanelOptions;
 use crate::providers::ProviderOptions;
 use crate::visitors::VisitorOptions;
 use crate::web::wire::Limits;
@@ -66,6 +67,8 @@ pub struct Settings {
     pub outbound: OutboundOptions,
     /// How webhooks are delivered to.
     pub webhooks: WebhookOptions,
+    /// How people are let in.
+    pub panel: PanelOptions,
 }
 
 /// Whether and how long events are kept.

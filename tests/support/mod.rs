@@ -12,6 +12,7 @@ pub mod person;
 pub mod process;
 pub mod provider;
 pub mod receiver;
+pub mod relay;
 pub mod seed;
 pub mod service;
 

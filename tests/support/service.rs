@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use hotline::media;
 use hotline::outbound::{Lookup, OutboundOptions};
+use hotline::panel::PanelOptions;
 use hotline::providers::ProviderOptions;
 use hotline::service::{EventOptions, Service, Settings};
 use hotline::templates;
@@ -57,6 +58,8 @@ pub struct TestOptions {
     pub outbound: OutboundOptions,
     /// How webhooks are delivered to: the endpoints of tests are on this machine.
     pub webhooks: WebhookOptions,
+    /// How people are let in.
+    pub panel: PanelOptions,
     /// Every test comes from the same address; and holds its sockets open while its service stops, which waits for them.
     pub limits: Limits,
 }
@@ -104,6 +107,7 @@ impl Default for TestOptions {
                 lookup: Arc::new(NoNames),
                 ..WebhookOptions::default()
             },
+            panel: PanelOptions::default(),
             limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
         }
     }
@@ -134,6 +138,7 @@ impl TestOptions {
             provider: self.provider.clone(),
             outbound: self.outbound.clone(),
             webhooks: self.webhooks.clone(),
+            panel: self.panel.clone(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

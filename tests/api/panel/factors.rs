@@ -134,3 +134,41 @@ async fn five_wrong_codes_end_a_session_and_a_company_may_ask_for_a_second_facto
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"reason": "required"}));
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
+    let options = crate::support::service::TestOptions {
+        panel: hotline::panel::PanelOptions { admins_need_factor: true, ..Default::default() },
+        ..Default::default()
+    };
+    let app = TestApp::start_with(options).await;
+    let hash = hotline_persistence::password::Password::chosen(PASSWORD.to_owned()).expect("a password").hash();
+    let hash = hash.expect("a hash");
+    hotline_persistence::tables::admins::insert(&app.database.db, "root@example.com", &hash).await.expect("one");
+    let mut root = Person::nobody(&app);
+    let signed = root.sign_in("root@example.com", json!({})).await;
+    assert_eq!(
+        (&signed.data(200)["state"], &signed.data(200)["secondFactorRequired"]),
+        (&json!("enrol"), &json!(true))
+    );
+    let within = root.in_company(app.company.id);
+    for (person, path) in [(&root, "/companies"), (&root, "/installation/figures"), (&within, "/contacts")] {
+        person.get(path).await.error(403, "ERR_API_SECOND_FACTOR");
+    }
+    let (secret, _) = enrol(&root).await;
+    assert_eq!(root.get("/session").await.data(200)["state"], "open");
+    root.get("/companies").await.data(200);
+    within.get("/contacts").await.data(200);
+    let refused = root.post("/account/second-factor/remove", json!({"password": PASSWORD})).await;
+    assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"reason": "required"}));
+    let mut again = Person::nobody(&app);
+    assert_eq!(again.sign_in("root@example.com", json!({})).await.data(200)["state"], "secondFactor");
+    // No device is known by its password alone.
+    assert!(!again.cookie.as_deref().expect("a cookie").contains("device"));
+    let opened = again.post("/session/second-factor", json!({"code": code(&secret, 0)})).await;
+    assert_eq!((&opened.data(200)["state"], opened.headers.get_all("set-cookie").iter().count()), (&json!("open"), 2));
+    // Users are asked by their company.
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    ana.get("/contacts").await.data(200);
+    app.stop().await;
+}

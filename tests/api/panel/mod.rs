@@ -5,6 +5,7 @@ mod administrators;
 mod door;
 mod factors;
 mod links;
+mod mail;
 mod sales;
 mod shared;
 mod signing_in;

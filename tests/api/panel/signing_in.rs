@@ -121,7 +121,12 @@ async fn whatever_is_wrong_looks_and_takes_the_same() {
 #[actix_web::test]
 async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
     let app = TestApp::start().await;
-    Person::user(&app, app.company.ana, "ana@example.com").await;
+    app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
+    let signed = Person::nobody(&app).sign_in("ana@example.com", json!({})).await;
+    let cookies = signed.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok());
+    let device = cookies.into_iter().find(|line| line.starts_with("hotline_device=")).expect("a device");
+    assert!(device.ends_with("; Path=/panel/api/v1/session; Max-Age=34560000; HttpOnly; SameSite=Strict"), "{device}");
+    let device = device.split(';').next().expect("a cookie").to_owned();
     let nobody = Person::nobody(&app);
     let tries =
         (0..20).map(|_| nobody.post("/session", json!({"email": "Ana@example.com", "password": "a wrong one"})));
@@ -134,6 +139,18 @@ async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
         assert!(reply.headers["retry-after"].to_str().expect("seconds").parse::<u64>().is_ok_and(|wait| wait >= 1));
     }
     assert_eq!(replies.iter().filter(|reply| reply.status == 401).count(), 20 - refused);
+    // A device from which she has signed in is not kept out, and is itself told to wait; hers helps with no other account.
+    let mut known = Person::nobody(&app);
+    known.cookie = Some(device.clone());
+    known.sign_in("ana@example.com", json!({})).await.data(200);
+    let wrong = json!({"email": "ana@example.com", "password": "a wrong one"});
+    let device_of = |cookie: &str| Person { cookie: Some(cookie.to_owned()), ..nobody.clone() };
+    let (hers, forged) = (device_of(&device), device_of(&device[..device.len() - 2]));
+    forged.post("/session", wrong.clone()).await.error(429, "ERR_API_RATE_LIMITED");
+    let tries = futures_util::future::join_all((0..20).map(|_| hers.post("/session", wrong.clone()))).await;
+    let refused = tries.iter().filter(|reply| reply.status == 429).count();
+    // One more of ten was taken by signing in.
+    assert!((10..=12).contains(&refused), "{refused}");
     // An account there is not is counted alike.
     let tries = (0..12).map(|_| nobody.post("/session", json!({"email": "no@example.com", "password": "a wrong one"})));
     let replies = futures_util::future::join_all(tries).await;

@@ -52,6 +52,37 @@ pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> 
     Ok((token, made.ok_or(Error::NotFound("person"))?))
 }
 
+/// How long the link before is left alone when a person asks for another by themselves, as an `interval`: nobody's letter
+/// box is filled by who types their address again and again.
+const AGAIN_AFTER: &str = "5 minutes";
+
+/// Makes a link for who asks for it by themselves; answers its token and its kind, or none when the one before is new, or
+/// there is no such person. Who was invited and has not come yet is invited anew, so that nobody who types their address
+/// takes the longer time from them.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
+    let token = new_key(&format!("{}{SEPARATOR}", person.company()));
+    let statement = format!(
+        "insert into person_links as l (company_id, person_id, kind, hash, expires_at)
+         select $1, id, 'reset', $3, now() + $5::text::interval from {} where {}
+         on conflict (company_id, person_id) do update
+             set kind = case when l.kind = 'invitation' and l.expires_at > now() then l.kind else excluded.kind end,
+                 hash = excluded.hash, created_at = now(),
+                 expires_at = case when l.kind = 'invitation' and l.expires_at > now() then now() + $4::text::interval
+                     else excluded.expires_at end
+             where l.created_at <= now() - $6::text::interval
+         returning kind",
+        person.table(),
+        person.found_by()
+    );
+    let make = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    let make = make.bind(hash(&token)).bind(LinkKind::Invitation.lives()).bind(LinkKind::Reset.lives());
+    let made: Option<LinkKind> = with_timeout(make.bind(AGAIN_AFTER).fetch_optional(db)).await?;
+    Ok(made.map(|kind| (token, kind)))
+}
+
 /// A link that is good.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]

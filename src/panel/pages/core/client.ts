@@ -1,6 +1,7 @@
 // The one way to the service. Shapes are those of its own document, from which `schema.d.ts` is made.
 
 import type { components } from "./schema";
+import { language } from "./text";
 
 /** What the document calls by this name. */
 export type Schemas = components["schemas"];
@@ -80,7 +81,8 @@ async function once(method: Method, path: string, call: Call, key: string): Prom
     if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
   }
   const words = query.toString();
-  const headers: Record<string, string> = { Accept: "application/json" };
+  // Letters that a call has sent are in the language of the pages, unless their reader has chosen one.
+  const headers: Record<string, string> = { Accept: "application/json", "Accept-Language": language.value };
   if (company !== null && !BESIDE_COMPANIES.test(path)) headers["Hotline-Company"] = String(company);
   if (call.body !== undefined) headers["Content-Type"] = "application/json";
   if (method === "POST" || method === "PUT") headers["Idempotency-Key"] = key;

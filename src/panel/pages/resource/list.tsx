@@ -10,7 +10,7 @@ import { ask, BASE, here } from "../core/router";
 import { may } from "../core/session";
 import { say, type Text } from "../core/text";
 import { words } from "../core/words";
-import type { Named } from "../ui/fields";
+import { toLocal, toMoment, type Named } from "../ui/fields";
 import { Icon } from "../ui/icons";
 import { Await, Button, LinkButton, Page } from "../ui/parts";
 import { Picker } from "../ui/picker";
@@ -172,6 +172,13 @@ function Filters({ filters, isSearched, asked }: { filters: Filter[]; isSearched
                 </option>
               ))}
             </select>
+          ) : filter.kind === "moment" ? (
+            <input
+              id={`filter-${filter.name}`}
+              type="datetime-local"
+              value={asked[filter.name] ? toLocal(asked[filter.name] ?? "") : ""}
+              onChange={(event) => ask({ [filter.name]: toMoment(event.currentTarget.value) ?? "", page: "" })}
+            />
           ) : (
             <NamedFilter filter={filter} id={asked[filter.name] ?? ""} label={filter.label} />
           )}

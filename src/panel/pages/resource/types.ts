@@ -14,7 +14,7 @@ export interface ColumnOf<Row> {
   kind?: "number";
 }
 
-export type Filter = { name: string; label: Text } & ({ kind: "choice"; options: readonly Option[] } | { kind: "one"; of: Source });
+export type Filter = { name: string; label: Text } & ({ kind: "choice"; options: readonly Option[] } | { kind: "one"; of: Source } | { kind: "moment" });
 
 /** What of a row has a page of its own. */
 export interface Branch<Row> {

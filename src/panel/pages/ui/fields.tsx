@@ -92,7 +92,7 @@ export function toBody(field: Field, value: unknown): unknown {
     case "number":
       return toNumber(String(value));
     case "moment":
-      return value ? new Date(String(value)).toISOString() : null;
+      return toMoment(String(value));
     case "password":
     case "new-password":
       return value === "" ? null : value;
@@ -108,9 +108,15 @@ function toNumber(text: string): number | string | null {
   return Number.isFinite(Number(plain)) ? Number(plain) : text;
 }
 
-/** A moment as a browser's own field takes it. */
-function toLocal(value: string): string {
+/** What a browser's own field of a moment holds, as the service takes it. */
+export function toMoment(value: string): string | null {
+  return value ? new Date(value).toISOString() : null;
+}
+
+/** A moment as a browser's own field takes it; what is none is none there. */
+export function toLocal(value: string): string {
   const at = new Date(value);
+  if (Number.isNaN(at.getTime())) return "";
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 

@@ -4,6 +4,7 @@ import type { AuditEntry } from "../core/shapes";
 import { isAdmin, opened } from "../core/session";
 import { moment, say, type Text } from "../core/text";
 import { PagedList } from "../resource/list";
+import { ACTIONS } from "../resources/actions";
 import { Badge, Page } from "../ui/parts";
 
 const said = {
@@ -15,9 +16,17 @@ const said = {
   what: ["What", "O quê", "Qué"],
   target: ["Of what", "De quê", "De qué"],
   address: ["From where", "De onde", "Desde dónde"],
+  from: ["From", "Desde", "Desde"],
+  to: ["Until", "Até", "Hasta"],
   result: ["Result", "Resultado", "Resultado"],
   empty: ["Nothing was done yet that is kept here.", "Nada foi feito ainda que fique registrado aqui.", "Nada se hizo todavía que quede aquí."],
 } as const satisfies Record<string, Text>;
+
+/** As people call it; what a newer service keeps has the name it has there. */
+function what(action: string) {
+  const known = ACTIONS[action];
+  return known ? say(known) : <code>{action}</code>;
+}
 
 export function AuditLogPage() {
   const isOfInstallation = isAdmin() && !opened.value;
@@ -25,14 +34,18 @@ export function AuditLogPage() {
     <Page title={say(said.title)} lead={say(isOfInstallation ? said.ofInstallation : said.ofCompany)}>
       <PagedList<AuditEntry>
         path={isOfInstallation ? "/installation/audit-log" : "/audit-log"}
-        query={{}}
+        query={{ order: "desc" }}
         label={say(said.title)}
-        filters={[]}
+        filters={[
+          { name: "action", kind: "choice", label: said.what, options: Object.entries(ACTIONS) },
+          { name: "from", kind: "moment", label: said.from },
+          { name: "to", kind: "moment", label: said.to },
+        ]}
         isSearched={false}
         columns={[
           { label: say(said.when), show: (entry) => moment(entry.at) },
           { label: say(said.who), show: (entry) => entry.actor.name },
-          { label: say(said.what), show: (entry) => <code>{entry.action}</code> },
+          { label: say(said.what), show: (entry) => what(entry.action) },
           { label: say(said.target), show: (entry) => entry.target && (entry.target.name ? `${entry.target.name} (${entry.target.id})` : entry.target.id) },
           { label: say(said.address), show: (entry) => entry.address },
           { label: say(said.result), show: (entry) => entry.status !== null && <Badge kind={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge> },

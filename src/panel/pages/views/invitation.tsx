@@ -12,7 +12,8 @@ import { reveal } from "../ui/reveal";
 
 const said = {
   title: ["Signing in", "Acesso", "Acceso"],
-  lead: ["A link lets this person choose a password. Pass it on yourself: whoever has it can use it.", "Um link permite que a pessoa escolha a senha. Envie você mesmo: quem o tiver pode usá-lo.", "Un enlace permite que la persona elija su contraseña. Envíelo usted: quien lo tenga puede usarlo."],
+  lead: ["A link lets this person choose a password. It is sent by mail where that is set up; if you are shown it, pass it on yourself: whoever has it can use it.", "Um link permite que a pessoa escolha a senha. Ele é enviado por e-mail, se configurado; se aparecer aqui, envie você mesmo: quem o tiver pode usá-lo.", "Un enlace permite que la persona elija su contraseña. Se envía por correo si está configurado; si aparece aquí, envíelo usted: quien lo tenga puede usarlo."],
+  sent: ["A letter with the link is on its way to {email}.", "Um e-mail com o link está a caminho de {email}.", "Un correo con el enlace va en camino a {email}."],
   invite: ["Invitation link", "Link de convite", "Enlace de invitación"],
   reset: ["Reset the password", "Redefinir a senha", "Restablecer la contraseña"],
   until: ["Good until {moment}, and once. It is not shown again.", "Vale até {moment}, uma única vez. Não será mostrado de novo.", "Vale hasta {moment}, una sola vez. No se mostrará de nuevo."],
@@ -24,6 +25,10 @@ export function Invitation({ user }: { user: Of<"User"> }) {
   if (!administers()) return null;
   const make = (kind: "invitation" | "password-reset", title: Text) => async () => {
     const link = await post<Link>(`/users/${user.id}/${kind}`);
+    if (!link.url) {
+      notify(say(said.sent, { email: link.sentTo ?? user.email }));
+      return;
+    }
     reveal({
       title: say(title),
       text: <p>{say(said.until, { moment: moment(link.expiresAt) })}</p>,

@@ -5,7 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-import { exchange, Refused } from "../core/client";
+import { exchange, Refused, type Of } from "../core/client";
 import { explain } from "../core/reasons";
 import { enter, forget, isEnded, leave, resume, session, stage } from "../core/session";
 import type { SignIn } from "../core/shapes";
@@ -32,6 +32,17 @@ const said = {
   continue: ["Continue", "Continuar", "Continuar"],
   another: ["Somebody else", "Outra pessoa", "Otra persona"],
   forgotten: ["Password forgotten? An administrator can give you a link.", "Esqueceu a senha? Um administrador pode lhe dar um link.", "¿Olvidó la contraseña? Un administrador puede darle un enlace."],
+  forgot: ["Forgot your password?", "Esqueceu a senha?", "¿Olvidó la contraseña?"],
+  forgotTitle: ["Choose another password", "Escolher outra senha", "Elegir otra contraseña"],
+  forgotLead: ["You get a letter with a link by which you choose another one.", "Você recebe um e-mail com um link para escolher outra.", "Recibirá un correo con un enlace para elegir otra."],
+  send: ["Send the link", "Enviar o link", "Enviar el enlace"],
+  sent: [
+    "If somebody signs in with {email}, a letter is on its way. Give it some minutes, and look among what your mailbox takes for spam.",
+    "Se alguém entra com {email}, um e-mail está a caminho. Aguarde alguns minutos e veja também a caixa de spam.",
+    "Si alguien entra con {email}, un correo va en camino. Espere unos minutos y mire también entre el correo no deseado.",
+  ],
+  notEmail: ["This is no e-mail address.", "Isto não é um endereço de e-mail.", "Esto no es una dirección de correo."],
+  back: ["Back to signing in", "Voltar para entrar", "Volver a entrar"],
   ended: ["Your session has ended", "Sua sessão terminou", "Su sesión terminó"],
   endedLead: ["Sign in again, and go on where you were. Nothing you typed is lost.", "Entre de novo e continue de onde parou. Nada do que digitou se perdeu.", "Entre de nuevo y siga donde estaba. No se perdió nada de lo escrito."],
 } as const satisfies Record<string, Text>;
@@ -205,14 +216,87 @@ export function Gate({ title, children }: { title: string; children: ComponentCh
   );
 }
 
+/** Asks for a link by mail. What is answered does not tell whether there is anybody, and neither does the page. */
+function Forgotten({ back }: { back: () => void }) {
+  const email = useSignal("");
+  const sentTo = useSignal("");
+  const failure = useSignal("");
+  const isBusy = useSignal(false);
+  const id = useId();
+  const first = useRef<HTMLInputElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (isBusy.value) return;
+    isBusy.value = true;
+    failure.value = "";
+    const asked = email.value.trim();
+    try {
+      await exchange("POST", "/links/forgotten", { body: { email: asked }, quiet: true });
+      sentTo.value = asked;
+    } catch (failed) {
+      failure.value = whyNot(failed, said.notEmail);
+      first.current?.focus();
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <Gate title={say(said.forgotTitle)}>
+      {sentTo.value ? (
+        <Note kind="good">{say(said.sent, { email: sentTo.value })}</Note>
+      ) : (
+        <form class="stack" onSubmit={submit} noValidate aria-busy={isBusy.value}>
+          <p class="soft" id={`${id}-lead`}>
+            {say(said.forgotLead)}
+          </p>
+          <div class="field">
+            <label for={`${id}-email`}>{say(words.email)}</label>
+            <input
+              ref={first}
+              id={`${id}-email`}
+              type="email"
+              autoComplete="username"
+              aria-describedby={`${id}-lead`}
+              value={email.value}
+              onInput={(event) => (email.value = event.currentTarget.value)}
+            />
+          </div>
+          {failure.value && <Trouble text={failure.value} />}
+          <Button submit kind="primary">
+            {say(isBusy.value ? words.working : said.send)}
+          </Button>
+        </form>
+      )}
+      <Button kind="plain" onClick={back}>
+        {say(said.back)}
+      </Button>
+    </Gate>
+  );
+}
+
 export function SignInPage() {
   const isFactor = stage.value === "secondFactor";
+  const isForgotten = useSignal(false);
+  const sendsMail = useSignal(false);
+  useEffect(() => {
+    exchange("GET", "/session/options", { quiet: true }).then(
+      (answer) => (sendsMail.value = (answer as { data: Of<"SignInOptions"> }).data.resetsByMail),
+      // Whoever cannot be reached says so when somebody signs in.
+      () => {},
+    );
+  }, []);
+  if (isForgotten.value && !isFactor) return <Forgotten back={() => (isForgotten.value = false)} />;
   return (
     <Gate title={say(isFactor ? said.factor : said.title)}>
       <Steps key={stage.value} done={enter} />
       {isFactor ? (
         <Button kind="plain" onClick={leave}>
           {say(said.another)}
+        </Button>
+      ) : sendsMail.value ? (
+        <Button kind="plain" onClick={() => (isForgotten.value = true)}>
+          {say(said.forgot)}
         </Button>
       ) : (
         <p class="hint">{say(said.forgotten)}</p>

@@ -1,0 +1,194 @@
+//! Mail that the service sends: letters to people, handed to a relay over SMTP. So many wait at once and no more, each is
+//! tried once, and none takes longer than its time: whoever misses one asks again.
+
+mod relay;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, Message};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+pub use self::relay::Relay;
+use self::relay::Security;
+use crate::metrics::Metrics;
+use crate::tls;
+
+/// How long a letter may take from its turn on, to the relay's word that it has it.
+const SEND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Letters that wait or are being sent, some kilobytes each. An installation sends a few in an hour: more is somebody
+/// who plays, or a relay that hangs.
+const QUEUE_MAX: u32 = 200;
+
+/// Connections to the relay at once: one that hangs does not hold up the others.
+const CONNECTIONS_MAX: usize = 4;
+
+/// Where mail is handed over, and from whom it comes.
+#[derive(Clone, Debug)]
+pub struct MailOptions {
+    /// The relay.
+    pub relay: Relay,
+    /// Who it comes from.
+    pub from: Mailbox,
+    /// How long a letter may take.
+    pub send_time_max: Duration,
+}
+
+impl MailOptions {
+    /// With the usual time.
+    pub fn new(relay: Relay, from: Mailbox) -> Self {
+        Self { relay, from, send_time_max: SEND_TIME_MAX }
+    }
+}
+
+/// Why a letter was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum MailError {
+    /// The address of the recipient is none, or the text cannot be written.
+    #[error("the letter cannot be written: {0}")]
+    Letter(String),
+    /// The relay has not taken it.
+    #[error("the relay has not taken it: {0}")]
+    Relay(#[from] lettre::transport::smtp::Error),
+    /// It took too long.
+    #[error("the relay took longer than {} s", .0.as_secs_f32())]
+    Time(Duration),
+    /// The service goes down.
+    #[error("the service is stopping")]
+    Stopping,
+}
+
+/// What is sent to one person: plain text.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Letter {
+    pub to: String,
+    pub subject: String,
+    pub text: String,
+}
+
+/// A place in the queue; given back when it is dropped.
+pub struct Place(#[allow(dead_code)] OwnedSemaphorePermit);
+
+/// Sends letters. Cheap to clone.
+#[derive(Clone)]
+pub struct Mailer {
+    transport: AsyncSmtpTransport<Tokio1Executor>,
+    from: Mailbox,
+    send_time_max: Duration,
+    places: Arc<Semaphore>,
+    connections: Arc<Semaphore>,
+    figures: Data<Metrics>,
+}
+
+impl Mailer {
+    /// Connects to nobody yet.
+    ///
+    /// # Errors
+    /// When the relay's name is none that TLS can check.
+    pub fn new(options: &MailOptions, figures: Data<Metrics>) -> Result<Self, MailError> {
+        tls::install();
+        let MailOptions { relay, from, send_time_max } = options;
+        let checked = || TlsParameters::new(relay.host.clone());
+        let security = match relay.security {
+            Security::Tls => Tls::Wrapper(checked()?),
+            Security::StartTls => Tls::Required(checked()?),
+            Security::None => Tls::None,
+        };
+        let transport = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&relay.host)
+            .port(relay.port)
+            .tls(security)
+            .hello_name(ClientId::Domain(from.email.domain().to_owned()))
+            .timeout(Some(*send_time_max));
+        let transport = match relay.login.clone() {
+            Some((user, password)) => transport.credentials(Credentials::new(user, password)),
+            None => transport,
+        };
+        Ok(Self {
+            transport: transport.build(),
+            from: from.clone(),
+            send_time_max: *send_time_max,
+            places: Arc::new(Semaphore::new(QUEUE_MAX as usize)),
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            figures,
+        })
+    }
+
+    /// A place for a letter; none while the queue is full.
+    pub fn place(&self) -> Option<Place> {
+        let place = self.places.clone().try_acquire_owned().ok().map(Place);
+        if place.is_none() {
+            self.figures.mails.failed();
+            tracing::warn!("a letter was not sent: {QUEUE_MAX} are waiting");
+        }
+        place
+    }
+
+    /// Sends a letter: once it is its turn, within its time. What became of it is counted, and a failure is logged.
+    ///
+    /// # Errors
+    /// When the relay has not taken it.
+    pub async fn send(&self, _place: Place, letter: Letter) -> Result<(), MailError> {
+        let sent = self.hand_over(letter).await;
+        match &sent {
+            Ok(()) => self.figures.mails.sent(),
+            Err(error) => {
+                self.figures.mails.failed();
+                // To whom is nobody's business who reads logs.
+                tracing::warn!(%error, "a letter was not sent");
+            }
+        }
+        sent
+    }
+
+    async fn hand_over(&self, letter: Letter) -> Result<(), MailError> {
+        let _turn = self.connections.acquire().await.map_err(|_| MailError::Stopping)?;
+        let message = self.written(letter)?;
+        match timeout(self.send_time_max, self.transport.send(message)).await {
+            Ok(sent) => Ok(sent.map(drop)?),
+            Err(_) => Err(MailError::Time(self.send_time_max)),
+        }
+    }
+
+    fn written(&self, letter: Letter) -> Result<Message, MailError> {
+        let wrong = |error: &dyn std::fmt::Display| MailError::Letter(error.to_string());
+        // The address alone: what somebody is called may be anything.
+        let to = Mailbox::new(None, letter.to.parse().map_err(|error| wrong(&error))?);
+        let id = format!("<{}@{}>", uuid(), self.from.email.domain());
+        let mut message = Message::builder()
+            .from(self.from.clone())
+            .to(to)
+            .subject(letter.subject)
+            .message_id(Some(id))
+            .header(ContentType::TEXT_PLAIN)
+            .body(letter.text)
+            .map_err(|error| wrong(&error))?;
+        // RFC 3834: nobody's "I am on holiday" answers it.
+        let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
+        message.headers_mut().insert_raw(automatic);
+        Ok(message)
+    }
+
+    /// Waits until what is in the queue was sent, no longer than a letter may take; takes none any more.
+    pub async fn close(&self) {
+        let all = timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await;
+        if all.is_err() {
+            tracing::warn!(left = QUEUE_MAX as usize - self.places.available_permits(), "letters were not sent");
+        }
+        self.places.close();
+        self.connections.close();
+    }
+}
+
+/// 128 random bits, as text.
+fn uuid() -> String {
+    hex::encode(rand::random::<[u8; 16]>())
+}

@@ -1,0 +1,174 @@
+//! Links that are sent by mail, to a relay of the test.
+
+use std::time::{Duration, Instant};
+
+use hotline::mail::MailOptions;
+use hotline::media;
+use hotline::panel::PanelOptions;
+use serde_json::{Value, json};
+
+use crate::steps::id;
+use crate::support::relay::{Manner, Relay};
+use crate::support::service::TestOptions;
+use crate::support::{PASSWORD, Person, TestApp, eventually};
+
+/// How long a letter may take here: a relay that hangs is waited for.
+const SEND_TIME_MAX: Duration = Duration::from_millis(700);
+
+async fn start(relay: &Relay) -> TestApp {
+    let url = format!("smtp://{}", relay.address);
+    let from = "Acme <desk@acme.example>".parse().expect("a sender");
+    let mail = MailOptions { send_time_max: SEND_TIME_MAX, ..MailOptions::new(url.parse().expect("a relay"), from) };
+    let options = TestOptions {
+        panel: PanelOptions { mail: Some(mail), ..PanelOptions::default() },
+        media: media::Options { public_url: Some("https://desk.example".to_owned()), ..TestOptions::default().media },
+        ..TestOptions::default()
+    };
+    TestApp::start_with(options).await
+}
+
+/// The tokens of the links in a letter.
+fn tokens(letter: &str) -> Vec<&str> {
+    let lines = letter.lines();
+    lines.filter_map(|line| line.strip_prefix("https://desk.example/panel/welcome#")).collect()
+}
+
+#[actix_web::test]
+async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_them() {
+    let relay = Relay::start().await;
+    let app = start(&relay).await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let made =
+        app.api.post("/users", json!({"name": "Carla\nhttps://evil.example", "email": "carla@example.com"})).await;
+    let carla = id(made.data(201));
+    let invitation = format!("/users/{carla}/invitation");
+    let sent = admin.post(&invitation, json!({})).await;
+    let link = sent.data(200);
+    assert_eq!(
+        link,
+        &json!({"url": null, "token": null, "sentTo": "carla@example.com", "expiresAt": link["expiresAt"]})
+    );
+    let letters = relay.letters();
+    assert_eq!(letters.len(), 1);
+    let letter = &letters[0];
+    for line in [
+        "From: Acme <desk@acme.example>",
+        "To: carla@example.com",
+        "Subject: Your invitation to Acme",
+        "Auto-Submitted: auto-generated",
+        "you are invited to work in Acme. You sign in with carla@example.com.",
+        "Acme: choose a password here, within 7 days:",
+    ] {
+        assert!(letter.lines().any(|known| known == line), "{line}: {letter}");
+    }
+    assert!(letter.contains("@acme.example>\n") && letter.contains("Message-ID: <"), "{letter}");
+    assert!(!letter.lines().any(|line| line.starts_with("https://evil")), "{letter}");
+    let token = json!({"token": tokens(letter)[0], "password": PASSWORD});
+    assert_eq!(Person::nobody(&app).post("/links/use", token).await.status, 204);
+    Person::nobody(&app).sign_in("carla@example.com", json!({})).await.data(200);
+
+    // Whoever has chosen a language is written to in it, and else in that of who asks.
+    let request = admin.request(reqwest::Method::POST, &format!("/users/{carla}/password-reset"));
+    let asked = crate::support::Reply::of(request.header("accept-language", "pt-BR").json(&json!({}))).await;
+    assert_eq!(asked.data(200)["sentTo"], "carla@example.com");
+    assert!(relay.letters()[1].contains("voc=C3=AA n=C3=A3o esperava"), "{}", relay.letters()[1]);
+
+    // A relay that refuses, and one that hangs: the link is there to be passed on.
+    for manner in [Manner::Refuses, Manner::Hangs] {
+        relay.turn(manner);
+        let began = Instant::now();
+        let link = admin.post(&invitation, json!({})).await;
+        assert!(began.elapsed() < SEND_TIME_MAX * 4, "{manner:?}");
+        let (url, token) = (link.data(200)["url"].as_str(), link.data(200)["token"].as_str().expect("a token"));
+        assert_eq!(url, Some(format!("https://desk.example/panel/welcome#{token}").as_str()), "{manner:?}");
+        assert_eq!(link.data(200)["sentTo"], Value::Null);
+        let read = Person::nobody(&app).post("/links/read", json!({"token": token})).await;
+        assert_eq!(read.data(200)["kind"], "invitation");
+    }
+    let figures = admin.get("/installation/figures").await;
+    let figures = figures.data(200)["figures"].as_array().expect("figures").clone();
+    let mails = figures.iter().find(|figure| figure["name"] == "hotline_mails_total").expect("letters");
+    let of = |end: &str| {
+        let samples = mails["samples"].as_array().expect("samples");
+        samples.iter().find(|sample| sample["labels"]["end"] == end).map(|sample| sample["value"].clone())
+    };
+    assert_eq!((of("sent"), of("failed")), (Some(json!(2.0)), Some(json!(2.0))));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_there_is_an_account() {
+    let relay = Relay::start().await;
+    let app = start(&relay).await;
+    let nobody = Person::nobody(&app);
+    assert_eq!(nobody.get("/session/options").await.data(200), &json!({"resetsByMail": true}));
+    let (other, other_api) = app.another_company().await;
+    for (api, company) in [(&app.api, &app.company), (&other_api, &other)] {
+        api.put(&format!("/users/{}", company.ana), json!({"password": PASSWORD})).await.data(200);
+    }
+    app.api.put(&format!("/users/{}", app.company.ben), json!({"active": false})).await.data(200);
+    other_api.put(&format!("/users/{}", other.ben), json!({"active": false})).await.data(200);
+    let ask = async |email: &str| {
+        let reply = nobody.post("/links/forgotten", json!({"email": email})).await;
+        (reply.status.as_u16(), reply.body.to_string())
+    };
+    // Nobody, who is switched off, and who is there twice; and that one once more.
+    let answers = [
+        ask("nobody@example.com").await,
+        ask("ben@example.com").await,
+        ask("ANA@example.com").await,
+        ask("ana@example.com").await,
+    ];
+    assert!(answers.iter().all(|answer| answer == &answers[0] && answer.0 == 204), "{answers:?}");
+    eventually("the letter has come", || async { relay.letters().len() == 1 }).await;
+    assert_eq!(nobody.post("/links/forgotten", json!({"email": "x"})).await.invalid_fields(), ["email"]);
+
+    // One letter for both memberships, each with its link.
+    let letter = relay.letters()[0].clone();
+    let links = tokens(&letter);
+    assert_eq!(links.len(), 2, "{letter}");
+    assert!(letter.contains("Acme: choose another password here, within an hour:"), "{letter}");
+    assert!(letter.contains("Other: choose another password here"), "{letter}");
+    let spent = nobody.post("/links/use", json!({"token": links[1], "password": "another battery"})).await;
+    assert_eq!(spent.status, 204);
+    let signed = Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await;
+    assert_eq!(signed.data(200)["company"]["name"], "Other");
+
+    // An administrator of the installation; and who was invited and has not come yet stays invited.
+    Person::admin(&app, "root@example.com").await;
+    ask("root@example.com").await;
+    eventually("the letter has come", || async { relay.letters().len() == 2 }).await;
+    assert!(relay.letters()[1].contains("Hotline: choose another password here"), "{}", relay.letters()[1]);
+    app.api.post("/users", json!({"name": "Carla", "email": "carla@example.com"})).await.data(201);
+    let (admin, _) = Person::admin(&app, "boss@example.com").await;
+    let users = app.api.all("/users").await;
+    let carla = id(users.iter().find(|user| user["name"] == "Carla").expect("Carla"));
+    let invited = admin.in_company(app.company.id).post(&format!("/users/{carla}/invitation"), json!({})).await;
+    assert_eq!(invited.data(200)["sentTo"], "carla@example.com");
+    let aside = "update person_links set created_at = now() - interval '6 minutes'";
+    sqlx::query(aside).execute(&app.database.db).await.expect("a change");
+    ask("carla@example.com").await;
+    eventually("the letter has come", || async { relay.letters().len() == 4 }).await;
+    let again = relay.letters()[3].clone();
+    assert!(again.contains("within 7 days"), "{again}");
+    let read = nobody.post("/links/read", json!({"token": tokens(&again)[0]})).await;
+    assert_eq!(read.data(200)["kind"], "invitation");
+    let before = relay.letters()[2].clone();
+    nobody.post("/links/read", json!({"token": tokens(&before)[0]})).await.error(403, "ERR_API_LINK_EXPIRED");
+
+    // What is under way when the service stops still goes out, and nothing else ever did.
+    sqlx::query(aside).execute(&app.database.db).await.expect("a change");
+    ask("root@example.com").await;
+    app.stop().await;
+    assert_eq!(relay.letters().len(), 5);
+}
+
+#[actix_web::test]
+async fn without_a_relay_nobody_is_offered_mail() {
+    let app = TestApp::start().await;
+    let nobody = Person::nobody(&app);
+    assert_eq!(nobody.get("/session/options").await.data(200), &json!({"resetsByMail": false}));
+    nobody.post("/links/forgotten", json!({"email": "ana@example.com"})).await.error(404, "ERR_API_NOT_FOUND");
+    app.stop().await;
+}

@@ -1,0 +1,98 @@
+//! A relay that takes mail (SMTP), as far as a client needs one.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// What a relay does with who comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    Takes,
+    Refuses,
+    /// Says nothing at all.
+    Hangs,
+}
+
+/// The letters as they came, and how they are received.
+struct State {
+    manner: Manner,
+    letters: Vec<String>,
+}
+
+pub struct Relay {
+    pub address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    serving: JoinHandle<()>,
+}
+
+impl Relay {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::new(Mutex::new(State { manner: Manner::Takes, letters: Vec::new() }));
+        let of_all = state.clone();
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(receive(stream, of_all.clone()));
+            }
+        });
+        Self { address, state, serving }
+    }
+
+    pub fn turn(&self, manner: Manner) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).manner = manner;
+    }
+
+    /// Every letter so far: headers and text.
+    pub fn letters(&self) -> Vec<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).letters.clone()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// One connection. Whoever goes away in between has sent nothing.
+async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
+    let manner = state.lock().unwrap_or_else(PoisonError::into_inner).manner;
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    if manner == Manner::Hangs {
+        while lines.next_line().await.ok()?.is_some() {}
+        return None;
+    }
+    writer.write_all(b"220 relay.example\r\n").await.ok()?;
+    let mut letter: Option<String> = None;
+    while let Some(line) = lines.next_line().await.ok()? {
+        let answer = match &mut letter {
+            Some(text) if line == "." => {
+                let whole = std::mem::take(text);
+                letter = None;
+                state.lock().unwrap_or_else(PoisonError::into_inner).letters.push(whole);
+                "250 taken"
+            }
+            Some(text) => {
+                text.push_str(&line);
+                text.push('\n');
+                continue;
+            }
+            None => match line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase().as_str() {
+                "RCPT" if manner == Manner::Refuses => "550 nobody of that name",
+                "DATA" => {
+                    letter = Some(String::new());
+                    "354 go on"
+                }
+                "QUIT" => "221 bye",
+                _ => "250 fine",
+            },
+        };
+        writer.write_all(format!("{answer}\r\n").as_bytes()).await.ok()?;
+    }
+    None
+}
