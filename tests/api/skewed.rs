@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotline::service::Service;
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 
 use crate::front_door::world::noun;
 use crate::support::service::TestOptions;
-use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually};
+use crate::support::{Api, Company, Person, Reply, TestApp, TestDatabase, eventually};
 
 /// Contacts, tickets and half the messages of the company that has nearly everything.
 const HUGE: i64 = 12_000;
@@ -208,13 +208,24 @@ impl World {
         body: Option<&Value>,
         reads_max: u64,
     ) -> Reply {
-        self.plans.take();
         let request = asker.api.request(method.clone(), path);
-        let reply = Reply::of(match body {
+        let request = match body {
             Some(body) => request.json(body),
             None => request,
-        })
-        .await;
+        };
+        self.judge_request(asker, (method, path), request, reads_max).await
+    }
+
+    /// The same of a request that somebody else makes in the company.
+    async fn judge_request(
+        &mut self,
+        asker: &Asker,
+        (method, path): (Method, &str),
+        request: RequestBuilder,
+        reads_max: u64,
+    ) -> Reply {
+        self.plans.take();
+        let reply = Reply::of(request).await;
         assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
         let plans = self.plans.take();
         self.judged += 1;
@@ -439,6 +450,7 @@ impl Asker {
             ("number", ..) => vec![(base + 1).to_string(), "5511900000000".to_owned()],
             ("email", ..) => vec!["c1@x.example".to_owned(), "nobody@x.example".to_owned()],
             ("origin", ..) => vec!["api".to_owned(), "elsewhere".to_owned()],
+            ("action", ..) => vec!["createToken".to_owned(), "nothing".to_owned()],
             ("after", ..) => vec!["0".to_owned(), "1".to_owned()],
             _ => Vec::new(),
         }
@@ -533,6 +545,49 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             );
         }
     }
+    world.end().await;
+}
+
+#[actix_web::test]
+async fn a_list_that_the_panel_alone_has_reads_what_its_company_has_and_nothing_of_others() {
+    let (mut world, askers) = World::make().await;
+    let db = world.app.database.db.clone();
+    for statement in [
+        "insert into audit_log (company_id, actor_kind, actor_id, actor_name, action)
+             select company_id, 'user', 1, 'Some', case when k % 3 = 0 then 'createToken' else 'updateUser' end
+             from (select company_id, row_number() over (partition by company_id order by id) as k from contacts) c",
+        "insert into tokens (company_id, name, prefix, hash, permissions, revoked_at)
+             select company_id, 'Some ' || k, 'sk_live_', sha256((company_id || ' ' || k)::bytea), '{}', now()
+             from (select company_id, row_number() over (partition by company_id order by id) as k from contacts) c
+             where k <= 600",
+    ] {
+        run(&db, statement).await;
+    }
+    let (admin, _) = Person::admin(&world.app, "root@example.com").await;
+    let public = hotline::routes::document();
+    let document = hotline::routes::panel_document();
+    let mut lists = Vec::new();
+    for asker in &askers {
+        let person = admin.in_company(asker.company.id);
+        for (whole, item) in document["paths"].as_object().expect("paths") {
+            let Some(path) = whole.strip_prefix("/panel/api/v1") else { continue };
+            let is_public = !public["paths"][format!("/api/v1{path}")]["get"].is_null();
+            let Some(parameters) = item["get"]["parameters"].as_array().filter(|_| !is_public) else { continue };
+            // Of the installation, which has as many rows as companies.
+            if !parameters.iter().any(|parameter| parameter["name"] == "page") || path == "/companies" {
+                continue;
+            }
+            lists.push(path.to_owned());
+            for query in queries(asker, path, parameters, &[]) {
+                let path = format!("{path}?perPage=5{query}");
+                let request = person.request(Method::GET, &path);
+                world.judge_request(asker, (Method::GET, &path), request, asker.reads_max).await;
+            }
+        }
+    }
+    lists.sort_unstable();
+    lists.dedup();
+    assert_eq!(lists, ["/audit-log", "/installation/audit-log", "/tokens"]);
     world.end().await;
 }
 
