@@ -1,5 +1,5 @@
 # `make demo` runs Hotline with something in it, `make test` proves it. Both install PostgreSQL when it is missing,
-# `make test` also Chromium and Node.
+# `make test` also Chromium, Firefox and Node.
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BROWSER := tests/browser
@@ -12,7 +12,7 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium clients java
+.PHONY: demo test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -37,9 +37,9 @@ test: postgres nextest
 	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \
 	exit $$status
 
-# The widget and the panel in Chromium, against services of their own; ARGS names some of the files in tests/browser/cases.
+# The widget and the panel in Chromium, their main paths in Firefox, against services of their own; ARGS names some of the files in tests/browser/cases.
 # Screenshots are left in target/screenshots.
-test-browser: postgres chromium $(MODULES)
+test-browser: postgres chromium firefox $(MODULES)
 	node $(BROWSER)/bundle.mjs --types
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
 	cargo build --bin hotline --all-features
@@ -193,6 +193,15 @@ chromium:
 		$$sudo apt-get update && \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-liberation; \
 	fi
+
+# FIREFOX names another one than Debian's.
+firefox:
+	@if [ -z "$$FIREFOX" ] && [ ! -x /usr/bin/firefox-esr ]; then \
+		sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+		$$sudo apt-get update && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends firefox-esr; \
+	fi
+
 # The load generator; Debian has it.
 wrk:
 	@if command -v wrk >/dev/null 2>&1; then exit 0; fi; \

@@ -31,13 +31,13 @@ const UNHURRIED = [
 /** A process that serves, with data of its own. */
 export class Service {
   /** `serve`, or `demo`. */
-  static async start(command = "serve") {
+  static async start(command = "serve", { address = "127.0.0.1:0", options = [] } = {}) {
     const folder = await mkdtemp(join(tmpdir(), "hotline-browser-"));
     // The private PostgreSQL runs as another user when this is root.
     await chmod(folder, 0o711);
     const service = new Service(join(folder, "data"), null);
-    Object.assign(service, { folder, command });
-    await service.serve("127.0.0.1:0");
+    Object.assign(service, { folder, command, options });
+    await service.serve(address);
     return service;
   }
 
@@ -53,7 +53,7 @@ export class Service {
 
   async serve(address) {
     const log = await open(join(this.folder, "service.log"), "a");
-    const arguments_ = [this.command, "--listen", address, "--data-dir", this.dataDir, ...UNHURRIED];
+    const arguments_ = [this.command, "--listen", address, "--data-dir", this.dataDir, ...UNHURRIED, ...this.options];
     this.process = spawn(binary, arguments_, { stdio: ["ignore", "pipe", log.fd] });
     await log.close();
     const lines = createInterface({ input: this.process.stdout });

@@ -137,7 +137,7 @@ describe("an installation", () => {
     await desk.button("Save").click();
     await desk.text("Saved.").waitFor();
     await desk.turnTo("/audit-log");
-    await desk.row(/createCompany/).first().waitFor();
+    await desk.row(/Company created/).first().waitFor();
     const known = await desk.page.locator("header .account span").textContent();
     await desk.row(known).first().waitFor();
     await desk.leave();
@@ -203,7 +203,20 @@ describe("a company", () => {
     await desk.button("Save").click();
     await desk.text("Saved.").waitFor();
     await desk.turnTo("/audit-log");
-    await desk.row(/createProfile/).first().waitFor();
+    await desk.row(/Profile created/).first().waitFor();
+    await desk.field("What").selectOption("updateOwnCompany");
+    await eventually("nothing else", async () => (await desk.row(/Profile created/).count()) === 0 && (await desk.row(/settings changed/).count()) > 0);
+    // An hour from now nothing has been done yet; until then all of it.
+    const local = (at) => new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+    await desk.field("From").fill(local(Date.now() + 3_600_000));
+    await desk.text("Nothing matches.").waitFor();
+    await desk.field("From").fill(local(Date.now() - 3_600_000));
+    await desk.field("Until").fill(local(Date.now() + 3_600_000));
+    await desk.row(/settings changed/).first().waitFor();
+    await desk.page.reload();
+    await desk.row(/settings changed/).first().waitFor();
+    assert.equal(await desk.row(/Profile created/).count(), 0, "the address keeps the filters");
+    await desk.field("What").selectOption("");
     await desk.row(/company/i).first().waitFor();
 
     await desk.turnTo("/company");

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { panel } from "../../support/panel.mjs";
+import { address, panel } from "../../support/panel.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 const EVIL = `"><img src=x onerror="window.evil=1"><script>window.evil=1</script>{{7*7}}`;
 
@@ -30,8 +31,28 @@ describe("markup", () => {
     const person = await company.person("Administrator", { name: "Evil" });
     await company.data("PUT", `/users/${person.id}`, { name: EVIL });
 
-    const desk = await at.open("/", { person });
+    // What the panel alone makes, and what it keeps of who did it: also of the browser they did it with.
+    const userAgent = `Mozilla ${EVIL}`;
+    const desk = await at.open("/account", { person: null, userAgent });
+    await desk.fill({ "E-mail": person.email, Password: person.password });
+    await desk.button("Sign in").click();
+    await desk.heading("Your account").waitFor();
+    const own = (method, path, body) => desk.page.evaluate(async (asked) => {
+      const [how, where, what] = asked;
+      const answer = await fetch(`/panel/api/v1${where}`, { method: how, body: JSON.stringify(what), headers: { "Content-Type": "application/json" } });
+      const { data, error } = await answer.json();
+      if (!answer.ok) throw new Error(`${how} ${where}: ${JSON.stringify(error)}`);
+      return data;
+    }, [method, path, body]);
+    const profile = await own("POST", "/profiles", { name: EVIL, permissions: { tags: ["GET"] } });
+    const { token } = await own("POST", "/tokens", { name: EVIL, permissions: { tags: ["GET"] } });
+    const chat = await own("POST", "/channels", { type: "webchat", name: EVIL, title: EVIL, greeting: EVIL, queueId: queue.id });
+    const phone = await own("POST", "/channels", { type: "whatsapp", name: EVIL, phoneNumberId: EVIL.slice(0, 40), accessToken: EVIL });
+    const member = await make("/users", { name: EVIL, email: "evil-member@example.com", profileId: profile.id });
+    const { id: companyId } = await own("PUT", "/company", { name: EVIL, stopWords: [EVIL.slice(0, 40)] });
     const pages = [
+      ...["/tokens", `/tokens/${token.id}`, "/channels", `/channels/${chat.id}`, `/channels/${phone.id}`, "/profiles", `/profiles/${profile.id}`],
+      ...["/company", "/audit-log", `/users/${member.id}`, `/tokens?search=${encodeURIComponent(EVIL)}`],
       ...["/", "/account", "/tags", `/tags/${tag.id}`, "/queues", `/queues/${queue.id}`, `/queues/${queue.id}/users`],
       ...["/wrapup-types", `/wrapup-types/${type.id}`, "/wrapup-categories", `/wrapup-categories/${category.id}`],
       ...["/quick-messages", `/quick-messages/${quick.id}`, "/global-variables", `/global-variables/${variable.id}`],
@@ -47,6 +68,31 @@ describe("markup", () => {
       assert.equal(await desk.page.evaluate(() => document.querySelectorAll("img, #app script").length), 0, path);
       assert.equal(await desk.page.evaluate(() => window.evil), undefined, path);
     }
+    // The look of a webchat is made of elements too.
+    await desk.turnTo(`/channels/${chat.id}`);
+    const preview = desk.page.locator(".preview .frame > div");
+    await eventually("the preview", () => preview.evaluate((host) => host.shadowRoot.textContent.includes("<img src=x")));
+    assert.equal(await preview.evaluate((host) => host.shadowRoot.querySelectorAll("img, script").length), 0);
+    await desk.turnTo("/account");
+    assert.ok((await desk.page.evaluate(() => document.body.innerText)).includes("<img src=x"), "the sessions");
+    // Questions, and who administers the installation.
+    await desk.turnTo(`/profiles/${profile.id}`);
+    await desk.button("Delete").click();
+    await desk.dialog().waitFor();
+    assert.equal(await desk.page.evaluate(() => document.querySelectorAll("img, #app script").length), 0);
+    await desk.page.keyboard.press("Escape");
+    const email = address("evil");
+    const { password } = await at.service.cli("admin", "create", email);
+    const admin = await at.open("/account", { person: { email, password } });
+    await admin.fill({ Name: EVIL });
+    await admin.button("Save").click();
+    await admin.text("Saved.").waitFor();
+    for (const path of ["/", "/companies?search=onerror", `/companies/${companyId}`, "/audit-log"]) {
+      await admin.turnTo(path);
+      assert.ok(/<img[ /]src=x/.test(await admin.page.evaluate(() => [document.body.innerText, ...[...document.querySelectorAll("input")].map(({ value }) => value)].join())), path);
+      assert.equal(await admin.page.evaluate(() => [window.evil, document.querySelectorAll("img, #app script").length].join()), ",0", path);
+    }
+    await admin.leave();
     // What is searched for, what is imported, and what stands in the address.
     await desk.go(`/tags?search=${encodeURIComponent(EVIL)}`);
     assert.equal(await desk.field("Search").inputValue(), EVIL);

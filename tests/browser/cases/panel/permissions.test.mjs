@@ -1,9 +1,17 @@
 // Whoever may not do something does not see it either; and the pages let nobody else do it for them.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
-import { panel } from "../../support/panel.mjs";
+import { panel, signIn } from "../../support/panel.mjs";
+import { Shop } from "../../support/shop.mjs";
+
+/** Whose permissions a noun of the API, and a page, takes where they are not called alike. */
+const MODULES = {
+  "wrapup-types": "wrapupTypes", "wrapup-categories": "wrapupTypes", "quick-messages": "quickMessages", "contact-lists": "campaigns",
+  "product-categories": "products", "custom-fields": "customFields", "global-variables": "customFields", dashboards: "reports",
+};
 
 describe("what somebody may not do", () => {
   const at = panel();
@@ -30,6 +38,132 @@ describe("what somebody may not do", () => {
       await desk.turnTo(`/${place}`);
       await desk.heading("You may not do this.").waitFor();
     }
+    await desk.leave();
+  });
+
+  it("is neither seen nor done, whichever module it is", async () => {
+    const document = JSON.parse(await readFile(new URL("../../../../openapi.json", import.meta.url)));
+    // What the table of permissions has: modules by their methods; and what each covers.
+    const covered = {};
+    for (const [path, operations] of Object.entries(document.paths)) {
+      const noun = /^\/api\/v1\/([^/]+)/.exec(path)?.[1];
+      if (!noun || path.includes("{")) continue;
+      const calls = (covered[MODULES[noun] ?? noun] ??= []);
+      for (const method of ["get", "post"]) if (operations[method]) calls.push([method.toUpperCase(), path.slice("/api/v1".length)]);
+    }
+    const modules = Object.keys(covered);
+    assert.ok(modules.length >= 19, modules.join());
+    const administrator = (await at.company.data("GET", "/profiles")).find(({ name }) => name === "Administrator");
+    const all = administrator.permissions;
+    assert.deepEqual(modules.filter((name) => !all[name]), []);
+    const change = async (method, path, body) => {
+      at.administrator.session ??= await signIn(at.service, at.administrator);
+      const { name, value } = at.administrator.session.cookie;
+      const headers = { Cookie: `${name}=${value}`, Origin: at.service.url, "Content-Type": "application/json" };
+      const answer = await fetch(`${at.service.url}/panel/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
+      assert.ok(answer.ok, `${method} ${path}: ${answer.status}`);
+      return (await answer.json()).data;
+    };
+    const profile = await change("POST", "/profiles", { name: "All but one", permissions: all });
+    const person = await at.company.person("All but one");
+    const desk = await at.open("/", { person });
+    const menu = () => desk.page.locator("#menu a").evaluateAll((links) => links.map((it) => new URL(it.href).pathname.replace("/panel", "")));
+    const every = await menu();
+    let hidden = 0;
+    for (const module of modules) {
+      const { [module]: _, ...others } = all;
+      await change("PUT", `/profiles/${profile.id}`, { permissions: others });
+      await desk.go("/");
+      const seen = await menu();
+      for (const place of every.filter((it) => !seen.includes(it))) {
+        const owner = place === "/contacts/import" ? "contacts" : (MODULES[place.slice(1)] ?? place.slice(1));
+        assert.equal(owner, module, `${place} went with ${module}`);
+        await desk.turnTo(place);
+        await desk.heading("You may not do this.").waitFor();
+        hidden += 1;
+      }
+      for (const place of seen) assert.notEqual(MODULES[place.slice(1)] ?? place.slice(1), module, `${place} is still there`);
+      const answers = await desk.page.evaluate(
+        (calls) => Promise.all(calls.map(async ([method, path]) => {
+          const init = method === "GET" ? {} : { method, body: "{}", headers: { "Content-Type": "application/json" } };
+          const answer = await fetch(`/panel/api/v1${path}`, init);
+          return `${method} ${path}: ${answer.status} ${(await answer.json()).error?.code}`;
+        })),
+        covered[module],
+      );
+      for (const told of answers) assert.match(told, /: 403 ERR_API_FORBIDDEN_SCOPE$/, module);
+      assert.ok(answers.length > 0, module);
+    }
+    assert.equal(hidden, every.length, "each place went with its module");
+    await desk.leave();
+  });
+
+  it("is not done by another website of the same machine, which the cookie goes along to", async () => {
+    const shop = await Shop.start();
+    const desk = await at.open("/tags");
+    const tag = await at.company.data("POST", "/tags", { name: "Kept" });
+    const count = async () => (await at.company.data("GET", "/tags?perPage=100")).length;
+    const before = await count();
+    const target = `${at.service.url}/panel/api/v1`;
+    const reached = [];
+    const asked = [];
+    desk.context.on("request", (request) => {
+      if (!request.url().startsWith(target) || request.method() !== "POST") return;
+      asked.push((async () => {
+        const response = await request.response();
+        reached.push([Boolean((await request.allHeaders()).cookie), response?.status()]);
+      })());
+    });
+    // Ports make no difference to what browsers call a site: this page's requests carry the cookie.
+    const other = await desk.context.newPage();
+    await other.goto(`${shop.origin}/style.css`);
+    const outcomes = await other.evaluate(async ([base, id]) => {
+      const told = [];
+      const tries = [
+        ["/tags", { method: "POST", mode: "no-cors", body: '{"name":"By fetch"}', headers: { "Content-Type": "text/plain" } }],
+        ["/tags", { method: "POST", mode: "no-cors", body: new URLSearchParams({ name: "By fetch" }) }],
+        ["/tags", { method: "POST", body: '{"name":"By fetch"}', headers: { "Content-Type": "application/json" } }],
+        [`/tags/${id}`, { method: "DELETE" }],
+        ["/session", { method: "DELETE" }],
+        ["/tags", {}],
+      ];
+      for (const [path, init] of tries) {
+        told.push(await fetch(base + path, { credentials: "include", ...init }).then((answer) => `${answer.type}`, () => "refused"));
+      }
+      told.push(await new Promise((done) => {
+        const stream = new EventSource(`${base}/events/stream`, { withCredentials: true });
+        stream.onopen = () => done("open");
+        stream.onerror = () => (stream.close(), done("refused"));
+      }));
+      told.push(await new Promise((done) => {
+        const socket = new WebSocket(`${base.replace("http", "ws")}/events/stream`);
+        socket.onopen = () => done("open");
+        socket.onerror = () => done("refused");
+      }));
+      return told;
+    }, [target, tag.id]);
+    assert.deepEqual(outcomes, ["opaque", "opaque", "refused", "refused", "refused", "refused", "refused", "refused"]);
+    await Promise.all(asked);
+    for (const enctype of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]) {
+      await other.goto(`${shop.origin}/style.css`);
+      await Promise.all([
+        other.waitForURL(`${target}/tags`),
+        other.evaluate(([action, type]) => {
+          const form = Object.assign(document.createElement("form"), { action, method: "post", enctype: type });
+          form.append(Object.assign(document.createElement("input"), { name: '{"name":"By form","x":"', value: '"}' }));
+          document.body.append(form);
+          form.submit();
+        }, [`${target}/tags`, enctype]),
+      ]);
+      await Promise.all(asked);
+      assert.match(await other.textContent("body"), /ERR_API_FORBIDDEN_ORIGIN/, enctype);
+    }
+    await other.close();
+    await shop.stop();
+    assert.ok(reached.length >= 5 && reached.every(([hasCookie, status]) => hasCookie && status === 403), JSON.stringify(reached));
+    assert.equal(await count(), before);
+    await desk.page.reload();
+    await desk.row("Kept").waitFor();
     await desk.leave();
   });
 

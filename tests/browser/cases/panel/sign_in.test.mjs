@@ -40,7 +40,8 @@ describe("signing in", () => {
     await desk.page.reload();
     await desk.heading("Queues").waitFor();
     const cookies = await desk.context.cookies();
-    assert.deepEqual(cookies.map(({ httpOnly, sameSite }) => [httpOnly, sameSite]), [[true, "Strict"]]);
+    assert.deepEqual(cookies.map(({ name }) => name).sort(), ["hotline_device", "hotline_session"]);
+    for (const { httpOnly, sameSite } of cookies) assert.deepEqual([httpOnly, sameSite], [true, "Strict"]);
     assert.equal(await desk.page.evaluate(() => document.cookie), "", "no script sees it");
     await desk.button("Sign out").click();
     await desk.heading("Sign in").waitFor();

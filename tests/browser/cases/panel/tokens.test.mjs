@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { panel } from "../../support/panel.mjs";
+import { address, panel } from "../../support/panel.mjs";
 import { eventually } from "../../support/wait.mjs";
 
 /** Seconds in which a token is made that stops soon. */
@@ -160,6 +160,101 @@ describe("tokens", () => {
     assert.equal(await desk.row("From elsewhere").count(), 0);
     await desk.turnTo("/tokens?search=elsewhere");
     await desk.row("203.0.113.7, 198.51.100.0/24").waitFor();
+    await desk.leave();
+  });
+
+  it("act in the integration's name, also when who made them is gone", async () => {
+    const maker = await at.company.person("Administrator", { name: "Maker" });
+    const desk = await at.open("/tokens", { person: maker });
+    const key = await create(desk, "Night bot", "Contacts: Create", "Tickets: Create", "Messages: Create", "Messages: Read");
+    await desk.leave();
+    await at.company.data("DELETE", `/users/${maker.id}`);
+    const contact = (await call(key, "POST", "/contacts", { name: "Visitor", number: "5511955554444" })).body.data;
+    const opened = await call(key, "POST", "/webchat/sessions", { channelId: at.company.channel.id });
+    assert.equal(opened.status, 403, "what its matrix does not say");
+    const session = await at.company.data("POST", "/webchat/sessions", { channelId: at.company.channel.id, visitor: { name: "Visitor", externalId: "v-1" } });
+    await at.company.data("POST", `/webchat/sessions/${session.id}/messages`, { body: "Anybody there?" });
+    const ticket = await at.company.ticketOf("Anybody there?");
+    const sent = await call(key, "POST", "/messages", { ticketId: ticket.id, type: "text", body: "A bot is." });
+    assert.equal(sent.status, 202, JSON.stringify(sent.body));
+    const said = await eventually("it is said", async () => (await at.company.messages(ticket)).find(({ body }) => body === "A bot is."));
+    assert.deepEqual([said.integration.name, said.user], ["Night bot", null]);
+    assert.ok(contact.id);
+    const found = await at.open("/tokens?search=Night");
+    await found.row("Night bot").getByText("Active").waitFor();
+    await found.leave();
+  });
+
+  it("are checked in order: the token, the company, its plan, its rate, the permission", async () => {
+    const desk = await at.open("/tokens");
+    const key = await create(desk, "Ordered", "Tags: Read");
+    await desk.leave();
+    const email = address("orderer");
+    const { password } = await at.service.cli("admin", "create", email);
+    const admin = await at.open(`/companies/${at.administrator.session.data.company.id}`, { person: { email, password } });
+    const forbidden = () => call(key, "GET", "/queues");
+    const expect = (status, code) => eventually(`${status} ${code}`, async () => {
+      const answer = await forbidden();
+      return answer.status === status && answer.body.error.code === code;
+    });
+    const set = async (name, isOn) => {
+      await admin.page.getByRole("checkbox", { name }).setChecked(isOn);
+      await save();
+    };
+    const save = async () => {
+      const isSaved = admin.page.waitForResponse((answer) => answer.request().method() === "PUT");
+      await admin.button("Save").click();
+      assert.equal((await isSaved).status(), 200);
+      await admin.settled();
+    };
+    // 5. Everything else is in order, and the permission is missing.
+    await expect(403, "ERR_API_FORBIDDEN_SCOPE");
+    // 4. Before it comes the rate: the second call of a minute that has one.
+    await admin.fill({ "API calls a minute": "1" });
+    await save();
+    await expect(429, "ERR_API_RATE_LIMITED");
+    // 3. Before that the plan, 2. before that the company, 1. and before all of them the token.
+    await set("The plan includes the API", false);
+    await expect(403, "ERR_API_NOT_ENABLED");
+    await set("Active", false);
+    await expect(403, "ERR_API_COMPANY_INACTIVE");
+    const wrong = await call(`sk_live_${"b".repeat(32)}`, "GET", "/queues");
+    assert.deepEqual([wrong.status, wrong.body.error.code], [401, "ERR_API_UNAUTHORIZED"]);
+    await set("Active", true);
+    await set("The plan includes the API", true);
+    await admin.fill({ "API calls a minute": "" });
+    await save();
+    await expect(403, "ERR_API_FORBIDDEN_SCOPE");
+    await eventually("it works again", async () => (await call(key, "GET", "/tags")).status === 200);
+    await admin.leave();
+  });
+
+  it("are bound to fifty addresses at most, whatever a header says", async () => {
+    const desk = await at.open("/tokens");
+    const key = await create(desk, "Bound", "Tags: Read");
+    const fifty = Array.from({ length: 50 }, (_, at) => `198.51.100.${at + 1}`);
+    for (const [typed, isTaken] of [[[...fifty, "192.0.2.1"], false], [["10.0.0.0/33"], false], [["example.com"], false], [fifty, true]]) {
+      await desk.fill({ "Allowed addresses": typed.join("\n") });
+      await desk.button("Save").click();
+      await (isTaken ? desk.text("Saved.") : desk.page.locator(".wrong")).first().waitFor();
+    }
+    const none = await call(null, "GET", "/tags");
+    await eventually("it is refused from here", async () => (await call(key, "GET", "/tags")).status === 401);
+    const headers = { Authorization: `Bearer ${key}`, "X-Forwarded-For": fifty[0] };
+    const forwarded = await fetch(`${at.service.url}/api/v1/tags`, { headers });
+    assert.equal(forwarded.status, 401);
+    assert.equal((await forwarded.json()).error.message, none.body.error.message);
+    // Blank: from anywhere.
+    await desk.fill({ "Allowed addresses": "127.0.0.0/8" });
+    await desk.button("Save").click();
+    await eventually("it works from here", async () => (await call(key, "GET", "/tags")).status === 200);
+    await desk.fill({ "Allowed addresses": "" });
+    const isSaved = desk.page.waitForResponse((answer) => answer.request().method() === "PUT");
+    await desk.button("Save").click();
+    assert.deepEqual((await (await isSaved).json()).data.allowedIps, []);
+    await desk.turnTo("/tokens?search=Bound");
+    await desk.row("Bound").getByText("Any", { exact: true }).waitFor();
+    assert.equal((await call(key, "GET", "/tags")).status, 200);
     await desk.leave();
   });
 
