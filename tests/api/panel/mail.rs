@@ -40,7 +40,7 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
     let made =
-        app.api.post("/users", json!({"name": "Carla\nhttps://evil.example", "email": "carla@example.com"})).await;
+        app.api.post("/users", json!({"name": "Carla https://evil.example", "email": "carla@example.com"})).await;
     let carla = id(made.data(201));
     let invitation = format!("/users/{carla}/invitation");
     let sent = admin.post(&invitation, json!({})).await;
