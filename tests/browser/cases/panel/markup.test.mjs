@@ -8,6 +8,9 @@ import { eventually } from "../../support/wait.mjs";
 
 const EVIL = `"><img src=x onerror="window.evil=1"><script>window.evil=1</script>{{7*7}}`;
 
+/** The same where no space is taken. */
+const EVIL_WORD = `"><img/src=x/onerror=window.evil=1>`;
+
 describe("markup", () => {
   const at = panel();
 
@@ -18,7 +21,7 @@ describe("markup", () => {
     const tag = await make("/tags", { name: EVIL });
     const category = await make("/wrapup-categories", { name: EVIL });
     const type = await make("/wrapup-types", { name: EVIL, categoryId: category.id, queueIds: [queue.id] });
-    const quick = await make("/quick-messages", { shortcut: `"><img/src=x/onerror=window.evil=1>`, message: EVIL });
+    const quick = await make("/quick-messages", { shortcut: EVIL_WORD, message: EVIL });
     const variable = await make("/global-variables", { key: "evil", value: EVIL, description: EVIL });
     const group = await make("/product-categories", { name: EVIL, description: EVIL });
     const product = await make("/products", { name: EVIL, sku: EVIL, description: EVIL, categoryId: group.id });
@@ -47,7 +50,7 @@ describe("markup", () => {
     const profile = await own("POST", "/profiles", { name: EVIL, permissions: { tags: ["GET"] } });
     const { token } = await own("POST", "/tokens", { name: EVIL, permissions: { tags: ["GET"] } });
     const chat = await own("POST", "/channels", { type: "webchat", name: EVIL, title: EVIL, greeting: EVIL, queueId: queue.id });
-    const phone = await own("POST", "/channels", { type: "whatsapp", name: EVIL, phoneNumberId: EVIL.slice(0, 40), accessToken: EVIL });
+    const phone = await own("POST", "/channels", { type: "whatsapp", name: EVIL, phoneNumberId: EVIL_WORD, accessToken: EVIL_WORD });
     const member = await make("/users", { name: EVIL, email: "evil-member@example.com", profileId: profile.id });
     const { id: companyId } = await own("PUT", "/company", { name: EVIL, stopWords: [EVIL.slice(0, 40)] });
     const pages = [
