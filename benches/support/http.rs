@@ -40,6 +40,7 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
         templates: hotline::templates::Options::default(),
         provider: hotline::providers::ProviderOptions::default(),
         webhooks: Default::default(),
+        panel: Default::default(),
         outbound: hotline::outbound::OutboundOptions::default(),
         media: hotline::media::Options::in_folder(data_dir.join("media")),
         data_dir,
