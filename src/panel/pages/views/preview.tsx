@@ -22,8 +22,13 @@ const said = {
   number: ["Phone number", "Telefone", "Teléfono"],
 } as const satisfies Record<string, Text>;
 
-/** The widget stands in a corner of the page; here, of its frame. */
-const FRAMED = ".root { position: absolute !important; } .panel { position: absolute !important; animation: none !important; width: 262px !important; height: 420px !important; }";
+/** The widget stands in a corner of the page; here, of its frame. On a phone it takes all of either. */
+const FRAMED = `
+  .root { position: absolute !important; }
+  .panel { position: absolute !important; animation: none !important; }
+  @media (min-width: 480.02px) and (min-height: 460.02px) { .panel { width: 262px !important; height: 420px !important; } }
+  @media (max-width: 480px), (max-height: 460px) { .root { inset: 0 !important; } .root .panel { height: auto !important; } }
+`;
 
 const COLOR = /^#[0-9a-f]{6}$/i;
 const DEFAULT_COLOR = "#2563eb";

@@ -109,6 +109,12 @@ describe("the pages", () => {
       await desk.page.keyboard.press("Escape");
       await desk.dialog().waitFor({ state: "detached" });
       await desk.page.waitForFunction(() => document.activeElement.textContent === "Delete");
+      await desk.turnTo("/channels/new");
+      const isWhole = await desk.page.locator(".preview .frame").evaluate((frame) => {
+        const [around, panel] = [frame, frame.firstElementChild.shadowRoot.querySelector(".panel")].map((it) => it.getBoundingClientRect());
+        return panel.height >= 300 && panel.top >= around.top - 1 && panel.bottom <= around.bottom + 1 && panel.left >= around.left - 1 && panel.right <= around.right + 1;
+      });
+      assert.ok(isWhole, `the preview of a webchat stands in its frame: ${name}`);
       if (name === "phone") {
         await desk.button("Menu").click();
         await checkPage(desk.page, "the menu");
