@@ -12,11 +12,16 @@ import { Service } from "./support/service.mjs";
 const TIME_MAX_MS = 300_000;
 /** So many files side by side: while one browser waits for the service, another draws. */
 const CONCURRENCY = 2;
+/** Files of a minute and more. */
+const LONGEST = ["panel/accessible", "panel/resources", "panel/mail"];
 
 const folder = fileURLToPath(new URL("cases/", import.meta.url));
 const named = process.argv.slice(2);
 const all = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".test.mjs")).sort();
 const files = all.filter((file) => !named.length || named.some((name) => file.includes(name)));
+// The longest first: whatever is begun last is what the end is waited for.
+const isLong = (file) => LONGEST.some((name) => file.includes(name));
+files.sort((one, other) => isLong(other) - isLong(one));
 if (!files.length) throw new Error(`no file of cases is named so: ${named.join(" ")}`);
 
 const service = await Service.start();

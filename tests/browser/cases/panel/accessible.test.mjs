@@ -71,6 +71,8 @@ describe("the pages", () => {
           await desk.go("/");
           assert.equal(await desk.page.evaluate(() => document.documentElement.lang), language);
           for (const [place, path] of all.entries()) {
+            // Words take the same place in the dark, where each page is looked at in one language.
+            if (colorScheme === "dark" && place % LANGUAGES.length !== number && process.env.SCREENSHOTS !== "all") continue;
             await desk.turnTo(path);
             const what = `${path}, ${device}, ${colorScheme}, ${language}`;
             await tried(checkLayout(desk.page, what));
