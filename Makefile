@@ -126,7 +126,8 @@ bench:
 	cargo bench $(ARGS)
 
 # The whole service under load beside yardsticks, forty minutes: docs/benchmarks.md. Options and the other runs go into
-# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, ARGS=memory, ARGS=grown
+# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, ARGS=memory, ARGS=grown,
+# ARGS='against OTHER/hotline'
 load: postgres wrk $(DIST)
 	cargo build --release --example load
 	HOTLINE_LOAD_BINARY=$(DIST) $(TARGET)/release/examples/load $(ARGS)

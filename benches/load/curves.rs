@@ -10,6 +10,7 @@ use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Curves, Shared};
 use crate::scenario::{Scenario, Server};
+use crate::service::Binary;
 use crate::stage::Stage;
 use crate::{Outcome, report};
 
@@ -59,7 +60,7 @@ impl Curved {
 }
 
 pub async fn run(shared: &Shared, options: &Curves) -> Outcome<()> {
-    let stage = Stage::set(shared.tickets, 0, None).await?;
+    let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
     let mut curved = Curved {
         machine: Machine::here(stage.postgres_version().await?)?,
         seconds: options.seconds,

@@ -16,7 +16,7 @@ use crate::figures::Verdict;
 use crate::machine::Machine;
 use crate::options::{Memory, Shared};
 use crate::seed::{Api, Company};
-use crate::service::{NEVER_S, Service};
+use crate::service::{Binary, NEVER_S, Service};
 use crate::{Outcome, report, stage, usage};
 
 /// Bytes of a hot ticket, everything included.
@@ -116,11 +116,11 @@ pub async fn run(shared: &Shared, options: &Memory) -> Outcome<()> {
 }
 
 async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {
-    let service = Service::start(folder, NEVER_S)?;
-    let (mut company, api) = Company::create(folder, &service).await?;
+    let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
+    let (mut company, api) = Company::create(&service).await?;
     let first = company.channel;
     company.converse(&api, first, options.few).await?;
-    let second = company.new_channel(folder, &api, "Shop").await?;
+    let second = company.new_channel(&service, &api, "Shop").await?;
     company.converse(&api, second, options.many).await?;
     let cluster = stage::visit(folder).await?;
     let db = hotline_persistence::pool::connect(cluster.connect_options());
@@ -132,7 +132,7 @@ async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {
 
 /// Memory of a fresh process in which these are hot, after so many requests.
 async fn heated(folder: &Path, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<u64> {
-    let service = Service::start(folder, NEVER_S)?;
+    let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
     heat(&Api::new(&service, &company.key)?, company, kind, range.clone(), requests).await?;
     let hot = figure(&service, kind).await?;
     if hot != range.len() as f64 {
@@ -160,7 +160,7 @@ async fn heat(api: &Api, company: &Company, kind: Kind, range: Range<usize>, req
 
 /// Many are hot, and nobody asks for them any more.
 async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome<Retired> {
-    let service = Service::start(folder, IDLE_AFTER_S)?;
+    let service = Service::start(&Binary::measured()?, folder, IDLE_AFTER_S)?;
     let api = Api::new(&service, &company.key)?;
     heat(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
     let began = Instant::now();

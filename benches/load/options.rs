@@ -28,6 +28,8 @@ pub enum Command {
     Memory(Memory),
     /// A database that has been in use for a year: every list and report, and the scenarios beside an empty one
     Grown(Grown),
+    /// This build and another one, in short turns: what a change costs
+    Against(Against),
     /// Serve the yardsticks
     #[command(hide = true)]
     Yardstick { settings: PathBuf },
@@ -142,5 +144,25 @@ pub struct Grown {
     pub connections: u32,
     /// Contacts without a ticket, for those that are opened and closed
     #[arg(long, default_value_t = 80_000)]
+    pub pool: usize,
+}
+
+#[derive(Args)]
+pub struct Against {
+    /// The binary of the other build
+    pub other: PathBuf,
+    /// Which; none: all that have no rate of their own
+    pub scenarios: Vec<Scenario>,
+    /// Seconds of one turn
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
+    /// Turns of each build
+    #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u64).range(1..))]
+    pub turns: u64,
+    /// Connections that are kept alive
+    #[arg(long, default_value_t = 32)]
+    pub connections: u32,
+    /// Contacts without a ticket, for those that are opened and closed
+    #[arg(long, default_value_t = 20_000)]
     pub pool: usize,
 }

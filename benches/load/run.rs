@@ -9,6 +9,7 @@ use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Run, Shared};
 use crate::scenario::{OFFERED, Scenario, Server};
+use crate::service::Binary;
 use crate::stage::Stage;
 use crate::{Outcome, report};
 
@@ -18,7 +19,8 @@ const WARM_UP_S: u64 = 2;
 pub async fn run(shared: &Shared, options: &Run) -> Outcome<()> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
-    let stage = Stage::set(shared.tickets, if uses_pool { options.pool } else { 0 }, None).await?;
+    let pool = if uses_pool { options.pool } else { 0 };
+    let stage = Stage::set(&Binary::measured()?, shared.tickets, pool, None).await?;
     let mut measuring = Measuring {
         time: Duration::from_secs(options.seconds),
         rounds: options.rounds,

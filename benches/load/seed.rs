@@ -1,7 +1,6 @@
 //! What there is before anything is measured: a company, its contacts, their open tickets and sessions. All of it is
 //! made by the command line and over HTTP, but for the contacts that only opening and closing uses up.
 
-use std::path::Path;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::service::{Service, tell};
+use crate::service::Service;
 
 /// Requests at once.
 const AT_ONCE: usize = 64;
@@ -90,10 +89,10 @@ pub struct Company {
 
 impl Company {
     /// Makes it; no contacts yet.
-    pub async fn create(folder: &Path, service: &Service) -> Outcome<(Self, Api)> {
-        let id = number(&tell(folder, &["company", "create", "Load"])?, "id")?;
+    pub async fn create(service: &Service) -> Outcome<(Self, Api)> {
+        let id = number(&service.tell(&["company", "create", "Load"])?, "id")?;
         let company = id.to_string();
-        let token = tell(folder, &["token", "create", "--company", &company, "--name", "load", "--all"])?;
+        let token = service.tell(&["token", "create", "--company", &company, "--name", "load", "--all"])?;
         let key = text(&token, "key")?;
         let api = Api::new(service, &key)?;
         wait_until_seen(&api, "/queues").await?;
@@ -115,16 +114,16 @@ impl Company {
             tickets: Vec::new(),
             sessions: Vec::new(),
         };
-        made.channel = made.new_channel(folder, &api, "Website").await?;
+        made.channel = made.new_channel(service, &api, "Website").await?;
         Ok((made, api))
     }
 
     /// Another webchat of the same queue.
-    pub async fn new_channel(&self, folder: &Path, api: &Api, name: &str) -> Outcome<i64> {
+    pub async fn new_channel(&self, service: &Service, api: &Api, name: &str) -> Outcome<i64> {
         let (company, queue) = (self.id.to_string(), self.queue.to_string());
         let create =
             ["channel", "create", "--company", &company, "--type", "webchat", "--name", name, "--queue", &queue];
-        let channel = number(&tell(folder, &create)?, "id")?;
+        let channel = number(&service.tell(&create)?, "id")?;
         wait_until_seen(api, &format!("/channels/{channel}")).await?;
         Ok(channel)
     }

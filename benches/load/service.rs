@@ -14,6 +14,7 @@ use crate::Outcome;
 /// A process that serves; stopped as a user stops it when it is dropped.
 pub struct Service {
     child: Child,
+    binary: Binary,
     folder: PathBuf,
     pub address: SocketAddr,
     pub metrics: SocketAddr,
@@ -28,11 +29,12 @@ const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0",
 
 impl Service {
     /// Starts, and answers when it is ready.
-    pub fn start(folder: &Path, idle_after_s: u64) -> Outcome<Self> {
+    pub fn start(binary: &Binary, folder: &Path, idle_after_s: u64) -> Outcome<Self> {
         // The listener of the figures tells nobody its port, so it is given one that was free just now.
         let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = std::fs::File::create(folder.join("service.log"))?;
-        let mut child = hotline(folder, &["serve"])?
+        let mut child = binary
+            .command(folder, &["serve"])?
             .args(OPTIONS)
             .args(["--metrics-listen", &metrics.to_string(), "--idle-after-s", &idle_after_s.to_string()])
             .stdout(Stdio::piped())
@@ -46,7 +48,7 @@ impl Service {
             child.wait()?;
             return Err(format!("the service did not start: {}", log_of(folder)).into());
         };
-        Ok(Self { child, folder: folder.to_owned(), address: address.parse()?, metrics })
+        Ok(Self { child, binary: binary.clone(), folder: folder.to_owned(), address: address.parse()?, metrics })
     }
 
     pub fn pid(&self) -> u32 {
@@ -65,6 +67,11 @@ impl Service {
 
     fn terminate(&self) -> Outcome<()> {
         Ok(kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGTERM)?)
+    }
+
+    /// Runs a command of its binary on its folder.
+    pub fn tell(&self, arguments: &[&str]) -> Outcome<Value> {
+        self.binary.tell(&self.folder, arguments)
     }
 
     /// The figures it shows of itself.
@@ -110,42 +117,49 @@ impl Figures {
 /// Names another binary than the one that was built with this one: the shipped one, or one that notes what it does.
 const BINARY_VARIABLE: &str = "HOTLINE_LOAD_BINARY";
 
-fn binary() -> Outcome<PathBuf> {
-    if let Some(named) = std::env::var_os(BINARY_VARIABLE) {
-        // The command's own folder is another one.
-        return Ok(std::path::absolute(named)?);
-    }
-    let here = std::env::current_exe()?;
-    let profile = here.parent().and_then(Path::parent).ok_or("where this was built is not known")?;
-    Ok(profile.join("hotline"))
-}
+/// A build of Hotline.
+#[derive(Clone, Debug)]
+pub struct Binary(PathBuf);
 
-/// A command of the binary that is measured.
-fn hotline(folder: &Path, arguments: &[&str]) -> Outcome<Command> {
-    let binary = binary()?;
-    if !binary.exists() {
-        return Err(format!("{} is not built; `make load` builds it", binary.display()).into());
-    }
-    let mut command = Command::new(binary);
-    // What the caller's shell says of Hotline is not what is measured.
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("HOTLINE_") && name != "HOTLINE_PG_BIN") {
-            command.env_remove(name);
+impl Binary {
+    /// The one that is measured: built with this program, or named.
+    pub fn measured() -> Outcome<Self> {
+        if let Some(named) = std::env::var_os(BINARY_VARIABLE) {
+            return Self::at(Path::new(&named));
         }
+        let here = std::env::current_exe()?;
+        let profile = here.parent().and_then(Path::parent).ok_or("where this was built is not known")?;
+        Self::at(&profile.join("hotline"))
     }
-    command.args(arguments).arg("--data-dir").arg(folder).current_dir(folder).stdin(Stdio::null());
-    command.env_remove("RUST_LOG");
-    Ok(command)
-}
 
-/// Runs a command that ends, and reads its answer.
-pub fn tell(folder: &Path, arguments: &[&str]) -> Outcome<Value> {
-    let output = hotline(folder, arguments)?.arg("--json").output()?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("hotline {}: {}", arguments.join(" "), said.trim()).into());
+    pub fn at(path: &Path) -> Outcome<Self> {
+        // The command's own folder is another one.
+        let path = std::path::absolute(path)?;
+        if path.exists() { Ok(Self(path)) } else { Err(format!("{} is not built", path.display()).into()) }
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+
+    fn command(&self, folder: &Path, arguments: &[&str]) -> Outcome<Command> {
+        let mut command = Command::new(&self.0);
+        // What the caller's shell says of Hotline is not what is measured.
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("HOTLINE_") && name != "HOTLINE_PG_BIN") {
+                command.env_remove(name);
+            }
+        }
+        command.args(arguments).arg("--data-dir").arg(folder).current_dir(folder).stdin(Stdio::null());
+        command.env_remove("RUST_LOG");
+        Ok(command)
+    }
+
+    /// Runs a command that ends, and reads its answer.
+    pub fn tell(&self, folder: &Path, arguments: &[&str]) -> Outcome<Value> {
+        let output = self.command(folder, arguments)?.arg("--json").output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("hotline {}: {}", arguments.join(" "), said.trim()).into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
 }
 
 /// The end of what the service has logged.

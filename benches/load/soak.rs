@@ -10,6 +10,7 @@ use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Shared, Soak};
 use crate::scenario::{Scenario, Server};
+use crate::service::Binary;
 use crate::stage::Stage;
 use crate::{Outcome, report};
 
@@ -49,7 +50,7 @@ pub struct Soaked {
 }
 
 pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
-    let stage = Stage::set(shared.tickets, 0, None).await?;
+    let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
     let subjects = stage.subjects(&[], &[])?;
     let load = Load {
         scenario: Scenario::Mix,

@@ -18,7 +18,7 @@ use crate::generator::Load;
 use crate::options::Grown;
 use crate::scenario::Server;
 use crate::seed::{Api, Company};
-use crate::service::{NEVER_S, Service};
+use crate::service::{Binary, NEVER_S, Service};
 use crate::usage::Watched;
 use crate::yardstick::{self, Process, Settings};
 use crate::{Failure, Outcome, disk, grown, subjects};
@@ -64,15 +64,15 @@ pub async fn visit(folder: &Path) -> Outcome<Cluster> {
 
 impl Stage {
     /// Starts and seeds it all. `pool_size`: how many contacts without a ticket; `grown`: what a year of use has left.
-    pub async fn set(tickets: usize, pool_size: usize, grown: Option<&Grown>) -> Outcome<Self> {
+    pub async fn set(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&Grown>) -> Outcome<Self> {
         let folder = folder()?;
         let began = Instant::now();
         // Actors stay hot for the whole run: which of them are is no accident then.
         let (service, mut company, api) = match grown {
-            Some(options) => grown::start(folder.path(), options).await?,
+            Some(options) => grown::start(binary, folder.path(), options).await?,
             None => {
-                let service = Service::start(folder.path(), NEVER_S)?;
-                let (company, api) = Company::create(folder.path(), &service).await?;
+                let service = Service::start(binary, folder.path(), NEVER_S)?;
+                let (company, api) = Company::create(&service).await?;
                 (service, company, api)
             }
         };

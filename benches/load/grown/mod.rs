@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::options::{Grown, Shared};
 use crate::scenario::{Scenario, Server};
 use crate::seed::{Api, Company};
-use crate::service::{NEVER_S, Service, tell};
+use crate::service::{Binary, NEVER_S, Service};
 use crate::stage::{self, Stage};
 use crate::{Outcome, report};
 use requests::Request;
@@ -70,6 +70,8 @@ pub struct Measured {
     pub tickets: i64,
     pub messages: i64,
     pub companies: i64,
+    /// How much of all this the one company has that is measured.
+    pub percent: i64,
     pub rounds: u64,
     pub sends_per_second: f64,
     pub asked: Vec<Asked>,
@@ -112,7 +114,7 @@ impl Measured {
 const COMPANY: &str = "company.json";
 
 /// A service on a database with a year of use in it: made now, or the one that was kept.
-pub async fn start(folder: &Path, options: &Grown) -> Outcome<(Service, Company, Api)> {
+pub async fn start(binary: &Binary, folder: &Path, options: &Grown) -> Outcome<(Service, Company, Api)> {
     let kept = options.keep_in.as_deref();
     let company = match kept.filter(|kept| kept.join(COMPANY).exists()) {
         Some(kept) => {
@@ -120,13 +122,13 @@ pub async fn start(folder: &Path, options: &Grown) -> Outcome<(Service, Company,
             serde_json::from_slice(&std::fs::read(folder.join(COMPANY))?)?
         }
         None => {
-            let service = Service::start(folder, NEVER_S)?;
-            let (company, api) = Company::create(folder, &service).await?;
+            let service = Service::start(binary, folder, NEVER_S)?;
+            let (company, api) = Company::create(&service).await?;
             let webhook = json!({"url": "https://crm.example/hotline", "active": false});
             api.post("/webhooks", webhook).await?;
             // The service would not know of the ids that are used up.
             service.stop()?;
-            grow(folder, &company, options).await?;
+            grow(binary, folder, &company, options).await?;
             if let Some(kept) = kept {
                 std::fs::write(folder.join(COMPANY), serde_json::to_vec(&company)?)?;
                 copy(folder, kept)?;
@@ -134,7 +136,7 @@ pub async fn start(folder: &Path, options: &Grown) -> Outcome<(Service, Company,
             company
         }
     };
-    let service = Service::start(folder, NEVER_S)?;
+    let service = Service::start(binary, folder, NEVER_S)?;
     let api = Api::new(&service, &company.key)?;
     Ok((service, company, api))
 }
@@ -146,20 +148,20 @@ fn copy(from: &Path, to: &Path) -> Outcome<()> {
     if copied.success() { Ok(()) } else { Err(format!("{} is not copied", from.display()).into()) }
 }
 
-async fn grow(folder: &Path, company: &Company, options: &Grown) -> Outcome<()> {
+async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &Grown) -> Outcome<()> {
     let cluster = stage::visit(folder).await?;
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     rows::fill(&db, company, options).await?;
     db.close().await;
     let began = Instant::now();
-    let rebuilt = tell(folder, &["reports", "rebuild"])?;
+    let rebuilt = binary.tell(folder, &["reports", "rebuild"])?;
     let count = rebuilt["companies"].as_array().map_or(0, Vec::len);
     eprintln!("the figures of {count} companies: {:.0?}", began.elapsed());
     Ok(cluster.stop().await?)
 }
 
 pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
-    let stage = Stage::set(shared.tickets, options.pool, Some(options)).await?;
+    let stage = Stage::set(&Binary::measured()?, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
     if let Some(word) = &options.only {
@@ -189,6 +191,7 @@ pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
         tickets: options.conversations,
         messages: options.messages,
         companies: options.companies,
+        percent: options.percent,
         rounds: options.rounds,
         sends_per_second: options.sends_per_second,
         asked,
@@ -228,7 +231,7 @@ async fn ask(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<As
 
 /// The scenarios on this database and on an empty one, in turn.
 async fn compare(shared: &Shared, options: &Grown, grown: &Stage) -> Outcome<Vec<Compared>> {
-    let empty = Stage::set(shared.tickets, options.pool, None).await?;
+    let empty = Stage::set(&Binary::measured()?, shared.tickets, options.pool, None).await?;
     let mut compared = Vec::new();
     for scenario in Scenario::ALL {
         // They measure something else, or need what the one before has left.

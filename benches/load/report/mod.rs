@@ -13,7 +13,7 @@ use crate::curves::Curved;
 use crate::figures::Throughput;
 use crate::memory::Measured;
 use crate::soak::Soaked;
-use crate::{Outcome, grown, machine};
+use crate::{Outcome, against, grown, machine};
 
 pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
     let report = Report { name: "throughput", text: table::throughput(run), plot: Some(plot::throughput(run)) };
@@ -31,6 +31,10 @@ pub fn soak(soaked: &Soaked, keep: bool) -> Outcome<()> {
 
 pub fn memory(measured: &Measured, keep: bool) -> Outcome<()> {
     Report { name: "memory", text: table::memory(measured), plot: None }.write(measured, keep)
+}
+
+pub fn against(measured: &against::Measured, keep: bool) -> Outcome<()> {
+    Report { name: "against", text: table::against(measured), plot: None }.write(measured, keep)
 }
 
 pub fn grown(measured: &grown::Measured, keep: bool) -> Outcome<()> {

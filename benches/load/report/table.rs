@@ -2,10 +2,10 @@
 
 use crate::curves::Curved;
 use crate::figures::{Measure, Throughput, Verdict};
-use crate::grown;
 use crate::memory::Measured;
 use crate::scenario::Server;
 use crate::soak::Soaked;
+use crate::{against, grown};
 
 /// Lists that are shown, of those that took longest.
 const SLOWEST: usize = 60;
@@ -192,13 +192,14 @@ pub fn memory(measured: &Measured) -> String {
 
 pub fn grown(measured: &grown::Measured) -> String {
     let mut text = format!(
-        "{}\n\n{} messages, {} tickets and {} contacts of {} companies, of which the one that asks has half; {} sends a \
+        "{}\n\n{} messages, {} tickets and {} contacts of {} companies, of which the one that asks has {} %; {} sends a \
          second beside the lists and reports, each asked {} times.\n\n",
         measured.machine.line(),
         measured.messages,
         measured.tickets,
         measured.contacts,
         measured.companies,
+        measured.percent,
         measured.sends_per_second,
         measured.rounds,
     );
@@ -223,6 +224,32 @@ pub fn grown(measured: &grown::Measured) -> String {
                 } else {
                     format!("{} ({})", asked.refused.len(), asked.refused[0])
                 },
+            ]
+        }),
+    ));
+    text
+}
+
+pub fn against(measured: &against::Measured) -> String {
+    let mut text = format!(
+        "{}\n\nThis build beside {}: {} turns of {} s each, {} connections. A ratio is the median of those of each pair of turns, \
+         with what half of them lie between.\n\n",
+        measured.machine.line(),
+        measured.other,
+        measured.turns,
+        measured.seconds,
+        measured.connections,
+    );
+    let spread = |spread: against::Spread| format!("{:.3} ({:.3} to {:.3})", spread.median, spread.low, spread.high);
+    text.push_str(&table(
+        &["scenario", "requests/s", "the other's", "ratio", "processor for a request, of the other's"],
+        measured.beside.iter().map(|beside| {
+            vec![
+                beside.scenario.title().to_owned(),
+                format!("{:.0}", beside.per_second),
+                format!("{:.0}", beside.other_per_second),
+                spread(beside.ratio),
+                spread(beside.cpu),
             ]
         }),
     ));

@@ -1,0 +1,186 @@
+//! `load against`: this build of Hotline and another one, in short turns. A shared machine is another one from minute to
+//! minute, and two runs tell more of that than of the code; of two turns a second apart each ratio is about the code, and
+//! the median of many says by how much.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::figures::Round;
+use crate::generator::Load;
+use crate::machine::Machine;
+use crate::options::{Against, Shared};
+use crate::scenario::{Scenario, Server};
+use crate::service::Binary;
+use crate::stage::Stage;
+use crate::{Outcome, report};
+
+/// What one scenario came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beside {
+    pub scenario: Scenario,
+    pub per_second: f64,
+    pub other_per_second: f64,
+    /// Requests a second of this build, of the other's: of each pair of turns.
+    pub ratio: Spread,
+    /// Processor time of Hotline and PostgreSQL for a request, of the other's.
+    pub cpu: Spread,
+}
+
+/// The middle of many figures, and what half of them lie between.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    pub low: f64,
+    pub median: f64,
+    pub high: f64,
+}
+
+impl Spread {
+    fn of(mut figures: Vec<f64>) -> Self {
+        figures.sort_by(f64::total_cmp);
+        let at = |share: f64| figures[((figures.len() - 1) as f64 * share).round() as usize];
+        Self { low: at(0.25), median: at(0.5), high: at(0.75) }
+    }
+}
+
+/// What `load against` has measured.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    pub machine: Machine,
+    pub other: String,
+    pub seconds: u64,
+    pub turns: u64,
+    pub connections: u32,
+    pub beside: Vec<Beside>,
+}
+
+pub async fn run(shared: &Shared, options: &Against) -> Outcome<()> {
+    let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
+    let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
+    let pool = if uses_pool { options.pool } else { 0 };
+    let ours = Stage::set(&Binary::measured()?, shared.tickets, pool, None).await?;
+    let other = Stage::set(&Binary::at(&options.other)?, shared.tickets, pool, None).await?;
+    let pair = Pair { stages: [&ours, &other], options };
+    let mut beside = Vec::new();
+    for scenario in Scenario::ALL {
+        let measured = match scenario {
+            Scenario::Open if uses_pool => pair.open_and_close().await?,
+            // Measured with opening, or at a rate that is not what is asked here.
+            Scenario::Open | Scenario::Close | Scenario::HalfLoad | Scenario::Offered => continue,
+            _ if chosen.contains(&scenario) => vec![pair.in_turn(scenario).await?],
+            _ => continue,
+        };
+        for one in &measured {
+            eprintln!(
+                "{:<20} {:.3} of the other's ({:.3} to {:.3})",
+                one.scenario.title(),
+                one.ratio.median,
+                one.ratio.low,
+                one.ratio.high
+            );
+        }
+        beside.extend(measured);
+    }
+    let machine = Machine::here(ours.postgres_version().await?)?;
+    ours.clear().await?;
+    other.clear().await?;
+    let measured = Measured {
+        machine,
+        other: options.other.display().to_string(),
+        seconds: options.seconds,
+        turns: options.turns,
+        connections: options.connections,
+        beside,
+    };
+    report::against(&measured, shared.keep)
+}
+
+/// The two, ours first.
+struct Pair<'a> {
+    stages: [&'a Stage; 2],
+    options: &'a Against,
+}
+
+impl Pair<'_> {
+    async fn in_turn(&self, scenario: Scenario) -> Outcome<Beside> {
+        let mut rounds = [Vec::new(), Vec::new()];
+        // The first turn opens connections and fills caches.
+        for turn in 0..=self.options.turns {
+            for which in order(turn) {
+                let stage = self.stages[which];
+                let round = self.measure(stage, scenario, &[], &[]).await?;
+                if scenario == Scenario::Mix {
+                    stage.reopen_changed().await?;
+                }
+                if turn > 0 {
+                    rounds[which].push(round);
+                }
+            }
+        }
+        Ok(beside(scenario, &rounds))
+    }
+
+    /// Each turn opens a ticket for as many contacts as it gets to, and then closes as many of these as it gets to.
+    async fn open_and_close(&self) -> Outcome<Vec<Beside>> {
+        let (mut opening, mut closing) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for turn in 0..=self.options.turns {
+            for which in order(turn) {
+                let stage = self.stages[which];
+                let open = self.measure(stage, Scenario::Open, &stage.pool, &[]).await?;
+                let close = self.measure(stage, Scenario::Close, &[], &stage.opened().await?).await?;
+                stage.close_opened().await?;
+                if turn > 0 {
+                    opening[which].push(open);
+                    closing[which].push(close);
+                }
+            }
+        }
+        Ok(vec![beside(Scenario::Open, &opening), beside(Scenario::Close, &closing)])
+    }
+
+    async fn measure(&self, stage: &Stage, scenario: Scenario, contacts: &[i64], closing: &[i64]) -> Outcome<Round> {
+        let subjects = stage.subjects(contacts, closing)?;
+        let load = Load {
+            scenario,
+            server: Server::Hotline,
+            address: stage.address(Server::Hotline),
+            subjects: &subjects,
+            connections: self.options.connections,
+            time: Duration::from_secs(self.options.seconds),
+            rate: None,
+        };
+        stage.measure(&load).await
+    }
+}
+
+/// Who comes first changes, so that what a turn leaves behind falls on both.
+fn order(turn: u64) -> [usize; 2] {
+    if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
+}
+
+fn beside(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> Beside {
+    let of = |ratio: fn(&Round) -> f64| {
+        Spread::of(rounds[0].iter().zip(&rounds[1]).map(|(ours, other)| ratio(ours) / ratio(other)).collect())
+    };
+    let reached = |rounds: &[Round]| Spread::of(rounds.iter().map(|round| round.counted.per_second()).collect()).median;
+    Beside {
+        scenario,
+        per_second: reached(&rounds[0]),
+        other_per_second: reached(&rounds[1]),
+        ratio: of(|round| round.counted.per_second()),
+        cpu: of(|round| (round.cpu.hotline_s + round.cpu.postgres_s) / round.counted.requests as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_many_figures_and_what_half_of_them_lie_between() {
+        let spread = Spread::of(vec![1.1, 0.8, 1.0, 0.9, 5.0]);
+        assert_eq!(spread, Spread { low: 0.9, median: 1.0, high: 1.1 });
+        assert_eq!(Spread::of(vec![2.0]), Spread { low: 2.0, median: 2.0, high: 2.0 });
+        assert_ne!(order(1), order(2));
+    }
+}
