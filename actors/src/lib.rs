@@ -22,6 +22,7 @@ mod distribution;
 pub mod engine;
 pub mod keyed_locks;
 mod map;
+mod overview;
 pub mod reads;
 pub mod refusal;
 pub mod registry;

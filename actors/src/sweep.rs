@@ -61,6 +61,7 @@ impl Sweeper {
             if forgot.elapsed() >= FORGET_EVERY {
                 forgot = Instant::now();
                 self.contacts.sweep();
+                self.base.overviews.sweep(forgot);
             }
             let owned = |company| self.base.owns(company);
             if let Err(error) = self.base.directory.write_uses(&self.base.store.housekeeping, owned).await {

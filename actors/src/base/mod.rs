@@ -23,6 +23,7 @@ use self::arbiters::ArbiterPool;
 use crate::Refusal;
 use crate::answers::Outcome;
 use crate::directory::Directory;
+use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{ActorHandle, Envelope, Registered, Registry};
 
@@ -36,6 +37,8 @@ pub(crate) struct Base {
     pub(crate) store: Arc<Store>,
     pub(crate) directory: Directory,
     pub(crate) arbiters: ArbiterPool,
+    /// What companies have open that somebody looks at.
+    pub(crate) overviews: Arc<Overviews>,
     /// Where work goes on that no request waits for: the runtime that is stopped last.
     pub(crate) background: Handle,
     stopping: AtomicBool,
@@ -43,10 +46,15 @@ pub(crate) struct Base {
 
 impl Base {
     /// Over an open store. Needs a running actix system.
-    pub(crate) fn new(store: Arc<Store>, directory: Directory, options: EngineOptions) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        directory: Directory,
+        overviews: Arc<Overviews>,
+        options: EngineOptions,
+    ) -> Arc<Self> {
         let arbiters = ArbiterPool::start(options.arbiters);
         let background = Handle::current();
-        Arc::new(Self { options, store, directory, arbiters, background, stopping: AtomicBool::new(false) })
+        Arc::new(Self { options, store, directory, arbiters, overviews, background, stopping: AtomicBool::new(false) })
     }
 
     /// Goes on with something after its request was answered. It may be cut short when the process stops.
@@ -106,8 +114,9 @@ impl Base {
     /// Drops what the durable half knows of a company that is closed.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         // The directory stays: every process has that of all companies. The rest is of no company.
-        let Self { options: _, store, directory: _, arbiters: _, background: _, stopping: _ } = self;
+        let Self { options: _, store, directory: _, arbiters: _, overviews, background: _, stopping: _ } = self;
         store.forget(company);
+        overviews.forget_company(company);
     }
 
     /// Notes that no request is taken any more: an actor that is gone from now on went with its thread.

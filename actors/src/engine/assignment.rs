@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
+use hotline_persistence::tables::reports::desk::{self, OpenTickets};
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{CompanyId, Db};
 
@@ -12,6 +13,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::directory::Removal;
 use crate::distribution::{Assigner, Count, Desks, distributing};
+use crate::overview::{self, Look};
 use crate::tickets::Open;
 
 /// How long an opening waits until loads are counted. One statement over what a company has open takes some
@@ -44,6 +46,32 @@ impl Assignment {
             self.count(open.company, &desk).await;
         }
         Some(desk)
+    }
+
+    /// What a company has open by queue and user, with every change that was acknowledged before.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it has to be read, and the database is away.
+    pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTickets>, Refusal> {
+        let (overview, look) = self.base.overviews.look(company, Instant::now());
+        match look {
+            Look::Known(open) => return Ok(open),
+            Look::Tables => {}
+            Look::Begins => {
+                let base = self.base.clone();
+                self.base.spawn_for(company, async move {
+                    let open = async {
+                        let db = base.reads().tables_as_of_now(company).await?;
+                        Ok::<_, Refusal>(desk::each_open(db, company, overview::TICKETS_MAX as i64 + 1).await?)
+                    };
+                    let open = open.await.inspect_err(|refusal| {
+                        tracing::debug!(%refusal, company.id = %company, "what is open is counted in the tables");
+                    });
+                    overview.end_reading(open.ok(), Instant::now());
+                });
+            }
+        }
+        Ok(desk::open_tickets(self.base.reads().shown(company).await?, company).await?)
     }
 
     /// Waits until loads are counted, but not for long. The count goes on when its caller has gone.

@@ -32,6 +32,7 @@ use crate::channels::{InTransit, Inboxes, Outboxes};
 use crate::contacts::KnownContacts;
 use crate::directory::Directory;
 use crate::distribution::Desks;
+use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{Population, Registry};
 use crate::sweep::Sweeper;
@@ -84,11 +85,14 @@ impl Engine {
         let told = watchers.clone();
         let in_transit = Arc::<InTransit>::default();
         let watched = in_transit.clone();
+        let overviews = Arc::<Overviews>::default();
+        let looked_at = overviews.clone();
         store.log.set_witness(Box::new(move |changes| {
             told.tell(changes);
             watched.tell(changes);
+            looked_at.tell(changes);
         }));
-        let base = Base::new(store, directory, options);
+        let base = Base::new(store, directory, overviews, options);
         let (known, desks, inboxes) =
             (Arc::<KnownContacts>::default(), Arc::<Desks>::default(), Arc::<Inboxes>::default());
         let outboxes = Arc::new(Outboxes::new(base.clone(), inboxes.clone(), in_transit.clone()));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use actix_web::web::Data;
 use chrono::Utc;
 
-use hotline_persistence::tables::reports::{self, MessageFigures, TicketFigures, desk, sales as funnel};
+use hotline_persistence::tables::reports::{self, MessageFigures, TicketFigures, sales as funnel};
 use hotline_persistence::{Amount, BoardId, QueueId, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -89,7 +89,7 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
     let (company, organization, now) = (caller.company, &caller.organization, Utc::now());
     let zone = Zone::of_company(&organization.company.time_zone);
     let db = app.engine.reads().shown(company).await?;
-    let open = desk::open_tickets(db, company).await?;
+    let open = app.engine.assignment.open_tickets(company).await?;
     let today = reports::quarters_of(zone.begin_of(zone.day_of(now)), now);
     let tickets: TicketFigures = reports::total(db, company, today).await?;
     let messages: MessageFigures = reports::total(db, company, today).await?;

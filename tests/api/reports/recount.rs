@@ -170,6 +170,50 @@ impl Records {
         })
     }
 
+    /// What the service desk shows of open tickets, and since when the longest waits.
+    pub fn desk(&self) -> (Value, Option<DateTime<Utc>>) {
+        let open: Vec<_> = self.tickets.iter().filter(|(ticket, _)| ticket["status"] == "open").collect();
+        let waiting: Vec<_> = open.iter().filter_map(|(ticket, events)| self.waiting_since(ticket, events)).collect();
+        let count = |is_one: &dyn Fn(&Value) -> bool| open.iter().filter(|(ticket, _)| is_one(ticket)).count();
+        let by = |noun: &str, group: &dyn Fn(i64) -> Value| {
+            let mut ids: Vec<_> = self.names.iter().filter(|((one, _), _)| *one == noun).collect();
+            ids.sort_by_key(|((_, id), _)| *id);
+            let row = |((_, id), name): &(&(&str, i64), &String)| {
+                let mut row = group(*id);
+                (row["id"], row["name"]) = (json!(id), json!(name));
+                row
+            };
+            ids.iter().map(row).collect::<Vec<_>>()
+        };
+        let desk = json!({
+            "openTickets": open.len(),
+            "unassignedTickets": count(&|ticket| ticket["assignedTo"].is_null()),
+            "waitingContact": open.len() - waiting.len(),
+            "waitingAgent": waiting.len(),
+            "queues": by("queue", &|id| {
+                let is_there = |ticket: &Value| ticket["queue"]["id"] == id;
+                let unassigned = count(&|ticket| is_there(ticket) && ticket["assignedTo"].is_null());
+                json!({"open": count(&is_there), "unassigned": unassigned})
+            }),
+            "users": by("user", &|id| json!({"open": count(&|ticket| ticket["assignedTo"]["id"] == id)})),
+        });
+        (desk, waiting.into_iter().min())
+    }
+
+    /// The contact's first words that nobody has answered.
+    fn waiting_since(&self, ticket: &Value, events: &[Value]) -> Option<DateTime<Utc>> {
+        let closed = events.iter().rev().find(|event| event["type"] == "closed").map(|event| time(&event["createdAt"]));
+        let of_it = self.messages.iter().filter(|message| message["ticketId"] == ticket["id"]);
+        of_it.filter(|message| closed.is_none_or(|closed| time(&message["createdAt"]) > closed)).fold(
+            None,
+            |waiting, message| match message["direction"].as_str() {
+                Some("inbound") => waiting.or_else(|| Some(time(&message["createdAt"]))),
+                Some("outbound") => None,
+                _ => waiting,
+            },
+        )
+    }
+
     /// How often tickets were closed with each type, by what was said last before they were reopened.
     pub fn wrapups(&self, period: Period, queue: Option<i64>) -> BTreeMap<i64, i64> {
         let mut counts = BTreeMap::new();
