@@ -70,8 +70,8 @@ pub struct Select {
     query: QueryBuilder<Postgres>,
     /// Whether it may read many rows to show a few.
     is_heavy: bool,
-    /// What the order begins with.
-    first_by: Option<&'static str>,
+    /// Whether the rows come in the order of the list by the way they are found.
+    is_in_order: bool,
 }
 
 impl Select {
@@ -83,7 +83,7 @@ impl Select {
     /// The same, for a `select` that binds values of its own.
     pub fn begun(mut query: QueryBuilder<Postgres>, column: &str, company: CompanyId) -> Self {
         query.push(" where ").push(column).push(" = ").push_bind(company);
-        Self { query, is_heavy: false, first_by: None }
+        Self { query, is_heavy: false, is_in_order: false }
     }
 
     /// The way to the tables for this page of it: what may be long has a smaller share.
@@ -118,14 +118,18 @@ impl Select {
     }
 
     /// Makes what was built the first of two steps, a `select … from (select …` whose rows are gone through in the order
-    /// of `column`; `then` closes it and finds the list's rows for each. The order of `column` agrees with that of the
-    /// list's key: the rows are not sorted as a whole, and the page ends the search.
+    /// of `column`; `then` closes it and finds the list's rows for each, laterally and in the order of the list's key, with
+    /// which that of `column` agrees.
+    ///
+    /// The rows as a whole are not said to be ordered. What is joined laterally is found for one row of the first step after
+    /// the other, so they come in order. Told to order them, PostgreSQL sorts all there are before it shows a page, as soon
+    /// as it expects fewer than lie before the page; and it expects few, whatever a company has.
     #[must_use]
     pub fn for_each_by(mut self, column: &'static str, page: PageRequest, then: &str) -> Self {
-        // `offset 0` keeps PostgreSQL from joining first and sorting all of it then.
+        // `offset 0` keeps PostgreSQL from joining first.
         self.order(column, page);
         self.query.push(" offset 0").push(then).push(" where true");
-        self.first_by = Some(column);
+        self.is_in_order = true;
         self
     }
 
@@ -272,11 +276,9 @@ impl Select {
     }
 
     fn cut(&mut self, key: &str, page: PageRequest) {
-        self.query.push(" order by ");
-        if let Some(first) = self.first_by {
-            self.query.push(first).push(if page.descending { " desc, " } else { ", " });
+        if !self.is_in_order {
+            self.order(key, page);
         }
-        self.query.push(key).push(if page.descending { " desc" } else { "" });
         self.bound(page);
     }
 

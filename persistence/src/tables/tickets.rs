@@ -474,7 +474,8 @@ pub async fn list(
         .equals("t.channel_id", filter.channel_id)
         .equals("t.wrapup_type_id", filter.wrapup_type_id)
         .only(filter.unassigned.map(|nobodys| if nobodys { "t.user_id is null" } else { "t.user_id is not null" }))
-        // Only what the contact is called and reached by.
+        // Only what the contact is called and reached by, of those an index finds by all they are found by.
+        .contains("c.search", filter.search.as_deref())
         .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())
         .between("t.opened_at", filter.opened)
         .between("t.closed_at", filter.closed)

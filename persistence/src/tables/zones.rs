@@ -133,11 +133,11 @@ pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wante
     for word in wanted.words.iter().flatten() {
         list = list.has_bit("z.marks", mark(word));
     }
-    // `offset 0` keeps each zone's rows a search of their own: joined in another way they would have to be sorted.
-    let table = noun.table();
+    // `offset 0` keeps each zone's rows a search of their own.
+    let (table, direction) = (noun.table(), if page.descending { " desc" } else { "" });
     let rows = format!(
-        ") z cross join lateral (select * from {table}
-             where company_id = z.company_id and id >= z.zone << {BITS} and id < (z.zone + 1) << {BITS} offset 0) t"
+        ") z cross join lateral (select * from {table} where company_id = z.company_id
+             and id >= z.zone << {BITS} and id < (z.zone + 1) << {BITS} order by id{direction} offset 0) t"
     );
     list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
         .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
