@@ -1,5 +1,6 @@
 //! Options of the command line; each is an environment variable as well.
 
+mod cluster;
 mod sending;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -15,6 +16,7 @@ use lettre::message::Mailbox;
 use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
+pub use self::cluster::ClusterArgs;
 pub use self::sending::SendingArgs;
 use crate::mail::{MailOptions, Relay};
 use crate::media::{self, StoreUrl};
@@ -217,6 +219,9 @@ pub struct ServeArgs {
     /// How messages are handed over.
     #[command(flatten)]
     pub sending: SendingArgs,
+    /// One of many processes.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// Logs: `pretty` for people, `json` for machines. What is logged: RUST_LOG
     #[arg(long, env = "HOTLINE_LOG", default_value = "pretty", value_name = "pretty|json")]
     pub log: crate::telemetry::LogFormat,
@@ -326,8 +331,9 @@ impl ServeArgs {
                 free_bytes_min: self.free_mib_min << 20,
                 watched: vec![self.database.data_dir.clone()],
                 link_valid_for: Duration::from_secs(self.media_link_valid_for_s),
-                ..media::Options::in_folder(self.database.data_dir.join("media"))
+                ..self.cluster.media(&self.database)
             },
+            cluster: self.cluster.settings(&self.database, self.durability, self.media_store.as_ref())?,
         })
     }
 }

@@ -186,6 +186,12 @@ impl Directory {
         self.inner.companies.get(&id).map(|organization| organization.company.slot)
     }
 
+    /// The companies that are in slots like this.
+    pub fn companies_in(&self, is_meant: impl Fn(Slot) -> bool) -> Vec<CompanyId> {
+        let companies = self.inner.companies.iter();
+        companies.filter(|entry| is_meant(entry.company.slot)).map(|entry| *entry.key()).collect()
+    }
+
     /// The token with this key's hash, or none. Whether it is still good is for the caller to see.
     pub fn token(&self, hash: &KeyHash) -> Option<Arc<Token>> {
         self.inner.tokens.get(hash).map(|token| token.clone())

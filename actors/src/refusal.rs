@@ -178,6 +178,8 @@ impl From<Error> for Refusal {
         match error {
             Error::NotFound(_) => Self::NotFound,
             Error::Unavailable(reason) => Self::Unavailable(reason),
+            // In a moment its owner answers, or nobody does here any more.
+            Error::Elsewhere | Error::NotOwner => Self::Unavailable(error.to_string()),
             Error::TooDeep(_) => {
                 let reason = format!("must have at most {DEPTH_MAX} rows before it; narrow the list by its filters");
                 Self::Invalid(vec![FieldError { field: "page".to_owned(), reason }])

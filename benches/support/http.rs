@@ -19,6 +19,7 @@ use super::Postgres;
 pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
     let data_dir = postgres.journal_dir(database.get_database().expect("a database is named"));
     Settings {
+        cluster: None,
         listen: ([127, 0, 0, 1], 0).into(),
         database: Some(database),
         key_file: postgres.keys().path().to_owned(),

@@ -25,8 +25,8 @@ use hotline_persistence::tables::wrapup_categories::WrapupCategory;
 use hotline_persistence::tables::wrapup_types::{self, WrapupType};
 use hotline_persistence::tables::{companies, users};
 use hotline_persistence::{
-    ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Store, StoreOptions, UserId, WrapupTypeId, journal,
-    pool,
+    ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Role, Store, StoreOptions, UserId, WrapupTypeId,
+    journal, pool,
 };
 use hotline_postgres::Cluster;
 use mimalloc::MiMalloc;
@@ -95,7 +95,15 @@ impl Postgres {
     pub fn store_options(&self, database: PgConnectOptions, durability: Durability) -> StoreOptions {
         let journal_dir = self.journal_dir(database.get_database().expect("a database is named"));
         let keys = self.keys();
-        StoreOptions { database, journal_dir, journal: journal::Options::default(), durability, keys, events: true }
+        StoreOptions {
+            database,
+            journal_dir,
+            journal: journal::Options::default(),
+            durability,
+            keys,
+            events: true,
+            role: Role::Alone,
+        }
     }
 }
 

@@ -12,10 +12,15 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlStr, Transaction};
+use sqlx::{
+    AssertSqlSafe, Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlSafeStr,
+    SqlStr, Transaction,
+};
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 
-use crate::error::with_timeout;
+use crate::cluster::{LifeId, lives};
+use crate::error::{is_fenced, with_timeout};
 use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result};
 
@@ -43,10 +48,47 @@ impl<'c> Database<'c> for &'c PgPool {
     }
 }
 
+/// What the transactions of one of many processes begin with: PostgreSQL lets those that do not only read. Tells who
+/// stops the process when it is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Fence {
+    begin: SqlStr,
+    is_over: Arc<Notify>,
+}
+
+impl Fence {
+    pub(crate) fn new(life: LifeId) -> Self {
+        Self { begin: AssertSqlSafe(lives::begin_fenced(life)).into_sql_str(), is_over: Arc::default() }
+    }
+
+    /// Waits until a transaction was refused because this life is over.
+    pub(crate) async fn is_over(&self) {
+        self.is_over.notified().await;
+    }
+
+    /// Notes a refusal.
+    fn heard<T>(&self, outcome: sqlx::Result<T>) -> sqlx::Result<T> {
+        if outcome.as_ref().is_err_and(is_fenced) {
+            self.is_over.notify_one();
+        }
+        outcome
+    }
+}
+
+/// Whether a statement may change something, by its words. One that does and is not taken for one is refused by the
+/// server, so a mistake here is a failed request and never an unfenced write.
+fn may_write(sql: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["insert", "update", "delete", "merge", "nextval", "setval", "hotline_tell", "advisory_xact_lock"];
+    sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .any(|word| WORDS.iter().any(|writes| word.eq_ignore_ascii_case(writes)))
+}
+
 /// A company's share of the connections.
 #[derive(Clone, Copy)]
 pub struct Db<'a> {
     pool: &'a PgPool,
+    fence: Option<&'a Fence>,
     scheduler: &'a Arc<Scheduler>,
     company: CompanyId,
     weight: Weight,
@@ -69,8 +111,13 @@ impl fmt::Debug for Db<'_> {
 }
 
 impl<'a> Db<'a> {
-    pub(crate) fn new(pool: &'a PgPool, scheduler: &'a Arc<Scheduler>, company: CompanyId) -> Self {
-        Self { pool, scheduler, company, weight: Weight::Light }
+    pub(crate) fn new(
+        pool: &'a PgPool,
+        fence: Option<&'a Fence>,
+        scheduler: &'a Arc<Scheduler>,
+        company: CompanyId,
+    ) -> Self {
+        Self { pool, fence, scheduler, company, weight: Weight::Light }
     }
 
     /// Whose share it is.
@@ -85,7 +132,10 @@ impl<'a> Db<'a> {
     pub async fn begin(self) -> Result<PlainChange> {
         with_timeout(async {
             let permit = self.scheduler.permit_change(self.company, self.weight).await?;
-            let transaction = self.pool.begin().await?;
+            let transaction = match self.fence {
+                None => self.pool.begin().await?,
+                Some(fence) => fence.heard(self.pool.begin_with(fence.begin.clone()).await)?,
+            };
             Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
         })
         .await
@@ -152,6 +202,60 @@ macro_rules! ask {
     };
 }
 
+/// The same for a statement of a request: of one of many processes, one that may write is a transaction of its own, which
+/// begins with the fence.
+macro_rules! ask_fenced {
+    ($db:ident, $query:ident, $connection:ident, $statement:ident => $ask:expr) => {
+        async move {
+            let Some(fence) = $db.fence else {
+                let mut lease = $db.lease().await?;
+                let ($connection, $statement) = (lease.begin()?, $query);
+                let outcome = $ask.await;
+                lease.end();
+                return outcome;
+            };
+            let mut query = $query;
+            let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
+            let is_persistent = query.persistent();
+            let sql = query.sql();
+            let writes = may_write(sql.as_str());
+            let mut lease = $db.lease().await?;
+            let $connection = lease.begin()?;
+            let outcome = async {
+                if writes {
+                    let mut transaction = fence.heard($connection.begin_with(fence.begin.clone()).await)?;
+                    let $connection = &mut *transaction;
+                    let outcome = again!(sql, arguments, is_persistent, $statement => $ask)?;
+                    transaction.commit().await?;
+                    Ok(outcome)
+                } else {
+                    again!(sql, arguments, is_persistent, $statement => $ask)
+                }
+            }
+            .await;
+            lease.end();
+            outcome
+        }
+        .boxed()
+    };
+}
+
+/// Asks a statement that was taken apart.
+macro_rules! again {
+    ($sql:ident, $arguments:ident, $is_persistent:ident, $statement:ident => $ask:expr) => {
+        match $arguments {
+            Some(arguments) => {
+                let $statement = sqlx::query_with($sql, arguments).persistent($is_persistent);
+                $ask.await
+            }
+            None => {
+                let $statement = sqlx::raw_sql($sql);
+                $ask.await
+            }
+        }
+    };
+}
+
 impl<'c> Executor<'c> for Db<'c> {
     type Database = Postgres;
 
@@ -160,7 +264,7 @@ impl<'c> Executor<'c> for Db<'c> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        ask!(self, connection => connection.execute(query))
+        ask_fenced!(self, query, connection, statement => connection.execute(statement))
     }
 
     fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>
@@ -169,7 +273,8 @@ impl<'c> Executor<'c> for Db<'c> {
         E: 'q + Execute<'q, Postgres>,
     {
         // Whole: a stream that is read slowly would keep its connection from others.
-        let all = ask!(self, connection => connection.fetch_many(query).try_collect::<Vec<_>>());
+        let all =
+            ask_fenced!(self, query, connection, statement => connection.fetch_many(statement).try_collect::<Vec<_>>());
         let steps = |all: sqlx::Result<Vec<_>>| match all {
             Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
             Err(error) => stream::once(async move { Err(error) }).boxed(),
@@ -182,7 +287,7 @@ impl<'c> Executor<'c> for Db<'c> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        ask!(self, connection => connection.fetch_all(query))
+        ask_fenced!(self, query, connection, statement => connection.fetch_all(statement))
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
@@ -190,7 +295,7 @@ impl<'c> Executor<'c> for Db<'c> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        ask!(self, connection => connection.fetch_optional(query))
+        ask_fenced!(self, query, connection, statement => connection.fetch_optional(statement))
     }
 
     fn prepare_with<'e>(self, sql: SqlStr, parameters: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
@@ -243,5 +348,25 @@ impl Drop for PlainChange {
             let _ = transaction.rollback().await;
             drop(permit);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_write_is_told_by_its_words() {
+        for sql in [
+            "insert into tags (company_id) values ($1)",
+            "with gone as (DELETE from tags) select 1",
+            "select id from tags for update",
+            "update\ntags set name = $1",
+        ] {
+            assert!(may_write(sql), "{sql}");
+        }
+        for sql in ["select updated_at, deleted from tags", "with recent as (select 1) select * from recent"] {
+            assert!(!may_write(sql), "{sql}");
+        }
     }
 }

@@ -21,6 +21,9 @@ pub enum Error {
     /// The store cannot serve now; nothing was changed. Trying again later may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// Another process of the cluster serves the company, or is about to; nothing was changed.
+    #[error("the company is served by another process")]
+    Elsewhere,
     /// There is no database at the address that was given.
     #[error("PostgreSQL at {place} cannot be reached: {reason}")]
     Unreachable {
@@ -81,6 +84,24 @@ pub enum Error {
         watermark: crate::journal::Seq,
         /// The last entry that was confirmed to be in it.
         confirmed: crate::journal::Seq,
+    },
+    /// The journal of an earlier run holds changes that a process without a journal would leave behind.
+    #[error(
+        "the journal in `{}` holds changes that are not in the database, and a process of a cluster has no journal: start Hotline once without --cluster-listen, and stop it, so that they are written", dir.display()
+    )]
+    LeftBehind {
+        /// Where the journal is.
+        dir: std::path::PathBuf,
+    },
+    /// The clock of this machine and that of the database are too far apart.
+    #[error(
+        "this machine's clock differs from the database's by {} ms, and a process of a cluster may be off by {} ms: set it, or run a time service", off_by.as_millis(), most.as_millis()
+    )]
+    ClockOff {
+        /// By how much.
+        off_by: Duration,
+        /// By how much it may.
+        most: Duration,
     },
     /// The journal holds changes for another database than the one given.
     #[error("the journal {journal} holds changes that this database has never seen; it belongs to another one")]
@@ -157,6 +178,9 @@ impl From<sqlx::Error> for Error {
         {
             return Self::TooDeep(*deep);
         }
+        if is_fenced(&error) {
+            return Self::NotOwner;
+        }
         if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
     }
 }
@@ -200,6 +224,11 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
         | sqlx::Error::BeginFailed => true,
         _ => false,
     }
+}
+
+/// Whether a transaction was refused because this life is over (`0060_cluster.sql`).
+pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")
 }
 
 /// Whether an error that is no outage is certainly about the values that were given: they would be refused again, and

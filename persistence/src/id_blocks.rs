@@ -1,7 +1,7 @@
 //! Ids of live rows, given out without asking the database: from blocks reserved ahead.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use sqlx::PgPool;
 
@@ -16,7 +16,16 @@ const BLOCK: i64 = 50_000_000;
 #[derive(Clone, Debug)]
 pub struct IdBlocks {
     inner: Arc<[Block; 4]>,
-    epoch: i64,
+    by: By,
+}
+
+/// Whose blocks they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The one writer's, under its epoch: they follow one another.
+    Alone(i64),
+    /// One of many writers': others' lie between them.
+    Member,
 }
 
 #[derive(Debug)]
@@ -24,6 +33,8 @@ struct Block {
     kind: &'static str,
     next: AtomicI64,
     end: AtomicI64,
+    /// How many put another block into this one's place right now.
+    renewing: AtomicUsize,
 }
 
 impl IdBlocks {
@@ -78,18 +89,40 @@ impl IdBlocks {
             .bind(BLOCK)
             .fetch_one(db)
             .await?;
-            blocks.push(Block { kind, next: AtomicI64::new(next - BLOCK), end: AtomicI64::new(next) });
+            blocks.push(Block::new(kind, next - BLOCK, next));
         }
         match <[Block; 4]>::try_from(blocks) {
-            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), epoch }),
+            Ok(blocks) => Ok(Self { inner: Arc::new(blocks), by: By::Alone(epoch) }),
             Err(_) => Err(Error::Unavailable("id blocks are missing".to_owned())),
         }
     }
 
     /// Blocks that need no database, for benchmarks and unit tests of what stands above.
     pub fn unbacked() -> Self {
-        let block = |kind| Block { kind, next: AtomicI64::new(1), end: AtomicI64::new(i64::MAX) };
-        Self { inner: Arc::new([block("ticket"), block("message"), block("event"), block("schedule")]), epoch: 0 }
+        let block = |kind| Block::new(kind, 1, i64::MAX);
+        Self {
+            inner: Arc::new([block("ticket"), block("message"), block("event"), block("schedule")]),
+            by: By::Alone(0),
+        }
+    }
+
+    /// Blocks of one of many writers: empty until [`IdBlocks::renew`] is called.
+    pub fn of_member() -> Self {
+        let block = |kind| Block::new(kind, 0, 0);
+        let blocks = [block("ticket"), block("message"), block("event"), block("schedule")];
+        Self { inner: Arc::new(blocks), by: By::Member }
+    }
+
+    /// Takes a fresh block of each kind, above every id that anybody was given before: to be called before a slot is
+    /// opened, so that ids grow in each of its conversations.
+    ///
+    /// # Errors
+    /// When the database cannot answer; the blocks in hand are then what they were, or some of them fresh.
+    pub async fn renew(&self, db: &PgPool) -> Result<()> {
+        for block in self.inner.iter() {
+            block.renew(db).await?;
+        }
+        Ok(())
     }
 
     /// A ticket id nobody has.
@@ -132,6 +165,10 @@ impl IdBlocks {
         for block in self.inner.iter() {
             let end = block.end.load(Ordering::Acquire);
             if end - block.next.load(Ordering::Acquire) < BLOCK / 2 {
+                if self.by == By::Member {
+                    block.renew(db).await?;
+                    continue;
+                }
                 // The one writer's blocks follow one another, so the new one begins where this one ends.
                 let end: i64 = with_timeout(
                     sqlx::query_scalar(
@@ -154,13 +191,14 @@ impl IdBlocks {
     /// # Errors
     /// When the database cannot answer; the next start takes it back by itself, but for events.
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
+        let By::Alone(epoch) = self.by else { return Ok(()) };
         for block in self.inner.iter() {
             with_timeout(
                 // A later owner has blocks of its own.
                 sqlx::query("update id_blocks set next = $2 from ownership where kind = $1 and epoch = $3")
                     .bind(block.kind)
                     .bind(block.next.load(Ordering::Acquire))
-                    .bind(self.epoch)
+                    .bind(epoch)
                     .execute(db),
             )
             .await?;
@@ -170,10 +208,68 @@ impl IdBlocks {
 }
 
 impl Block {
+    fn new(kind: &'static str, next: i64, end: i64) -> Self {
+        Self { kind, next: next.into(), end: end.into(), renewing: 0.into() }
+    }
+
     fn take(&self) -> Result<i64> {
-        let end = self.end.load(Ordering::Acquire);
-        self.next
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| (next < end).then_some(next + 1))
-            .map_err(|_| Error::Unavailable(format!("no {} ids are left", self.kind)))
+        let mut end = self.end.load(Ordering::Acquire);
+        loop {
+            let taken =
+                self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| (next < end).then_some(next + 1));
+            if let Ok(taken) = taken {
+                return Ok(taken);
+            }
+            // A block that is renewed begins first, and ends a moment later. In this order: whoever sees nobody at it sees
+            // where it ends.
+            let is_renewed = self.renewing.load(Ordering::Acquire) > 0;
+            let known = std::mem::replace(&mut end, self.end.load(Ordering::Acquire));
+            if end == known && !is_renewed {
+                return Err(Error::Unavailable(format!("no {} ids are left", self.kind)));
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    async fn renew(&self, db: &PgPool) -> Result<()> {
+        let statement = "update id_blocks set next = next + $2 where kind = $1 returning next";
+        let end: i64 = with_timeout(sqlx::query_scalar(statement).bind(self.kind).bind(BLOCK).fetch_one(db)).await?;
+        self.begin_at(end - BLOCK, end);
+        Ok(())
+    }
+
+    /// Goes on with another block. In between none is left, rather than others'.
+    fn begin_at(&self, next: i64, end: i64) {
+        self.renewing.fetch_add(1, Ordering::AcqRel);
+        self.next.fetch_max(next, Ordering::AcqRel);
+        self.end.fetch_max(end, Ordering::AcqRel);
+        self.renewing.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_block_that_is_renewed_gives_nobody_an_id_of_others() {
+        let block = Block::new("ticket", 0, 1000);
+        let mine = |id: i64| (0..1000).contains(&id) || (5000..6000).contains(&id) || (90_000..95_000).contains(&id);
+        let taken: Vec<i64> = std::thread::scope(|scope| {
+            let takers: Vec<_> = (0..3)
+                .map(|_| scope.spawn(|| (0..700).filter_map(|_| block.take().ok()).collect::<Vec<_>>()))
+                .collect();
+            block.begin_at(5000, 6000);
+            std::thread::yield_now();
+            block.begin_at(90_000, 95_000);
+            takers.into_iter().flat_map(|taker| taker.join().expect("no taker fails")).collect()
+        });
+        assert_eq!(taken.len(), 2100, "there was one for everybody at any time");
+        assert_eq!(taken.iter().filter(|id| !mine(**id)).count(), 0);
+        assert_eq!(taken.iter().collect::<HashSet<_>>().len(), taken.len(), "one was given out twice");
+        let empty = Block::new("ticket", 0, 0);
+        assert!(empty.take().is_err());
     }
 }

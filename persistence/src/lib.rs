@@ -51,7 +51,7 @@ pub mod webhook_news;
 pub use amount::Amount;
 pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Reservation};
-pub use cluster::{LifeId, Membership, Slot};
+pub use cluster::{LifeId, Membership, Role, Slot};
 pub use db::{Database, Db, PlainChange};
 pub use durable::Durable;
 pub use error::{Error, Result};

@@ -1,18 +1,18 @@
 //! Which companies this process serves, and what is under way for each of them.
 //!
-//! One process alone serves every company. It pauses one only while all that memory holds of the company is dropped: its
-//! requests wait at the door for that long, and no work of its own begins for it. With several processes the same
-//! question, [`Ownership::owns`], will have another answer for the companies of other processes; so every timer, sweep
-//! and scan that comes upon a company asks it, and no caller looks behind it.
+//! One process alone serves every company, and one of many those of the slots that are open here ([`Gates`]). It pauses one only while all that memory holds of the company is dropped: its
+//! requests wait at the door for that long, and no work of its own begins for it. Every timer,
+//! sweep and scan that comes upon a company asks [`Ownership::owns`], and no caller looks behind it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use crate::cluster::{Gates, Slot};
 use crate::{CompanyId, Error, Result};
 
 /// How long work waits at a closed door before it is refused: longer than a company takes to be dropped, and shorter
@@ -32,6 +32,8 @@ struct Inner {
     doors: DashMap<CompanyId, Arc<Door>>,
     /// Companies that are closing, closed or shut. Mostly there is none, and then nobody looks for a door.
     closing: AtomicUsize,
+    /// The slots of one of many; of one alone there are none.
+    gates: OnceLock<Gates>,
 }
 
 /// A company's work, and whether more may begin.
@@ -115,23 +117,67 @@ impl Ownership {
     /// Whether this process serves a company now. Whatever comes by the clock, or finds companies by itself, asks before
     /// it does anything for one.
     pub fn owns(&self, company: CompanyId) -> bool {
-        !self.has(company, CLOSING)
+        self.is_placed_here(company) && !self.has(company, CLOSING)
+    }
+
+    /// Whether a company's slot is served by this process, be the company closed for a moment or not.
+    pub fn is_placed_here(&self, company: CompanyId) -> bool {
+        self.0.gates.get().is_none_or(|gates| gates.is_open(company))
+    }
+
+    /// From here on only companies of slots that were opened are served. Once, before anything is served.
+    pub fn use_gates(&self, gates: Gates) {
+        // The first ones stay.
+        let _ = self.0.gates.set(gates);
+    }
+
+    /// Serves the companies of a slot.
+    pub fn open_slot(&self, slot: Slot) {
+        let Some(gates) = self.0.gates.get() else { return };
+        gates.open(slot);
+        for door in self.0.doors.iter().filter(|door| gates.is_in(*door.key(), slot)) {
+            door.changed.notify_waiters();
+        }
+    }
+
+    /// Begins no work any more for the companies of a slot. What is under way goes on, until each of them is closed.
+    pub fn close_slot(&self, slot: Slot) {
+        self.0.gates.get().into_iter().for_each(|gates| gates.close(slot));
+    }
+
+    /// Has the log refuse entries of a slot whose companies were all closed.
+    pub fn shut_slot(&self, slot: Slot) {
+        self.0.gates.get().into_iter().for_each(|gates| gates.shut(slot));
     }
 
     /// Begins work of a company, if it is served now: for what comes by the clock, which comes again.
     pub fn try_enter(&self, company: CompanyId) -> Option<Presence> {
         let door = self.door(company);
-        door.enter(CLOSING).then(|| Presence(door))
+        self.enter_door(&door, company).then(|| Presence(door))
+    }
+
+    /// Begins work at a door, unless the door or the gate before it is closed.
+    fn enter_door(&self, door: &Door, company: CompanyId) -> bool {
+        if !door.enter(CLOSING) {
+            return false;
+        }
+        let is_open = self.is_placed_here(company);
+        if !is_open {
+            door.leave();
+        }
+        is_open
     }
 
     /// Begins work of a company, after whoever has closed it. To be held until the work has ended, and not to be taken
     /// by work that is under way already ([`Ownership::follow`]): who closes waits for that.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the company stays closed for long.
+    /// [`Error::Unavailable`] when the company stays closed for long; [`Error::Elsewhere`] at once, when another process
+    /// serves it.
     pub async fn enter(&self, company: CompanyId) -> Result<Presence> {
         match self.try_enter(company) {
             Some(presence) => Ok(presence),
+            None if !self.is_placed_here(company) => Err(Error::Elsewhere),
             None => timeout(ENTER_TIME_MAX, self.enter_in_time(company)).await.map_err(|_| not_served()),
         }
     }
@@ -139,7 +185,7 @@ impl Ownership {
     /// The same, for however long that takes: for work whose caller has been answered.
     pub async fn enter_in_time(&self, company: CompanyId) -> Presence {
         let door = self.door(company);
-        door.wait_for(|| door.enter(CLOSING)).await;
+        door.wait_for(|| self.enter_door(&door, company)).await;
         Presence(door)
     }
 
@@ -147,7 +193,13 @@ impl Ownership {
     /// is under way any more.
     pub fn follow(&self, company: CompanyId) -> Option<Presence> {
         let door = self.door(company);
-        door.enter(CLOSED).then(|| Presence(door))
+        if !door.enter(CLOSED) {
+            return None;
+        }
+        let presence = Presence(door);
+        // Beside this one.
+        let is_under_way = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
+        (is_under_way || self.is_placed_here(company)).then_some(presence)
     }
 
     /// Closes a company: no work of it begins any more, and what is under way has ended. The log still takes entries of
@@ -170,7 +222,7 @@ impl Ownership {
 
     /// Whether the log refuses entries of a company.
     pub(crate) fn is_shut(&self, company: CompanyId) -> bool {
-        self.has(company, SHUT)
+        self.has(company, SHUT) || self.0.gates.get().is_some_and(|gates| gates.is_shut(company))
     }
 
     fn has(&self, company: CompanyId, flag: usize) -> bool {
@@ -200,6 +252,8 @@ impl Closed {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use futures_util::FutureExt;
     use futures_util::future::poll_immediate;
 
@@ -233,6 +287,70 @@ mod tests {
         drop(closed);
         assert!(third.await.is_ok());
         assert!(ownership.owns(COMPANY) && !ownership.is_shut(COMPANY));
+    }
+
+    #[tokio::test]
+    async fn a_company_of_a_slot_that_is_not_open_here_is_another_process_s() {
+        let slot = Slot::of_new(COMPANY);
+        let ownership = Ownership::default();
+        ownership.use_gates(Gates::new(Box::new(|company| (company == COMPANY).then(|| Slot::of_new(company)))));
+        assert!(!ownership.owns(COMPANY) && ownership.try_enter(COMPANY).is_none() && ownership.is_shut(COMPANY));
+        assert!(matches!(ownership.enter(COMPANY).await, Err(Error::Elsewhere)));
+        assert!(ownership.follow(COMPANY).is_none(), "nothing is under way that it could follow");
+        let mut patient = Box::pin(ownership.enter_in_time(COMPANY));
+        assert!(poll_immediate(&mut patient).await.is_none());
+        ownership.open_slot(slot);
+        let work = patient.await;
+        assert!(ownership.owns(COMPANY) && !ownership.is_shut(COMPANY));
+        assert!(!ownership.owns(OTHER) && ownership.try_enter(OTHER).is_none(), "nobody knows of this one");
+        ownership.close_slot(slot);
+        assert!(!ownership.owns(COMPANY) && ownership.try_enter(COMPANY).is_none());
+        assert!(!ownership.is_shut(COMPANY), "what is under way is recorded");
+        let followed = ownership.follow(COMPANY);
+        assert!(followed.is_some());
+        let mut closing = Box::pin(ownership.close(COMPANY));
+        assert!(poll_immediate(&mut closing).await.is_none());
+        drop((work, followed));
+        drop(closing.await.expect("nobody is at work"));
+        assert!(ownership.follow(COMPANY).is_none() && ownership.try_enter(COMPANY).is_none(), "the gate stays closed");
+        ownership.shut_slot(slot);
+        assert!(ownership.is_shut(COMPANY));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn nothing_is_under_way_while_a_slot_is_closed() {
+        const ROUNDS: usize = 500;
+        let slot = Slot::of_new(COMPANY);
+        let (ownership, at_work, is_over) =
+            (Ownership::default(), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        ownership.use_gates(Gates::new(Box::new(|company| Some(Slot::of_new(company)))));
+        let workers: Vec<_> = (0..4)
+            .map(|_| {
+                let (ownership, at_work, is_over) = (ownership.clone(), at_work.clone(), is_over.clone());
+                tokio::spawn(async move {
+                    while !is_over.load(Ordering::SeqCst) {
+                        let presence = ownership.try_enter(COMPANY);
+                        at_work.fetch_add(usize::from(presence.is_some()), Ordering::SeqCst);
+                        tokio::task::yield_now().await;
+                        at_work.fetch_sub(usize::from(presence.is_some()), Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
+        for round in 0..ROUNDS {
+            ownership.open_slot(slot);
+            tokio::task::yield_now().await;
+            ownership.close_slot(slot);
+            drop(ownership.close(COMPANY).await.expect("work ends"));
+            ownership.shut_slot(slot);
+            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody was at work in round {round}");
+            tokio::task::yield_now().await;
+            assert_eq!(at_work.load(Ordering::SeqCst), 0, "somebody came in in round {round}");
+        }
+        is_over.store(true, Ordering::SeqCst);
+        for worker in workers {
+            worker.await.expect("no worker fails");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
+use crate::cluster::LifeId;
 use crate::scheduler::Shares;
 use crate::{Error, Result};
 
@@ -78,10 +81,39 @@ pub(crate) fn connect_housekeeping(options: PgConnectOptions) -> PgPool {
 }
 
 /// Opens the pool of requests. `events`: whether what they change is told in the log.
-pub(crate) fn connect_requests(options: PgConnectOptions, events: bool) -> PgPool {
+pub(crate) fn connect_requests(options: PgConnectOptions, events: bool, life: Option<LifeId>) -> PgPool {
     let events = ("hotline.events", if events { "on" } else { "off" });
-    pool(REQUESTS_MAX, named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT, events]))
+    let options = named(options).options([PLAN_FOR_THE_VALUES, STATEMENT_TIMEOUT, events]);
+    pool(REQUESTS_MAX, of_life(options, life))
 }
+
+/// Opens the pool of what a member of a cluster says of itself: no request and no sweep keeps a beat waiting.
+pub(crate) fn connect_member(options: PgConnectOptions, life: LifeId) -> PgPool {
+    pool(MEMBER_MAX, named(options).application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT]))
+}
+
+/// Connections of a member of a cluster for itself: one beats, one hears of the placement, one changes it.
+const MEMBER_MAX: u32 = 3;
+
+/// What the sessions of a life are called: who ends the life ends them by this name.
+pub(crate) fn session_name(life: LifeId) -> String {
+    format!("hotline {life}")
+}
+
+/// A session of one of many: found by its life's name, without locks that outlive a stopped process, and unable to write
+/// but in a transaction that begins with the fence.
+pub(crate) fn of_life(options: PgConnectOptions, life: Option<LifeId>) -> PgConnectOptions {
+    match life {
+        Some(life) => options.application_name(&session_name(life)).options([IDLE_IN_TRANSACTION_TIMEOUT, READ_ONLY]),
+        None => options,
+    }
+}
+
+/// A transaction whose process was stopped does not keep its locks for longer.
+const IDLE_IN_TRANSACTION_TIMEOUT: (&str, &str) = ("idle_in_transaction_session_timeout", "5s");
+
+/// What does not say that it writes cannot.
+const READ_ONLY: (&str, &str) = ("default_transaction_read_only", "on");
 
 fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
     PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIME_MAX).connect_lazy_with(options)
@@ -133,20 +165,43 @@ impl WriterClaim {
 /// A pool of one connection: the persister's own. It holds the writer's lock for as long as it lives, so that a
 /// second Hotline on the same database cannot connect one of its own.
 pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgPool {
+    writer(named(options).options(BY_KEY), move |connection| {
+        let claim = claim.clone();
+        async move { lock_for_writing(connection, &claim).await }.boxed()
+    })
+}
+
+/// The same of one of many, which share the lock.
+pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> PgPool {
+    let options = named(options).options(BY_KEY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
+    writer(options.application_name(&session_name(life)), |connection| {
+        async move {
+            let lock = "select pg_try_advisory_lock_shared($1)";
+            let locked: bool = sqlx::query_scalar(lock).bind(WRITER_LOCK).fetch_one(connection).await?;
+            if locked { Ok(()) } else { Err(sqlx::Error::Protocol("another Hotline is the one writer".to_owned())) }
+        }
+        .boxed()
+    })
+}
+
+fn writer<L>(options: PgConnectOptions, lock: L) -> PgPool
+where
+    L: Fn(&mut PgConnection) -> BoxFuture<'_, sqlx::Result<()>> + Clone + Send + Sync + 'static,
+{
     PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(ACQUIRE_TIME_MAX)
         .idle_timeout(None)
         .max_lifetime(None)
         .after_connect(move |connection, _| {
-            let claim = claim.clone();
+            let lock = lock.clone();
             Box::pin(async move {
-                lock_for_writing(connection, &claim).await?;
+                lock(connection).await?;
                 sqlx::query(COMMIT_MEANS_KEPT).execute(connection).await?;
                 Ok(())
             })
         })
-        .connect_lazy_with(named(options).options(BY_KEY))
+        .connect_lazy_with(options)
 }
 
 /// The persister writes rows by their keys, many in a statement. A join of another kind would read a table first, and
@@ -211,12 +266,15 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NotOwner`] when somebody goes on being it.
-pub(crate) async fn wait_for_writer(db: &PgPool) -> Result<()> {
+pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
+    let attempt = match is_alone {
+        true => "select pg_try_advisory_xact_lock($1)",
+        false => "select pg_try_advisory_xact_lock_shared($1)",
+    };
     let freed = async {
         loop {
             // For the length of this statement's transaction only.
-            let is_free: bool =
-                sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(WRITER_LOCK).fetch_one(db).await?;
+            let is_free: bool = sqlx::query_scalar(attempt).bind(WRITER_LOCK).fetch_one(db).await?;
             if is_free {
                 return Ok::<_, sqlx::Error>(());
             }
@@ -274,7 +332,7 @@ mod tests {
         let pools = [
             connect(options.clone()),
             connect_housekeeping(options.clone()),
-            connect_requests(options.clone(), true),
+            connect_requests(options.clone(), true, None),
             connect_writer(options, Arc::default()),
         ];
         for pool in pools {

@@ -13,8 +13,9 @@ use futures_util::future::BoxFuture;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
 
+use crate::cluster::LifeId;
 use crate::error::{is_outage, with_timeout};
-use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, request_shares};
+use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, named, of_life, request_shares};
 use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::{CompanyId, Result};
 
@@ -40,14 +41,14 @@ struct Shelf {
 
 impl Readers {
     /// Of this database.
-    pub fn new(options: PgConnectOptions) -> Self {
+    pub fn new(options: PgConnectOptions, life: Option<LifeId>) -> Self {
         let threads = available_parallelism().map_or(1, usize::from);
         let shelves = if threads > READERS_MAX as usize { 1 } else { threads };
         let all = READERS_MAX as usize / shelves;
         // All of them to one company: who comes next is before all but what is under way.
         let shares = Shares { all, company: all, ..request_shares() };
         let shelf = |_| Shelf { scheduler: Scheduler::new(shares), idle: Mutex::default() };
-        let options = named(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]);
+        let options = of_life(named(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
         Self { options, shelves: (0..shelves).map(shelf).collect() }
     }
 

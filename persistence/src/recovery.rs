@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
 use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
-use crate::persister::{Batch, DIRECT, FencingToken, Writer};
+use crate::persister::{Batch, Claim, DIRECT, FencingToken, Writer};
 use crate::pool::WriterClaim;
 use crate::{Error, EventNews, Result};
 
@@ -72,7 +72,7 @@ pub async fn replay(
     events: Option<Arc<EventNews>>,
 ) -> Result<Report> {
     let watermark = find_watermark(db, journal, epoch).await?;
-    let mark = FencingToken { epoch, journal: journal.id().to_owned() };
+    let mark = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
     let writer = Writer::new(db.clone(), claim.clone(), mark, events);
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
@@ -139,6 +139,21 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
     Ok(chunk)
 }
 
+/// Refuses to go on while the journal of an earlier run alone holds what is not in the tables: a process that is one of
+/// many has no journal, and what was answered must not be left behind.
+///
+/// # Errors
+/// [`Error::LeftBehind`] when it does; else when one of them cannot be read.
+pub async fn refuse_left_behind(db: &PgPool, dir: &Path, journal: &Recovered) -> Result<()> {
+    let seq = "select seq from journal_watermark where journal = $1";
+    let watermark: Option<i64> = sqlx::query_scalar(seq).bind(journal.id()).fetch_optional(db).await?;
+    let watermark = watermark.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0);
+    if journal.last().is_some_and(|last| last > watermark) {
+        return Err(Error::LeftBehind { dir: dir.to_owned() });
+    }
+    Ok(())
+}
+
 /// Begins to write without a journal.
 ///
 /// # Errors
@@ -147,7 +162,7 @@ pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
     let begin = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $2)
         on conflict (journal) do update set seq = 0, epoch = excluded.epoch";
     sqlx::query(begin).bind(DIRECT).bind(epoch).execute(db).await?;
-    Ok(FencingToken { epoch, journal: DIRECT.to_owned() })
+    Ok(FencingToken { claim: Claim::Epoch(epoch), journal: DIRECT.to_owned() })
 }
 
 /// How far the tables are, for this journal. `epoch` is the one this process has just taken.

@@ -12,17 +12,20 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 
 use crate::change_log::pass_on;
+use crate::cluster::{Membership, NewLife, Role, lives};
+use crate::db::Fence;
+use crate::error::with_timeout;
 use crate::id_blocks::IdBlocks;
 use crate::journal::Recovered;
-use crate::persister::{self, FencingToken, FlushQueue, Writer};
+use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
 use crate::pool::WriterClaim;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
-use crate::tables::events;
 use crate::tables::secret_keys::{self, NewFile};
+use crate::tables::{events, installation_keys};
 use crate::{
-    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Membership, Ownership, Readers, Result, WebhookNews,
-    journal, pool, recovery,
+    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal, pool,
+    recovery,
 };
 
 /// How the store is opened.
@@ -40,6 +43,8 @@ pub struct StoreOptions {
     pub keys: Keyring,
     /// Whether a log of events is kept.
     pub events: bool,
+    /// Whether others write to the database as well.
+    pub role: Role,
 }
 
 /// Everything below the actors.
@@ -70,6 +75,8 @@ pub struct Store {
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
+    /// What this process's transactions begin with, when it is one of many.
+    fence: Option<Fence>,
 }
 
 /// The connections that are no readers', at one moment.
@@ -100,7 +107,8 @@ impl Store {
     ) -> Result<Arc<Self>> {
         pool::reach(&options.database).await?;
         let housekeeping = pool::connect_housekeeping(options.database.clone());
-        pool::wait_for_writer(&housekeeping).await?;
+        let is_alone = matches!(options.role, Role::Alone);
+        pool::wait_for_writer(&housekeeping, is_alone).await?;
         recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
@@ -110,26 +118,23 @@ impl Store {
             tracing::info!(%error, "the events of today have no partition of their own yet");
         }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
-        let requests = pool::connect_requests(options.database.clone(), options.events);
-        let readers = Readers::new(options.database.clone());
         let claim = Arc::new(WriterClaim::default());
-        let writes = pool::connect_writer(options.database, claim.clone());
-        let epoch = recovery::take_ownership(&writes).await?;
-
-        // Whatever the setting is now: what an earlier run left in the journal was answered.
-        let mut journal = recover(&options.journal_dir, options.journal).await?;
-        let recovered = recovery::replay(&writes, &claim, &mut journal, epoch, events.clone()).await?;
-        let ids = IdBlocks::reserve(&housekeeping, epoch).await?;
-        let (log, mark) = match options.durability {
-            Durability::Journal => {
-                let mark = FencingToken { epoch, journal: journal.id().to_owned() };
-                (start_journal(journal, recovered.watermark, on_failure.clone())?, mark)
-            }
-            durability => {
-                let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
-                (log, recovery::begin_direct(&writes, epoch).await?)
-            }
+        let opened = match &options.role {
+            Role::Alone => open_alone(&options, &housekeeping, &claim, events.clone(), on_failure.clone()).await?,
+            Role::Member(new) => open_member(&options, new, &housekeeping).await?,
         };
+        let Opened { writes, log, mark, ids, recovered, membership } = opened;
+        let life = membership.as_ref().map(|membership| membership.life);
+        let requests = pool::connect_requests(options.database.clone(), options.events, life);
+        let readers = Readers::new(options.database, life);
+        let fence = life.map(Fence::new);
+        if let Some(fence) = fence.clone() {
+            let on_failure = on_failure.clone();
+            tokio::spawn(async move {
+                fence.is_over().await;
+                on_failure("another process of the cluster has ended this life".to_owned());
+            });
+        }
         if let Some(news) = &events {
             log.queue().set_news(news.clone());
         }
@@ -154,14 +159,15 @@ impl Store {
             writes,
             persister,
             refiller,
-            membership: None,
+            membership,
+            fence,
         }))
     }
 
     /// The tables, as a company asks them: the one way of a request to a statement, and of a plain change to its
     /// transaction.
     pub fn db(&self, company: CompanyId) -> Db<'_> {
-        Db::new(&self.requests, &self.scheduler, company)
+        Db::new(&self.requests, self.fence.as_ref(), &self.scheduler, company)
     }
 
     /// Which companies this process serves.
@@ -193,6 +199,7 @@ impl Store {
             persister: _,
             refiller: _,
             membership: _,
+            fence: _,
         } = self;
         log.forget(company);
         webhooks.forget(company);
@@ -230,6 +237,13 @@ impl Store {
             settled.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         self.ids.give_back(&self.writes).await?;
+        if let Some(membership) = &self.membership
+            && let Some(db) = &membership.db
+        {
+            // All of it is in the tables: nobody has to wait until it looks dead.
+            lives::leave(db, membership.life).await?;
+            db.close().await;
+        }
         self.writes.close().await;
         self.readers.close();
         self.scheduler.close();
@@ -247,6 +261,71 @@ const POOL_CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long a stop waits for the database. What is not flushed by then is in the journal.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What differs between a process alone and one of many.
+struct Opened {
+    writes: PgPool,
+    log: ChangeLog,
+    mark: FencingToken,
+    ids: IdBlocks,
+    recovered: recovery::Report,
+    membership: Option<Arc<Membership>>,
+}
+
+/// Takes the database for this process alone, and writes what an earlier run has left in the journal.
+async fn open_alone(
+    options: &StoreOptions,
+    housekeeping: &PgPool,
+    claim: &Arc<WriterClaim>,
+    events: Option<Arc<EventNews>>,
+    on_failure: impl Fn(String) + Send + 'static,
+) -> Result<Opened> {
+    let writes = pool::connect_writer(options.database.clone(), claim.clone());
+    let epoch = recovery::take_ownership(&writes).await?;
+    // Whatever the setting is now: what an earlier run left in the journal was answered.
+    let mut journal = recover(&options.journal_dir, options.journal.clone()).await?;
+    let recovered = recovery::replay(&writes, claim, &mut journal, epoch, events).await?;
+    let ids = IdBlocks::reserve(housekeeping, epoch).await?;
+    let (log, mark) = match options.durability {
+        Durability::Journal => {
+            let mark = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
+            (start_journal(journal, recovered.watermark, on_failure)?, mark)
+        }
+        durability => {
+            let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
+            (log, recovery::begin_direct(&writes, epoch).await?)
+        }
+    };
+    Ok(Opened { writes, log, mark, ids, recovered, membership: None })
+}
+
+/// Begins a life beside those of others. It serves nothing yet: its slots are given to it.
+async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPool) -> Result<Opened> {
+    if options.journal_dir.exists() {
+        let journal = recover(&options.journal_dir, options.journal.clone()).await?;
+        recovery::refuse_left_behind(housekeeping, &options.journal_dir, &journal).await?;
+    }
+    lives::check_clock(housekeeping).await?;
+    let peer_key = installation_keys::find_or_create(housekeeping, &options.keys, PEER_KEY).await?;
+    let life = lives::begin(housekeeping, new).await?;
+    let writes = pool::connect_shared_writer(options.database.clone(), life);
+    // Now, and not with the first change: a process that writes alone must not begin meanwhile.
+    with_timeout(async { writes.acquire().await.map(drop) }).await.map_err(|error| match error {
+        Error::Unavailable(_) => Error::NotOwner,
+        error => error,
+    })?;
+    let mark = FencingToken { claim: Claim::Life(life), journal: lives::journal_of(life) };
+    let log = ChangeLog::direct(Durability::Database, Arc::new(FlushQueue::new(0, false)));
+    let db = pool::connect_member(options.database.clone(), life);
+    let mut membership = Membership::new(life, new.node.clone(), peer_key);
+    membership.lease.extend(lives::beat(&db, life).await?);
+    membership.db = Some(db);
+    let recovered = recovery::Report { watermark: 0, replayed: 0 };
+    Ok(Opened { writes, log, mark, ids: IdBlocks::of_member(), recovered, membership: Some(Arc::new(membership)) })
+}
+
+/// What the key is called that the members of a cluster sign with.
+const PEER_KEY: &str = "cluster_peers";
 
 async fn recover(dir: &Path, options: journal::Options) -> Result<Recovered> {
     let dir = dir.to_owned();

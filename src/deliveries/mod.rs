@@ -56,7 +56,7 @@ enum Order {
 pub struct Deliveries {
     thread: JoinHandle<()>,
     stop: watch::Sender<bool>,
-    orders: mpsc::UnboundedSender<Order>,
+    orders: Orders,
 }
 
 impl Deliveries {
@@ -71,7 +71,7 @@ impl Deliveries {
         let shared = Arc::new(Shared { app, places: Places::default(), stopping });
         let work = move || runtime.block_on(Dispatcher::new(shared, ordered).run());
         let thread = std::thread::Builder::new().name("webhooks".to_owned()).spawn(work)?;
-        Ok(Self { thread, stop, orders })
+        Ok(Self { thread, stop, orders: Orders(orders) })
     }
 
     /// Stops: what is under way is not waited for, and sent again after the next start.
@@ -83,10 +83,21 @@ impl Deliveries {
         }
     }
 
+    /// What has it rest and go on.
+    pub fn orders(&self) -> Orders {
+        self.orders.clone()
+    }
+}
+
+/// Has deliveries of a company rest and go on. Cheap to clone.
+#[derive(Clone)]
+pub struct Orders(mpsc::UnboundedSender<Order>);
+
+impl Orders {
     /// Drops all that is held of a company; nothing of it is under way then.
     pub async fn rest(&self, company: CompanyId) {
         let (done, rests) = oneshot::channel();
-        if self.orders.send(Order::Rest(company, done)).is_ok() {
+        if self.0.send(Order::Rest(company, done)).is_ok() {
             // It is gone only when the service stops.
             drop(rests.await);
         }
@@ -94,7 +105,7 @@ impl Deliveries {
 
     /// Delivers for a company again.
     pub fn go_on(&self, company: CompanyId) {
-        drop(self.orders.send(Order::GoOn(company)));
+        drop(self.0.send(Order::GoOn(company)));
     }
 }
 

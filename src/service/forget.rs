@@ -6,7 +6,15 @@ use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
 
 use super::Service;
+use crate::deliveries::{Deliveries, Orders};
 use crate::routes::Handles;
+
+/// What drops a company from memory. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Forgetting {
+    handles: Handles,
+    deliveries: Option<Orders>,
+}
 
 impl Service {
     /// Drops a company from memory, and serves it again.
@@ -15,12 +23,27 @@ impl Service {
     /// [`Refusal::Unavailable`] when work of the company, a provider or the database keeps it from ending: the company is
     /// then served as before.
     pub async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
+        let deliveries = self.deliveries.as_ref().map(Deliveries::orders);
+        Forgetting::new(self.handles.clone(), deliveries).forget(company).await
+    }
+}
+
+impl Forgetting {
+    pub(super) fn new(handles: Handles, deliveries: Option<Orders>) -> Self {
+        Self { handles, deliveries }
+    }
+
+    /// Drops a company, and serves it again if its slot is open here.
+    pub(super) async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
         let closed = engine.store().ownership().close(company).await?;
-        let _resting = Resting::of(self, company).await;
+        let _resting = Resting::of(self.deliveries.as_ref(), company).await;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
         let retries = &self.handles.front.retries;
+        if !engine.store().ownership().is_placed_here(company) {
+            return Ok(());
+        }
         if let Err(error) = retries.keys.load_company(&engine.store().housekeeping, company).await {
             tracing::debug!(%error, company.id = %company, "the company's idempotency keys are looked up until they are loaded");
         }
@@ -32,22 +55,22 @@ impl Service {
 
 /// Nothing is delivered to a company's webhooks for as long as this lives, however it ends.
 struct Resting<'a> {
-    service: &'a Service,
+    deliveries: Option<&'a Orders>,
     company: CompanyId,
 }
 
 impl<'a> Resting<'a> {
-    async fn of(service: &'a Service, company: CompanyId) -> Self {
-        if let Some(deliveries) = &service.deliveries {
+    async fn of(deliveries: Option<&'a Orders>, company: CompanyId) -> Self {
+        if let Some(deliveries) = deliveries {
             deliveries.rest(company).await;
         }
-        Self { service, company }
+        Self { deliveries, company }
     }
 }
 
 impl Drop for Resting<'_> {
     fn drop(&mut self) {
-        if let Some(deliveries) = &self.service.deliveries {
+        if let Some(deliveries) = self.deliveries {
             deliveries.go_on(self.company);
         }
     }

@@ -16,6 +16,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::Store;
+use hotline_persistence::cluster::Gates;
 use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use tokio::net::TcpSocket;
@@ -24,8 +25,10 @@ use tokio::task::JoinHandle;
 
 use self::doors::{Doors, LISTEN, METRICS_LISTEN};
 pub use self::error::ServiceError;
-pub use self::settings::{EventOptions, Settings};
+use self::forget::Forgetting;
+pub use self::settings::{ClusterSettings, EventOptions, Settings};
 use crate::app::App;
+use crate::cluster::{Member, Parts};
 use crate::deliveries::Deliveries;
 use crate::hooks::{Downloads, Hooks};
 use crate::mail::Mailer;
@@ -50,6 +53,9 @@ use crate::webhooks::Webhooks;
 /// How long requests that are being served may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// How long others still send what was this process's before its slots were given away: until then its listeners answer.
+const HEARD_OF_AFTER: Duration = Duration::from_millis(500);
+
 /// A running service.
 pub struct Service {
     /// What the handlers work with.
@@ -64,6 +70,8 @@ pub struct Service {
     pub metrics: Option<Listener>,
     /// What delivers to webhooks; none where no events are kept.
     deliveries: Option<Deliveries>,
+    /// This process as one of many; none: it is alone.
+    pub member: Option<Member>,
     cluster: Option<Cluster>,
     server: ServerHandle,
     serving: JoinHandle<std::io::Result<()>>,
@@ -108,7 +116,15 @@ impl Service {
     async fn start_on(settings: &Settings, doors: Doors, database: PgConnectOptions) -> Result<Self, ServiceError> {
         let store = Store::open(settings.store(database), fail).await?;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
-        let keys = Keys::load(&store.housekeeping).await?;
+        let keys = match store.membership() {
+            None => Keys::load(&store.housekeeping).await?,
+            Some(_) => {
+                let known = directory.clone();
+                store.ownership().use_gates(Gates::new(Box::new(move |company| known.slot(company))));
+                // Those of the slots that are given to it.
+                Keys::default()
+            }
+        };
         // After the store: its lock on the folder is what keeps another process out.
         let media = Media::open(settings.media.clone(), &store.housekeeping, &store.keys, Handle::current()).await?;
         let following = tokio::spawn(directory.clone().follow(
@@ -130,6 +146,7 @@ impl Service {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
             None => None,
         };
+        let forgetting = Forgetting::new(handles.clone(), deliveries.as_ref().map(Deliveries::orders));
         let (address, server) = listen(settings, doors.http, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
@@ -138,6 +155,15 @@ impl Service {
             }
             None => None,
         };
+        let member = Member::start(Parts {
+            engine: handles.app.engine.clone(),
+            keys: keys.clone(),
+            leave: Arc::new(move |company| {
+                let forgetting = forgetting.clone();
+                Box::pin(async move { forgetting.forget(company).await })
+            }),
+            fail,
+        });
         Ok(Self {
             app: handles.app.clone(),
             handles,
@@ -145,6 +171,7 @@ impl Service {
             address,
             metrics,
             deliveries,
+            member,
             cluster: None,
             server: server.handle(),
             serving: tokio::spawn(server),
@@ -157,6 +184,10 @@ impl Service {
     /// # Errors
     /// When the database does not take the last changes; the journal keeps them for the next start.
     pub async fn stop(self) -> Result<(), ServiceError> {
+        if let Some(member) = &self.member {
+            member.drain().await;
+            tokio::time::sleep(HEARD_OF_AFTER).await;
+        }
         self.app.begin_stopping();
         self.app.engine.begin_stopping();
         self.server.stop(true).await;
@@ -170,7 +201,13 @@ impl Service {
         }
         self.app.engine.sending.stop().await;
         self.following.abort();
+        if let Some(member) = &self.member {
+            member.begin_leaving();
+        }
         let flushed = self.app.engine.store().close().await;
+        if let Some(member) = &self.member {
+            member.stop().await;
+        }
         self.app.engine.stop();
         if let Some(cluster) = self.cluster {
             cluster.stop().await?;

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use hotline_actors::EngineOptions;
+use hotline_persistence::cluster::NewLife;
 use hotline_persistence::sealed::Keyring;
-use hotline_persistence::{Durability, StoreOptions, journal};
+use hotline_persistence::{Durability, Role, StoreOptions, journal};
 use hotline_postgres::ClusterOptions;
 use ipnet::IpNet;
 use sqlx::postgres::PgConnectOptions;
@@ -69,6 +70,19 @@ pub struct Settings {
     pub webhooks: WebhookOptions,
     /// How people are let in.
     pub panel: PanelOptions,
+    /// How this process is one of many on its database; none: it is alone.
+    pub cluster: Option<ClusterSettings>,
+}
+
+/// How a process is one of many on its database.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// Where the others are served.
+    pub listen: SocketAddr,
+    /// Host and port of that, as the others reach it.
+    pub address: String,
+    /// What people call the machine.
+    pub node: String,
 }
 
 /// Whether and how long events are kept.
@@ -101,6 +115,15 @@ impl Settings {
             durability: self.durability,
             keys: Keyring::at(&self.key_file),
             events: self.events.are_kept,
+            role: match &self.cluster {
+                None => Role::Alone,
+                Some(cluster) => Role::Member(NewLife {
+                    node: cluster.node.clone(),
+                    address: cluster.address.clone(),
+                    cores: std::thread::available_parallelism()
+                        .map_or(1, |cores| cores.get().try_into().unwrap_or(i32::MAX)),
+                }),
+            },
         }
     }
 }

@@ -139,6 +139,7 @@ impl TestOptions {
             outbound: self.outbound.clone(),
             webhooks: self.webhooks.clone(),
             panel: self.panel.clone(),
+            cluster: None,
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

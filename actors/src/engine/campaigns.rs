@@ -183,6 +183,9 @@ impl Campaigns {
 
     /// Begins anew for a company, from the tables.
     pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
+        if !self.base.store.ownership().is_placed_here(company) {
+            return;
+        }
         let campaigns = self.clone();
         self.base.spawn(async move {
             let begun = crate::base::retry::while_unavailable(HOLD_TIME_MAX, || async {

@@ -8,6 +8,7 @@ mod inbound;
 mod schedules;
 mod sending;
 mod sessions;
+mod slots;
 mod tickets;
 
 use std::sync::Arc;

@@ -82,6 +82,9 @@ impl Schedules {
 
     /// Begins anew for a company, from the tables.
     pub(super) fn go_on(self: &Arc<Self>, company: CompanyId) {
+        if !self.base.store.ownership().is_placed_here(company) {
+            return;
+        }
         let schedules = self.clone();
         self.base.spawn(async move {
             if let Err(refusal) = schedules.begin(company).await {

@@ -348,6 +348,11 @@ impl Sending {
         self.outboxes.begin(provider, self.tickets.clone()).await
     }
 
+    /// Begins to hand over what others have left of these companies, before they are served.
+    pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>) {
+        self.outboxes.begin_left(left);
+    }
+
     /// What is on its way to providers, and what they have said so far; nothing before sending begins.
     pub fn figures(&self) -> SendingFigures {
         self.outboxes.figures()

@@ -7,13 +7,19 @@
 //!
 //! A process alone has none of this: [`crate::Store::membership`] is `None`.
 
+mod gates;
 mod lease;
+pub mod lives;
 mod placement;
 mod slot;
 
 use std::sync::Arc;
 
+use sqlx::PgPool;
+
+pub use self::gates::{Gates, SlotOf};
 pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
+pub use self::lives::{LifeRow, NewLife, SealRow, SlotRow};
 pub use self::placement::{Owner, Peer, Placement};
 pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
 use crate::tables::installation_keys::InstallationKey;
@@ -28,14 +34,26 @@ pub struct Membership {
     pub placement: Placement,
     /// Until when this life may answer from memory.
     pub lease: Lease,
+    /// Connections for what the member says of itself; none: in a test of what stands above.
+    pub db: Option<PgPool>,
     peer_key: Arc<InstallationKey>,
+}
+
+/// How a process opens the store.
+#[derive(Clone, Debug, Default)]
+pub enum Role {
+    /// It is the only one that writes to its database.
+    #[default]
+    Alone,
+    /// It is one of many, which this says of it.
+    Member(NewLife),
 }
 
 impl Membership {
     /// A member that knows of no one else yet, and has no lease.
     pub fn new(life: LifeId, node: String, peer_key: InstallationKey) -> Self {
         let placement = Placement::new(life);
-        Self { life, node, placement, lease: Lease::default(), peer_key: Arc::new(peer_key) }
+        Self { life, node, placement, lease: Lease::default(), db: None, peer_key: Arc::new(peer_key) }
     }
 
     /// What the members of a cluster sign with what they say to each other.

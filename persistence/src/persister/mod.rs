@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 pub(crate) use batch::Batch;
 pub use queue::{CommitListener, Entry, FlushQueue, Flushes};
 pub(crate) use writer::DIRECT;
-pub use writer::{FencingToken, Writer};
+pub use writer::{Claim, FencingToken, Writer};
 
 use crate::change::decode;
 use crate::journal::Journal;

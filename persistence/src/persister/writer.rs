@@ -17,6 +17,7 @@ use super::Batch;
 use super::facts::Origin;
 use super::kinds::{Delivered, Kind, Known, Read, Seen};
 use super::told::{Before, Written};
+use crate::cluster::{LifeId, lives};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
 use crate::journal::Seq;
@@ -35,11 +36,20 @@ const PART_BYTES_MAX: usize = 64 << 20;
 /// transaction whose commit was not heard of from being written twice.
 pub(crate) const DIRECT: &str = "direct";
 
+/// What lets a process write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is alone: the epoch it took at its start. A later one means another process writes now.
+    Epoch(i64),
+    /// It is one of many: its life, whose row is there for as long as it may write.
+    Life(LifeId),
+}
+
 /// Under which claim the persister writes.
 #[derive(Clone, Debug)]
 pub struct FencingToken {
-    /// The epoch this process took at its start. A later one means another process writes now.
-    pub epoch: i64,
+    /// What must be true for it to write.
+    pub claim: Claim,
     /// The journal whose watermark moves; where there is none, the word `direct`.
     pub journal: String,
 }
@@ -56,7 +66,9 @@ pub struct Writer {
 impl Writer {
     /// A writer on connections of its own, so that requests cannot keep it waiting. With `news` it keeps events.
     pub fn new(db: PgPool, claim: Arc<WriterClaim>, mark: FencingToken, news: Option<Arc<EventNews>>) -> Self {
-        claim.hold(mark.epoch);
+        if let Claim::Epoch(epoch) = mark.claim {
+            claim.hold(epoch);
+        }
         Self { db, claim, mark, news }
     }
 
@@ -124,10 +136,17 @@ impl Writer {
 
     /// False when the watermark is already there.
     async fn move_watermark(&self, db: &mut PgConnection, last: Seq) -> Result<bool> {
-        let epoch: i64 = sqlx::query_scalar("select epoch from ownership for share").fetch_one(&mut *db).await?;
-        if epoch != self.mark.epoch {
-            return Err(Error::NotOwner);
+        match self.mark.claim {
+            Claim::Epoch(held) => {
+                let epoch: i64 =
+                    sqlx::query_scalar("select epoch from ownership for share").fetch_one(&mut *db).await?;
+                if epoch != held {
+                    return Err(Error::NotOwner);
+                }
+            }
+            Claim::Life(life) => lives::fence(db, life).await?,
         }
+        crate::fail_point!("flush_begun");
         let moved =
             sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
                 .bind(&self.mark.journal)

@@ -141,8 +141,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Loads the keys of companies that could not be loaded before.
-    async fn load_missing(&self, db: &PgPool) {
+    /// Loads the keys of companies that were dropped, and could not be loaded or were not asked for since.
+    pub async fn load_missing(&self, db: &PgPool) {
         let unloaded: Vec<CompanyId> = self.lock().unloaded.iter().copied().collect();
         for company in unloaded {
             if let Err(error) = self.load_company(db, company).await {

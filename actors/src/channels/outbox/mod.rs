@@ -116,14 +116,26 @@ impl Outboxes {
     ) -> Result<(), Refusal> {
         let dispatch =
             Arc::new(Dispatch::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
+        // Looked for first: what is put in meanwhile would hide what lies before it.
         let left = messages::outboxes(&self.base.store.housekeeping).await?;
         if self.dispatch.set(dispatch.clone()).is_err() {
             return Err(Refusal::Defect("messages are sent already".to_owned()));
         }
-        for channel in left.into_iter().filter(|(company, _)| self.base.owns(*company)) {
-            self.channels.entry(channel).or_insert_with(|| start(&dispatch, channel, true));
-        }
+        self.start_left(&dispatch, left, |company| self.base.owns(company));
         Ok(())
+    }
+
+    /// Begins to hand over what others have left in these channels, of companies none of which is served yet.
+    pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>) {
+        if let Some(dispatch) = self.dispatch.get() {
+            self.start_left(dispatch, left, |_| true);
+        }
+    }
+
+    fn start_left(&self, dispatch: &Arc<Dispatch>, left: Vec<Channel>, of: impl Fn(CompanyId) -> bool) {
+        for channel in left.into_iter().filter(|(company, _)| of(*company)) {
+            self.channels.entry(channel).or_insert_with(|| start(dispatch, channel, true));
+        }
     }
 
     /// Begins no further attempt for a company, and waits for those that are under way, until the log has recorded how they
@@ -164,6 +176,10 @@ impl Outboxes {
     /// in the tables.
     pub(crate) fn go_on(&self, company: CompanyId) {
         let Some(dispatch) = self.dispatch.get() else { return };
+        // One that went to another process is the other's.
+        if !self.base.store.ownership().is_placed_here(company) {
+            return;
+        }
         let organization = self.base.directory.company(company);
         let all = organization.iter().flat_map(|organization| organization.channels.values());
         for channel in all.filter(|channel| channel.kind != ChannelType::Webchat) {

@@ -1,0 +1,53 @@
+//! Slots of a cluster: what begins for their companies when they are opened here. What ends when they are closed is what is
+//! dropped of each company ([`Engine::forget`]).
+
+use hotline_persistence::tables::{campaigns, messages, schedules};
+use hotline_persistence::{CompanyId, Slot};
+
+use super::Engine;
+use crate::Refusal;
+
+impl Engine {
+    /// Serves the companies of these slots. Nobody else serves them, and what is in memory of them is nothing.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is away: then they are not served.
+    pub async fn open(&self, slots: &[Slot]) -> Result<(), Refusal> {
+        let Self {
+            // Begun by what is asked of them.
+            tickets: _,
+            contacts: _,
+            inbound: _,
+            assignment: _,
+            sessions: _,
+            // By the clock, for whatever is served then.
+            sweeper: _,
+            swept: _,
+            sending,
+            schedules: later,
+            campaigns: to_many,
+            base,
+        } = self;
+        let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
+        let is_meant = |company: CompanyId| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
+        // Above every id that an owner before has given out.
+        base.store.ids.renew(db).await?;
+        let mut left = messages::outboxes(db).await?;
+        left.retain(|(company, _)| is_meant(*company));
+        let mut scheduled = schedules::companies(db).await?;
+        scheduled.retain(|company| is_meant(*company));
+        let mut unfinished = campaigns::unfinished(db).await?;
+        unfinished.retain(|(company, _)| is_meant(*company));
+        // The log takes what becomes of messages that others have left, and no request comes before them.
+        slots.iter().for_each(|slot| ownership.close_slot(*slot));
+        sending.begin_left(left);
+        slots.iter().for_each(|slot| ownership.open_slot(*slot));
+        for company in scheduled {
+            later.begin(company).await?;
+        }
+        for (company, campaign) in unfinished {
+            to_many.begin(company, campaign).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! How a process is one of many on its database.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use hotline_persistence::Durability;
+
+use super::{DatabaseArgs, address};
+use crate::media::{self, StoreUrl};
+use crate::service::ClusterSettings;
+
+/// One of many processes on one database. Without `--cluster-listen` a process is alone.
+#[derive(Args, Clone, Debug)]
+pub struct ClusterArgs {
+    /// Address and port where the other processes of a cluster are served, in a network of their own; without it Hotline is
+    /// alone on its database. Needs --database-url, --durability database, and files in a bucket or a shared folder
+    #[arg(long, env = "HOTLINE_CLUSTER_LISTEN", value_name = "ADDRESS:PORT", value_parser = address)]
+    pub cluster_listen: Option<SocketAddr>,
+    /// Host and port of --cluster-listen as the others reach it; without it what --cluster-listen says
+    #[arg(long, env = "HOTLINE_CLUSTER_ADDRESS", value_name = "HOST:PORT", value_parser = reached_at)]
+    pub cluster_address: Option<String>,
+    /// What this machine is called in `hotline cluster status`; without it the address for the others
+    #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
+    pub cluster_node: Option<String>,
+    /// A folder for the files of messages that all processes of a cluster share; without it, and without --media-store, they
+    /// are kept in the data folder
+    #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "FOLDER", conflicts_with = "media_store")]
+    pub media_shared: Option<PathBuf>,
+}
+
+impl ClusterArgs {
+    /// How this process is one of many; none: it is alone.
+    ///
+    /// # Errors
+    /// What a process of a cluster cannot be without, all at once.
+    pub(super) fn settings(
+        &self,
+        database: &DatabaseArgs,
+        durability: Durability,
+        media_store: Option<&StoreUrl>,
+    ) -> Result<Option<ClusterSettings>, String> {
+        let Some(listen) = self.cluster_listen else {
+            return match (&self.cluster_address, &self.cluster_node) {
+                (None, None) => Ok(None),
+                _ => Err("--cluster-address and --cluster-node need --cluster-listen".to_owned()),
+            };
+        };
+        let mut missing = Vec::new();
+        if database.database_url.is_none() {
+            missing.push("--database-url: its processes share one PostgreSQL");
+        }
+        if durability != Durability::Database {
+            missing.push("--durability database: a journal on this machine's disk is out of the others' reach");
+        }
+        if media_store.is_none() && self.media_shared.is_none() {
+            missing.push("--media-store or --media-shared: files in the data folder are out of the others' reach");
+        }
+        if self.cluster_address.is_none() && (listen.ip().is_unspecified() || listen.port() == 0) {
+            missing.push("--cluster-address: the others cannot reach what --cluster-listen says");
+        }
+        if !missing.is_empty() {
+            return Err(format!("a process of a cluster (--cluster-listen) needs {}", missing.join("; and ")));
+        }
+        let address = self.cluster_address.clone().unwrap_or_else(|| listen.to_string());
+        let node = self.cluster_node.clone().unwrap_or_else(|| address.clone());
+        Ok(Some(ClusterSettings { listen, address, node }))
+    }
+
+    /// Where files are kept when they are kept in a folder.
+    pub(super) fn media(&self, database: &DatabaseArgs) -> media::Options {
+        let folder = self.media_shared.clone().unwrap_or_else(|| database.data_dir.join("media"));
+        media::Options::in_folder(folder)
+    }
+}
+
+/// Characters of a machine's name: what a host name may have.
+const NODE_CHARACTERS_MAX: usize = 253;
+
+/// What people call a machine: a word.
+fn node(text: &str) -> Result<String, String> {
+    let is_word = !text.is_empty()
+        && text.len() <= NODE_CHARACTERS_MAX
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte));
+    is_word.then(|| text.to_owned()).ok_or_else(|| {
+        format!("`{text}` is no name: it has letters, digits, `.`, `-`, `_` and `:`, {NODE_CHARACTERS_MAX} at most")
+    })
+}
+
+/// `host:port`, which may be a name that only the others know.
+fn reached_at(text: &str) -> Result<String, String> {
+    let refused = || format!("`{text}` is no host with a port, such as node-1.internal:7400 or [fd00::1]:7400");
+    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
+    let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+    let url = url::Url::parse(&format!("http://{text}")).map_err(|_| refused())?;
+    let is_bare = url.path() == "/" && url.username().is_empty() && url.query().is_none() && url.fragment().is_none();
+    if is_port && is_bare && !host.is_empty() && !text.ends_with('/') { Ok(text.to_owned()) } else { Err(refused()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_for_others_is_a_host_with_a_port() {
+        for good in ["node-1:7400", "10.0.0.1:7400", "[fd00::1]:7400", "node-1.internal:80"] {
+            assert_eq!(reached_at(good), Ok(good.to_owned()));
+        }
+        for bad in ["node-1", ":7400", "node-1:0", "node-1:70000", "http://node-1:7400", "node-1:7400/", "a@b:1", ""] {
+            assert!(reached_at(bad).is_err(), "{bad}");
+        }
+        assert!(node("node-1").is_ok() && node("").is_err() && node("node 1").is_err());
+    }
+}
