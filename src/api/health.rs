@@ -75,6 +75,8 @@ pub async fn ready(app: Data<App>) -> Written<Readiness> {
     .is_ok();
     let journal = store.log.has_room();
     let persister = store.log.queue().is_up();
+    // One of many without a lease answers nothing: whatever balances the load sends it nothing.
+    let persister = persister && store.membership().is_none_or(|membership| membership.lease.holds());
     let is_ready = database && journal && persister && !app.is_stopping();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = |good: bool| if good { "ready" } else { "not ready" };

@@ -2,6 +2,7 @@
 
 mod admin;
 mod channel;
+mod cluster;
 mod company;
 mod config_file;
 mod database;
@@ -75,6 +76,9 @@ enum Command {
     /// Administrators of the panel
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Several processes on one database
+    #[command(subcommand)]
+    Cluster(cluster::Command),
 }
 
 /// Why a command failed, as the terminal shows it.
@@ -97,6 +101,7 @@ pub async fn run() -> ExitCode {
         Command::Webhook(command) => webhook::run(*command).await,
         Command::Reports(command) => reports::run(command).await,
         Command::Admin(command) => admin::run(command).await,
+        Command::Cluster(command) => cluster::run(command).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -54,6 +54,7 @@ mod tests {
             draining: false,
             began_at: beat_at,
             beat_at,
+            beat_age_ms: 0,
             cores: 1,
         }
     }

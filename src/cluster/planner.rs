@@ -116,7 +116,17 @@ mod tests {
 
     fn life(number: i64, cores: i32, draining: bool) -> LifeRow {
         let (node, address, at) = (format!("n{number}"), format!("n{number}:1"), DateTime::UNIX_EPOCH);
-        LifeRow { life: LifeId::new(number), node, address, speaks: 1, draining, began_at: at, beat_at: at, cores }
+        LifeRow {
+            life: LifeId::new(number),
+            node,
+            address,
+            speaks: 1,
+            draining,
+            began_at: at,
+            beat_at: at,
+            beat_age_ms: 0,
+            cores,
+        }
     }
 
     fn rows(owner: impl Fn(u16) -> (Option<i64>, Option<i64>)) -> Vec<SlotRow> {

@@ -6,6 +6,7 @@ mod support;
 
 mod campaigns;
 mod clean_stop;
+mod cluster;
 mod command_line;
 mod doors;
 mod events;

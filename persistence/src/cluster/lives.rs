@@ -42,9 +42,16 @@ pub struct LifeRow {
     pub began_at: DateTime<Utc>,
     /// When it was heard of last.
     pub beat_at: DateTime<Utc>,
+    /// How long ago that is, by the database's clock.
+    pub beat_age_ms: i64,
     /// Processors of its machine.
     pub cores: i32,
 }
+
+/// Every life with its last beat.
+const LIVES: &str = "select l.*, b.at as beat_at, b.cores,
+        (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms
+    from lives l join beats b using (life) order by life";
 
 /// Who serves a slot, as the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
@@ -172,8 +179,7 @@ pub async fn beat(db: &PgPool, life: LifeId) -> Result<Instant> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<LifeRow>> {
-    let all = "select l.*, b.at as beat_at, b.cores from lives l join beats b using (life) order by life";
-    with_timeout(sqlx::query_as(all).fetch_all(db)).await
+    with_timeout(sqlx::query_as(LIVES).fetch_all(db)).await
 }
 
 /// Every slot, in the order of their numbers.
@@ -374,8 +380,7 @@ pub async fn plan(
             return Ok(0);
         }
         // Those that are there stay until it is written who has what.
-        let lives = "select l.*, b.at as beat_at, b.cores from lives l join beats b using (life) order by life
-            for key share of l";
+        let lives = sqlx::AssertSqlSafe(format!("{LIVES} for key share of l"));
         let lives: Vec<LifeRow> = sqlx::query_as(lives).fetch_all(&mut *transaction).await?;
         let slots: Vec<SlotRow> =
             sqlx::query_as("select slot, life, next from slots order by slot").fetch_all(&mut *transaction).await?;

@@ -1,0 +1,205 @@
+//! `hotline cluster`: who serves what, of the processes on one database.
+
+use clap::Subcommand;
+use hotline_persistence::PgPool;
+use hotline_persistence::cluster::lives::{self, SPEAKS};
+use hotline_persistence::cluster::{LEASE_TIME, LifeId, LifeRow, SLOTS, SealRow, SlotRow};
+use serde::Serialize;
+
+use super::Failure;
+use super::database::with_database;
+use super::output::OutputArgs;
+use crate::config::DatabaseArgs;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show the processes, and how many of the 1024 slots of companies each serves
+    Status {
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Have a process give its slots to the others; it goes on to hand requests to them, until it is stopped
+    #[command(after_help = "A process that is stopped by a signal does this by itself.")]
+    Drain {
+        /// What `status` calls it: its node, or the number of its life
+        #[arg(value_name = "NODE|LIFE")]
+        node: String,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Look for what is wrong; fails if something is
+    Check {
+        #[command(flatten)]
+        database: DatabaseArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+/// One process.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    node: String,
+    life: i64,
+    address: String,
+    slots: usize,
+    coming: usize,
+    leaving: usize,
+    cores: i32,
+    heard_of_ms_ago: i64,
+    draining: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Serialize)]
+struct Looked {
+    what: &'static str,
+    good: bool,
+    found: String,
+}
+
+/// What the tables say.
+struct Cluster {
+    lives: Vec<LifeRow>,
+    slots: Vec<SlotRow>,
+    seals: Vec<SealRow>,
+}
+
+impl Cluster {
+    async fn read(db: &PgPool) -> Result<Self, Failure> {
+        Ok(Self { lives: lives::all(db).await?, slots: lives::slots(db).await?, seals: lives::seals(db).await? })
+    }
+
+    fn shown(&self) -> Vec<Shown> {
+        let count = |is: &dyn Fn(&SlotRow) -> bool| self.slots.iter().filter(|row| is(row)).count();
+        let shown = |life: &LifeRow| {
+            let has = |of: Option<LifeId>| of == Some(life.life);
+            Shown {
+                node: life.node.clone(),
+                life: life.life.get(),
+                address: life.address.clone(),
+                slots: count(&|row| has(row.life)),
+                coming: count(&|row| has(row.next)),
+                leaving: count(&|row| has(row.life) && row.next.is_some()),
+                cores: life.cores,
+                heard_of_ms_ago: life.beat_age_ms,
+                draining: life.draining,
+            }
+        };
+        self.lives.iter().map(shown).collect()
+    }
+
+    fn looked(&self) -> Vec<Looked> {
+        let is_there = |life: LifeId| self.lives.iter().any(|known| known.life == life);
+        let unserved = self.slots.iter().filter(|row| !row.life.is_some_and(is_there)).count();
+        let lease_ms = i64::try_from(LEASE_TIME.as_millis()).unwrap_or(i64::MAX);
+        let silent: Vec<&str> =
+            self.lives.iter().filter(|life| life.beat_age_ms > lease_ms).map(|life| life.node.as_str()).collect();
+        let left = self.seals.iter().filter(|seal| !seal.done).count();
+        let takers = self.lives.iter().filter(|life| !life.draining).count();
+        let foreign: Vec<&str> =
+            self.lives.iter().filter(|life| life.speaks != SPEAKS).map(|life| life.node.as_str()).collect();
+        let names = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        vec![
+            Looked {
+                what: "slots",
+                good: unserved == 0 && self.slots.len() == usize::from(SLOTS),
+                found: format!("{unserved} of {} are served by nobody", self.slots.len()),
+            },
+            Looked {
+                what: "heard of",
+                good: silent.is_empty(),
+                found: format!("not within {lease_ms} ms: {}", names(&silent)),
+            },
+            Looked { what: "takeovers", good: left == 0, found: format!("{left} processes have left slots that wait") },
+            Looked { what: "takers", good: takers > 0, found: format!("{takers} processes take slots") },
+            Looked {
+                what: "releases",
+                good: foreign.is_empty(),
+                found: format!("speak otherwise than this one: {}", names(&foreign)),
+            },
+        ]
+    }
+}
+
+pub async fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Status { database, output } => {
+            let cluster = with_database(&database, async |db| Cluster::read(db).await).await?;
+            let columns =
+                ["node", "life", "address", "slots", "coming", "leaving", "cores", "heardOfMsAgo", "draining"];
+            output.many("processes", &columns, cluster.shown())
+        }
+        Command::Drain { node, database, output } => {
+            let drained = with_database(&database, async |db| {
+                let all = lives::all(db).await?;
+                let named = all.iter().filter(|life| life.node == node || life.life.to_string() == node);
+                let named: Vec<LifeId> = named.map(|life| life.life).collect();
+                match named.as_slice() {
+                    [] => return Err(format!("no process is called {node}; see `hotline cluster status`").into()),
+                    [life] if lives::drain(db, *life).await? => {}
+                    [_] => return Err(format!("the process {node} has just ended").into()),
+                    _ => return Err(format!("several processes are called {node}: name the life").into()),
+                }
+                let cluster = Cluster::read(db).await?;
+                Ok(cluster.shown().into_iter().find(|shown| Some(shown.life) == named.first().map(|life| life.get())))
+            })
+            .await?;
+            match drained {
+                Some(shown) => output.one(shown),
+                None => Err(format!("the process {node} has just ended").into()),
+            }
+        }
+        Command::Check { database, output } => {
+            let looked = with_database(&database, async |db| Ok(Cluster::read(db).await?.looked())).await?;
+            let wrong: Vec<&str> = looked.iter().filter(|looked| !looked.good).map(|looked| looked.what).collect();
+            let wrong = wrong.join(", ");
+            output.many("looked", &["what", "good", "found"], looked)?;
+            if wrong.is_empty() { Ok(()) } else { Err(format!("not as it should be: {wrong}").into()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use hotline_persistence::cluster::Slot;
+
+    use super::*;
+
+    #[test]
+    fn each_thing_that_is_wrong_is_found() {
+        let at = DateTime::UNIX_EPOCH;
+        let life = |number: i64, beat_age_ms: i64, draining: bool, speaks: i32| LifeRow {
+            life: LifeId::new(number),
+            node: format!("n{number}"),
+            address: "n:1".to_owned(),
+            speaks,
+            draining,
+            began_at: at,
+            beat_at: at,
+            beat_age_ms,
+            cores: 2,
+        };
+        let slots = |owner: Option<i64>| -> Vec<SlotRow> {
+            Slot::all().map(|slot| SlotRow { slot, life: owner.map(LifeId::new), next: None }).collect()
+        };
+        let seal = SealRow { life: LifeId::new(9), heir: LifeId::new(1), sealed_at: at, done: false };
+        let wrong = |lives: Vec<LifeRow>, slots: Vec<SlotRow>, seals: Vec<SealRow>| -> Vec<&str> {
+            let looked = Cluster { lives, slots, seals }.looked();
+            looked.iter().filter(|looked| !looked.good).map(|looked| looked.what).collect()
+        };
+        let good = life(1, 400, false, SPEAKS);
+        assert!(wrong(vec![good.clone()], slots(Some(1)), vec![]).is_empty());
+        assert_eq!(wrong(vec![good.clone()], slots(None), vec![]), ["slots"]);
+        assert_eq!(wrong(vec![good.clone()], slots(Some(9)), vec![seal]), ["slots", "takeovers"]);
+        let late = life(2, 2_001, false, SPEAKS + 1);
+        assert_eq!(wrong(vec![good, late], slots(Some(1)), vec![]), ["heard of", "releases"]);
+        assert_eq!(wrong(vec![life(1, 0, true, SPEAKS)], slots(Some(1)), vec![]), ["takers"]);
+    }
+}

@@ -1,0 +1,325 @@
+//! Several processes on one database: slots move under load, one is killed, one is ended in the middle of a flush, one stops.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::ConnectOptions;
+use tempfile::TempDir;
+
+use crate::process::{Process, command, data_folder, keys_of, serving};
+use crate::support::{Api, Company, Reply, TestDatabase, eventually};
+
+/// Within this time after any fault the first change of each company is answered.
+const TAKEOVER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Their slots are spread over both halves of all slots.
+const COMPANIES: usize = 6;
+
+/// What all processes share.
+struct Scene {
+    database: TestDatabase,
+    keys: TempDir,
+    media: TempDir,
+}
+
+/// One process, which is started again and again under its name.
+struct Node {
+    folder: TempDir,
+    name: &'static str,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let keys = data_folder();
+        keys_of(keys.path());
+        Self { database: TestDatabase::migrated().await, keys, media: data_folder() }
+    }
+
+    fn options(&self, node: &Node) -> Vec<String> {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
+        let url = self.database.options.to_url_lossy().to_string();
+        let path = |path: &std::path::Path| path.to_str().expect("a path").to_owned();
+        [
+            ("--database-url", url),
+            ("--durability", "database".to_owned()),
+            ("--cluster-listen", port.to_string()),
+            ("--cluster-node", node.name.to_owned()),
+            ("--media-shared", path(self.media.path())),
+            ("--key-file", path(&self.keys.path().join("secrets.key"))),
+            ("--rate-per-minute", "0".to_owned()),
+        ]
+        .into_iter()
+        .flat_map(|(option, value)| [option.to_owned(), value])
+        .collect()
+    }
+
+    fn serve(&self, node: &Node, points: Option<&str>) -> Process {
+        let mut command = serving(node.folder.path());
+        command.args(self.options(node)).env("RUST_LOG", "info");
+        if let Some(points) = points {
+            command.env("FAILPOINTS", points);
+        }
+        Process::start(node.folder.path(), &mut command)
+            .unwrap_or_else(|log| panic!("{} does not start: {log}", node.name))
+    }
+
+    /// How many slots the process of this name serves.
+    async fn slots_of(&self, node: &Node) -> i64 {
+        let count = "select count(*) from slots join lives using (life) where node = $1 and next is null";
+        sqlx::query_scalar(count).bind(node.name).fetch_one(&self.database.db).await.expect("slots")
+    }
+
+    async fn owns(&self, node: &Node, slots: std::ops::RangeInclusive<i64>) {
+        let what = format!("{} serves {slots:?} slots", node.name);
+        eventually(&what, || async { slots.contains(&self.slots_of(node).await) }).await;
+    }
+
+    async fn count(&self, statement: &'static str) -> i64 {
+        sqlx::query_scalar(statement).fetch_one(&self.database.db).await.expect("a number")
+    }
+}
+
+impl Node {
+    fn new(name: &'static str) -> Self {
+        Self { folder: data_folder(), name }
+    }
+}
+
+/// A company's conversation, over whichever process answers.
+struct Talk {
+    company: Company,
+    ticket: Value,
+    /// What was answered, in its order: the ids.
+    sent: Vec<i64>,
+    /// When the last one was.
+    answered_at: Instant,
+    /// The longest time between two answers since it was looked at.
+    longest: Duration,
+}
+
+/// Where the processes are now.
+type Addresses = Arc<std::sync::Mutex<Vec<std::net::SocketAddr>>>;
+
+fn apis(addresses: &Addresses, company: &Company) -> Vec<Api> {
+    addresses.lock().expect("addresses").iter().map(|address| Api::new(*address, &company.key)).collect()
+}
+
+/// Asks until somebody answers for the company. What may have been begun is asked again under its key.
+async fn ask(addresses: &Addresses, company: &Company, request: impl Fn(&Api) -> reqwest::RequestBuilder) -> Reply {
+    let deadline = Instant::now() + crate::support::PATIENCE;
+    loop {
+        for api in apis(addresses, company) {
+            let asked = request(&api).timeout(Duration::from_secs(4));
+            match Reply::try_of(asked).await {
+                Some(reply) if [503, 421, 401].contains(&reply.status.as_u16()) => {}
+                Some(reply) => return reply,
+                None => {}
+            }
+        }
+        assert!(Instant::now() < deadline, "nobody answers for company {}", company.id);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+impl Talk {
+    async fn begin(scene: &Scene, addresses: &Addresses, number: usize) -> Self {
+        let company = Company::create(&scene.database.db, &format!("Company {number}")).await;
+        let contact = json!({"name": "Ana", "number": format!("551190000000{number}")}).to_string();
+        let made =
+            ask(addresses, &company, |api| api.keyed(Method::POST, "/contacts", "contact", contact.clone())).await;
+        let opened = json!({"contactId": made.data(201)["id"], "channelId": company.phone}).to_string();
+        let opened =
+            ask(addresses, &company, |api| api.keyed(Method::POST, "/tickets", "ticket", opened.clone())).await;
+        let ticket = opened.data(201)["id"].clone();
+        Self { company, ticket, sent: Vec::new(), answered_at: Instant::now(), longest: Duration::ZERO }
+    }
+
+    /// Sends one, and reads it.
+    async fn send(&mut self, addresses: &Addresses) {
+        let (number, company) = (self.sent.len(), &self.company);
+        let body = json!({"ticketId": self.ticket, "type": "text", "body": number.to_string()}).to_string();
+        let key = format!("message-{number}");
+        let sent = ask(addresses, company, |api| api.keyed(Method::POST, "/messages", &key, body.clone())).await;
+        let id = sent.data(202)["id"].as_i64().expect("an id");
+        self.longest = self.longest.max(self.answered_at.elapsed());
+        self.answered_at = Instant::now();
+        self.sent.push(id);
+        let path = format!("/messages/{id}");
+        let read = ask(addresses, company, |api| api.request(Method::GET, &path)).await;
+        assert_eq!(read.data(200)["body"], number.to_string(), "a read goes back");
+    }
+
+    /// Everything that was answered is there, once and in order.
+    async fn check(&self, addresses: &Addresses) {
+        let mut found = Vec::new();
+        for page in 1.. {
+            let path = format!("/tickets/{}/messages?page={page}", self.ticket);
+            let reply = ask(addresses, &self.company, |api| api.request(Method::GET, &path)).await;
+            let rows = reply.data(200).as_array().expect("a list").clone();
+            found.extend(rows.iter().map(|row| (row["id"].as_i64().expect("an id"), row["body"].clone())));
+            if reply.body["meta"]["hasMore"] == false {
+                break;
+            }
+        }
+        found.sort_by_key(|(id, _)| *id);
+        let ids: Vec<i64> = found.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, self.sent, "of company {}", self.company.id);
+        assert!(found.iter().zip(0..).all(|((_, body), number)| *body == number.to_string()), "{found:?}");
+    }
+}
+
+/// All talk while `work` goes on; the longest pause of any of them.
+async fn talking<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future<Output = T>) -> (T, Duration) {
+    let is_over = AtomicBool::new(false);
+    let all = talks.iter_mut().map(|talk| async {
+        (talk.answered_at, talk.longest) = (Instant::now(), Duration::ZERO);
+        while !is_over.load(Ordering::Acquire) {
+            talk.send(addresses).await;
+        }
+        talk.longest
+    });
+    let worked = async {
+        let done = work.await;
+        is_over.store(true, Ordering::Release);
+        done
+    };
+    let (done, longest) = futures_util::future::join(worked, join_all(all)).await;
+    (done, longest.into_iter().max().unwrap_or_default())
+}
+
+/// Some are answered after this.
+async fn answered(talks: &Scene, more: i64) {
+    let count = "select count(*) from messages";
+    let before = talks.count(count).await;
+    eventually("messages go on", || async { talks.count(count).await >= before + more }).await;
+}
+
+#[actix_web::test]
+async fn what_was_answered_survives_moves_a_kill_a_seal_in_the_middle_of_a_flush_and_a_stop() {
+    let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
+    let addresses = Addresses::default();
+    let set = |processes: &[&Process]| {
+        *addresses.lock().expect("addresses") = processes.iter().map(|process| process.address).collect();
+    };
+
+    // One alone serves all of them, at once.
+    let first = scene.serve(&one, None);
+    set(&[&first]);
+    scene.owns(&one, 1024..=1024).await;
+    let mut talks = Vec::new();
+    for number in 0..COMPANIES {
+        talks.push(Talk::begin(&scene, &addresses, number).await);
+    }
+
+    // Another one joins, and gets half of them under load.
+    let second = scene.serve(&two, None);
+    set(&[&first, &second]);
+    let ((), pause) = talking(&mut talks, &addresses, async {
+        scene.owns(&two, 460..=564).await;
+        answered(&scene, 50).await;
+    })
+    .await;
+    println!("moved to the second: longest pause {pause:?}");
+    assert!(pause < Duration::from_secs(5), "a move took {pause:?}");
+    let spread = "select count(distinct s.life) from companies c join slots s on s.slot = c.slot";
+    assert_eq!(scene.count(spread).await, 2, "both have companies");
+    assert_eq!(scene.count("select count(*) from seals").await, 0, "nobody was ended");
+
+    // It is killed.
+    let ((), pause) = talking(&mut talks, &addresses, async {
+        answered(&scene, 20).await;
+        second.kill();
+        scene.owns(&one, 1024..=1024).await;
+        answered(&scene, 50).await;
+    })
+    .await;
+    println!("killed: longest pause {pause:?}");
+    assert!(pause < TAKEOVER_TIME_MAX, "the takeover took {pause:?}");
+    for talk in &talks {
+        talk.check(&addresses).await;
+    }
+
+    // Again there, it is stopped in the middle of a flush for longer than it takes to be ended.
+    // As if the half minute had passed in which nothing moves by itself.
+    sqlx::query("delete from seals where done").execute(&scene.database.db).await.expect("delete");
+    let mut second = scene.serve(&two, Some("flush_begun=100*off->1*sleep(9000)->off"));
+    set(&[&first, &second]);
+    let ((), pause) = talking(&mut talks, &addresses, async {
+        eventually("it is ended", || async { scene.count("select count(*) from lives").await == 1 }).await;
+        scene.owns(&one, 1024..=1024).await;
+        answered(&scene, 50).await;
+    })
+    .await;
+    println!("stopped in a flush: longest pause {pause:?}");
+    assert!(pause < TAKEOVER_TIME_MAX, "the takeover took {pause:?}");
+    assert!(!second.wait().success(), "a life that is over ends its process");
+    assert!(second.log().contains("ended this life") || second.log().contains("another Hotline"), "{}", second.log());
+    set(&[&first]);
+    for talk in &talks {
+        talk.check(&addresses).await;
+    }
+
+    // A third begins, and the first one stops: it gives everything away, and nobody has to end it.
+    let third = scene.serve(&two, None);
+    set(&[&first, &third]);
+    let mut first = first;
+    let lives_ended = "select coalesce(max(life), 0) from seals";
+    let before = scene.count(lives_ended).await;
+    let ((), pause) = talking(&mut talks, &addresses, async {
+        // Thirty seconds after a takeover nothing moves by itself: what is drained does.
+        eventually("the third has joined", || async { scene.count("select count(*) from lives").await == 2 }).await;
+        first.terminate();
+        scene.owns(&two, 1024..=1024).await;
+        answered(&scene, 50).await;
+    })
+    .await;
+    println!("stopped: longest pause {pause:?}");
+    assert!(pause < Duration::from_secs(5), "handing over took {pause:?}");
+    assert!(first.wait().success(), "the stop was not clean: {}", first.log());
+    assert!(scene.count(lives_ended).await <= before, "nobody was ended");
+    set(&[&third]);
+    for talk in &talks {
+        talk.check(&addresses).await;
+        assert!(talk.sent.len() > 20, "hardly anything was said");
+    }
+
+    // What the command line shows.
+    let url = scene.database.options.to_url_lossy().to_string();
+    let status = command(two.folder.path(), &["cluster", "status", "--json", "--database-url", &url]).output();
+    let status = status.expect("hotline runs").stdout;
+    let status: Value = serde_json::from_slice(&status).expect("JSON");
+    assert_eq!(status["processes"].as_array().map(Vec::len), Some(1), "{status}");
+    assert_eq!((&status["processes"][0]["node"], &status["processes"][0]["slots"]), (&json!("two"), &json!(1024)));
+    let check =
+        command(two.folder.path(), &["cluster", "check", "--database-url", &url]).output().expect("hotline runs");
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    let none = command(two.folder.path(), &["cluster", "drain", "nobody", "--database-url", &url]).output();
+    assert!(!none.expect("hotline runs").status.success());
+
+    // One that would be alone is refused while there is another.
+    let alone = Process::try_serve(one.folder.path(), &["--database-url", &url]);
+    assert!(alone.is_err_and(|log| log.contains("another Hotline")), "one alone begins beside others");
+    drop(third);
+    scene.database.drop().await;
+}
+
+#[test]
+fn a_process_of_a_cluster_says_all_that_it_needs() {
+    let folder = data_folder();
+    let refused = |options: &[&str]| {
+        let output = serving(folder.path()).args(options).output().expect("hotline runs");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let all = refused(&["--cluster-listen", "0.0.0.0:7400"]);
+    for option in ["--database-url", "--durability database", "--media-shared", "--cluster-address"] {
+        assert!(all.contains(option), "{option}: {all}");
+    }
+    assert!(refused(&["--cluster-node", "one"]).contains("--cluster-listen"));
+    assert!(refused(&["--cluster-listen", ":7400", "--cluster-address", "one"]).contains("host with a port"));
+}
