@@ -77,6 +77,8 @@ struct Inner {
     parts: Parts,
     /// Slots that are opened or closed right now.
     busy: Mutex<HashSet<Slot>>,
+    /// Held by whoever does what the tables say: one after the other, or what one has just given away another opens again.
+    looking: tokio::sync::Mutex<()>,
     is_leaving: AtomicBool,
     counts: Counts,
     work: Mutex<JoinSet<()>>,
@@ -92,6 +94,7 @@ impl Member {
             db,
             parts,
             busy: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
             is_leaving: AtomicBool::new(false),
             counts: Counts::default(),
             work: Mutex::default(),
@@ -126,7 +129,8 @@ impl Member {
             }
             loop {
                 self.look().await;
-                if self.0.membership.placement.count_here() == 0 || self.is_last().await {
+                let has_none = self.0.membership.placement.count_here() == 0 && self.busy().is_empty();
+                if has_none || self.is_last().await {
                     return;
                 }
                 sleep(RETRY_PAUSE).await;
@@ -305,6 +309,7 @@ impl Member {
 
     /// Plans, if nobody else does; then opens, closes and learns what the tables say.
     async fn look(&self) {
+        let _turn = self.0.looking.lock().await;
         if !self.0.is_leaving.load(Ordering::Acquire)
             && let Err(error) = lives::plan(&self.0.db, self.life(), planner::plan).await
         {
@@ -320,6 +325,8 @@ impl Member {
     }
 
     async fn learn(&self) -> Result<(), Error> {
+        // Before the tables are read: of slots whose move ends meanwhile they may still say what was before it.
+        let busy = self.busy().clone();
         let lives = lives::all(&self.0.db).await?;
         let slots = lives::slots(&self.0.db).await?;
         let here = self.life();
@@ -327,7 +334,6 @@ impl Member {
         let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
         let placement = &self.0.membership.placement;
         // What is opened or closed right now says itself what becomes of it.
-        let busy = self.busy().clone();
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
         let is_here = |row: &&SlotRow| row.life == Some(here) && !busy.contains(&row.slot);
