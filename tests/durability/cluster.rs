@@ -17,8 +17,8 @@ use crate::support::{Api, Company, Reply, TestDatabase, eventually};
 /// Within this time after any fault the first change of each company is answered.
 const TAKEOVER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Their slots are spread over both halves of all slots.
-const COMPANIES: usize = 6;
+/// As many that their slots are in both halves of all.
+const COMPANIES: usize = 8;
 
 /// What all processes share.
 struct Scene {
@@ -145,9 +145,11 @@ impl Talk {
         let body = json!({"ticketId": self.ticket, "type": "text", "body": number.to_string()}).to_string();
         let key = format!("message-{number}");
         let sent = ask(addresses, company, |api| api.keyed(Method::POST, "/messages", &key, body.clone())).await;
-        let id = sent.data(202)["id"].as_i64().expect("an id");
         self.longest = self.longest.max(self.answered_at.elapsed());
         self.answered_at = Instant::now();
+        let job = format!("/messages/jobs/{}", sent.data(202)["jobId"].as_str().expect("a job"));
+        let known = ask(addresses, company, |api| api.request(Method::GET, &job)).await;
+        let id = known.data(200)["messageId"].as_i64().expect("an id");
         self.sent.push(id);
         let path = format!("/messages/{id}");
         let read = ask(addresses, company, |api| api.request(Method::GET, &path)).await;
