@@ -47,6 +47,7 @@ use crate::app::App;
 use crate::metrics::Tally;
 use crate::openapi::{Operation, Table, Written};
 use crate::web::aside::Tenant;
+use crate::web::auth::Entered;
 use crate::web::origin::{self, Address};
 use crate::web::schema::Schemas;
 use crate::web::{ApiError, ApiResult};
@@ -150,7 +151,12 @@ async fn carry_out(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payloa
     if !organization.company.active {
         return Err(ApiError::company_inactive());
     }
-    let presence = app.engine.enter(key.0).await?;
+    // Who has passed the company's door already goes on inside.
+    let followed = Entered::has(request, key.0).then(|| app.engine.store().ownership().follow(key.0)).flatten();
+    let presence = match followed {
+        Some(presence) => presence,
+        None => app.engine.enter(key.0).await?,
+    };
     let (engine, downloads) = (app.engine.clone(), hooks.downloads.clone());
     let carried_out = app.engine.background().spawn(async move {
         let (_seat, _presence) = (seat, presence);

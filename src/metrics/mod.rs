@@ -4,6 +4,7 @@
 //! A request adds to atomic numbers that exist from the start: it makes no text, takes no lock and allocates nothing.
 //! Names and labels are made when the figures are read.
 
+mod cluster;
 mod events;
 mod hooks;
 mod http;
@@ -24,6 +25,7 @@ use hotline_actors::Engine;
 
 use self::sample::Sample;
 
+pub use cluster::ClusterFigures;
 pub use events::EventFigures;
 pub use hooks::{HookFigures, Tally};
 pub use http::{Listener, PATH};
@@ -54,6 +56,8 @@ pub struct Metrics {
     pub webhooks: WebhookFigures,
     /// Letters to people.
     pub mails: MailFigures,
+    /// What the edge of a cluster does.
+    pub cluster: ClusterFigures,
     replays: AtomicU64,
     started: Instant,
 }
@@ -68,6 +72,7 @@ impl Metrics {
             hooks: HookFigures::default(),
             webhooks: WebhookFigures::default(),
             mails: MailFigures::default(),
+            cluster: ClusterFigures::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),
         }

@@ -81,6 +81,9 @@ impl Collector for Sample {
         self.schedules(&mut page)?;
         self.campaigns(&mut page)?;
         self.hooks(&mut page)?;
+        if self.engine.store().membership().is_some() {
+            self.edge(&mut page)?;
+        }
         self.webhooks(&mut page)?;
         self.mails(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
@@ -116,6 +119,22 @@ impl Sample {
         page.counter("http_unauthorized_total", "Requests whose token was missing or no good (401)", with(401))?;
         page.counter("http_rate_limited_total", "Requests above their company's rate (429)", with(429))?;
         page.counter("http_idempotent_replays_total", "Retries answered as their first was", figures.replays())
+    }
+
+    fn edge(&self, page: &mut Page<'_>) -> fmt::Result {
+        let edge = &self.figures.cluster;
+        page.counter("cluster_forwarded_total", "Requests handed to their company's process", edge.all_forwarded())?;
+        let mut lines =
+            page.counters("cluster_requests_total", "Requests at the edge that were not simply answered")?;
+        for (end, count) in [
+            ("waited", edge.all_waited()),
+            ("sent_again", edge.all_sent_again()),
+            ("refused", edge.all_refused()),
+            ("cut", edge.all_cut()),
+        ] {
+            lines.value([("end", end)], count)?;
+        }
+        Ok(())
     }
 
     fn actors(&self, page: &mut Page<'_>) -> fmt::Result {

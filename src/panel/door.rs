@@ -6,12 +6,13 @@ use std::sync::Arc;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderMap;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionState, Signed};
+use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 
 use super::signed::Session;
 use super::{Panel, audit, cookie, site};
@@ -29,6 +30,23 @@ const COMPANY: &str = "hotline-company";
 
 /// What a session may ask for before it is open, below the API's path.
 const BEFORE_FACTOR: [&str; 2] = ["/account/second-factor", "/account/second-factor/confirm"];
+
+/// In which company somebody asks for this path below the panel's API, as far as headers say; none where they ask in no
+/// company.
+pub fn company_of(headers: &HeaderMap, path: &str) -> Option<CompanyId> {
+    let is_below = |top: &str| path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if super::OPEN.iter().any(|open| is_below(open)) {
+        return None;
+    }
+    // Which of the two it is depends on the scheme; a browser has the one that fits.
+    let key =
+        [true, false].into_iter().find_map(|is_https| cookie::read(headers, is_https).and_then(SessionKey::read))?;
+    if key.company() != INSTALLATION {
+        return Some(key.company());
+    }
+    let named = headers.get(COMPANY).and_then(|text| text.to_str().ok()?.trim().parse().ok());
+    named.or_else(|| path.strip_prefix("/companies/")?.split('/').next()?.parse().ok())
+}
 
 /// What the door works with.
 struct Parts {

@@ -31,7 +31,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 
 pub use cookie::WithCookie;
-pub use door::in_company;
+pub use door::{company_of, in_company};
 
 use hotline_persistence::tables::people::sessions::Signed;
 

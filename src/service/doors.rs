@@ -11,11 +11,13 @@ use crate::web::wire;
 
 /// The options that say where.
 pub(super) const LISTEN: &str = "--listen";
+pub(super) const CLUSTER_LISTEN: &str = "--cluster-listen";
 pub(super) const METRICS_LISTEN: &str = "--metrics-listen";
 
 /// Where the service will listen: taken at once, opened once it can answer.
 pub(super) struct Doors {
     pub(super) http: TcpSocket,
+    pub(super) peers: Option<TcpSocket>,
     pub(super) figures: Option<(SocketAddr, std::net::TcpListener)>,
 }
 
@@ -33,7 +35,11 @@ impl Doors {
             }
             None => None,
         };
-        Ok(Self { http, figures })
+        let peers = match &settings.cluster {
+            Some(cluster) => Some(wire::bind(cluster.listen).map_err(Self::not_there(CLUSTER_LISTEN, cluster.listen))?),
+            None => None,
+        };
+        Ok(Self { http, peers, figures })
     }
 
     /// What it means that an address cannot be had.

@@ -28,7 +28,7 @@ pub use self::error::ServiceError;
 use self::forget::Forgetting;
 pub use self::settings::{ClusterSettings, EventOptions, Settings};
 use crate::app::App;
-use crate::cluster::{Member, Parts};
+use crate::cluster::{Around, Edge, Member, Parts};
 use crate::deliveries::Deliveries;
 use crate::hooks::{Downloads, Hooks};
 use crate::mail::Mailer;
@@ -45,7 +45,7 @@ use crate::web::auth::Admission;
 use crate::web::idempotency::{Keys, Retries};
 use crate::web::params::PerPageMax;
 use crate::web::rate::RateLimits;
-use crate::web::wire::{self, Listening};
+use crate::web::wire::{self, Listening, Side};
 use crate::web::wrong_tokens::WrongTokens;
 use crate::web::{Front, compression, head};
 use crate::webhooks::Webhooks;
@@ -66,6 +66,8 @@ pub struct Service {
     pub keys: Keys,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where the other processes of a cluster reach it, if it is in one.
+    pub peers: Option<SocketAddr>,
     /// Where figures are served, if they are.
     pub metrics: Option<Listener>,
     /// What delivers to webhooks; none where no events are kept.
@@ -147,7 +149,7 @@ impl Service {
             None => None,
         };
         let forgetting = Forgetting::new(handles.clone(), deliveries.as_ref().map(Deliveries::orders));
-        let (address, server) = listen(settings, doors.http, &handles)?;
+        let (address, peers, server) = listen(settings, doors.http, doors.peers, &handles)?;
         let metrics = match doors.figures {
             Some((address, socket)) => {
                 let started = Listener::start(socket, engine, handles.app.figures.clone());
@@ -169,6 +171,7 @@ impl Service {
             handles,
             keys,
             address,
+            peers,
             metrics,
             deliveries,
             member,
@@ -263,24 +266,40 @@ fn handles(settings: &Settings, engine: Engine, media: Media, keys: Keys) -> Res
     })
 }
 
-/// Opens the listener: where it is, and the server, which takes connections once it is polled.
-fn listen(settings: &Settings, socket: TcpSocket, handles: &Handles) -> Result<(SocketAddr, Server), ServiceError> {
+/// Opens the listeners, to anybody and to the other processes of a cluster: where they are, and the server, which takes
+/// connections once it is polled.
+fn listen(
+    settings: &Settings,
+    socket: TcpSocket,
+    of_peers: Option<TcpSocket>,
+    handles: &Handles,
+) -> Result<(SocketAddr, Option<SocketAddr>, Server), ServiceError> {
     let listening = Listening {
         socket,
+        of_peers,
         workers: settings.workers,
         drain: DRAIN_TIME_MAX,
         limits: settings.limits,
         proxies: settings.trusted_proxies.clone(),
     };
     let handles = handles.clone();
-    let listened = wire::listen(listening, move || {
-        // Called on each thread that serves.
-        handles.app.engine.live_here();
-        Routes::new()
+    let engine = &handles.app.engine;
+    let edge = engine.store().membership().map(|membership| {
+        let (directory, ownership) = (engine.directory().clone(), engine.store().ownership().clone());
+        let (figures, stopping) = (handles.app.figures.clone(), handles.app.stopping());
+        Edge::new(membership.clone(), directory, ownership, figures, stopping)
+    });
+    let listened = wire::listen(listening, move |side| {
+        if side == Side::Public {
+            // Called on each thread that serves.
+            handles.app.engine.live_here();
+        }
+        let routes = Routes::new()
             .wrap(from_fn(compression::pack))
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))
-            .configure(routes::configure(handles.clone()))
+            .configure(routes::configure(handles.clone()));
+        Around::new(routes, edge.clone(), side)
     });
     listened.map_err(Doors::not_there(LISTEN, settings.listen))
 }

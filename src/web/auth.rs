@@ -23,7 +23,7 @@ use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::{self, Signed};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tokens::KEY_PREFIX;
-use hotline_persistence::{CompanyId, Db, Ownership, QueueId, UserId, key};
+use hotline_persistence::{CompanyId, Db, Ownership, Presence, QueueId, UserId, key};
 use ipnet::IpNet;
 
 use super::aside::Tenant;
@@ -217,9 +217,31 @@ pub async fn admit<B: MessageBody + 'static>(
     Ok(response)
 }
 
+/// A company whose door was passed before its request came to a handler: by the edge of a cluster, which must know that the
+/// company does not move any more.
+pub struct Entered {
+    company: CompanyId,
+    _presence: Presence,
+}
+
+impl Entered {
+    /// Of a company.
+    pub fn new(company: CompanyId, presence: Presence) -> Self {
+        Self { company, _presence: presence }
+    }
+
+    /// Whether the request has passed this company's door.
+    pub fn has(request: &impl HttpMessage, company: CompanyId) -> bool {
+        request.extensions().get::<Self>().is_some_and(|entered| entered.company == company)
+    }
+}
+
 /// Lets a request in while its company is served here; whoever drops the company waits for it, however long it goes on
 /// without its caller.
 pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
+    if Entered::has(request, company) {
+        return Ok(());
+    }
     let admission = request.app_data::<Data<Admission>>().ok_or_else(|| ApiError::internal("nobody is told apart"))?;
     let presence = admission.ownership.enter(company).await?;
     request.extensions_mut().insert(presence);
@@ -249,6 +271,12 @@ fn check(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResu
     }
     permit(request, &caller)?;
     Ok(caller)
+}
+
+/// Whose token the headers of a request show, whether it is good or not.
+pub fn company_of(headers: &HeaderMap, directory: &Directory) -> Option<CompanyId> {
+    let key = bearer_in(headers).filter(|key| key.len() == KEY_LENGTH)?;
+    Some(directory.token(&key::hash(key))?.row.company_id)
 }
 
 /// Who holds the token. The way is the same for every token that is no good: hashed, looked up, refused.

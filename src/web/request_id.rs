@@ -4,7 +4,7 @@
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage};
@@ -42,8 +42,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let own = request.headers().get(X_REQUEST_ID).filter(|id| is_plain(id.as_bytes()));
-    let id = RequestId(own.cloned().unwrap_or_else(new_id));
+    let id = RequestId(of(request.headers()));
     request.extensions_mut().insert(id.clone());
     // Of the highest level, so that whatever is logged names its request. Neither its query nor its body: both may hold
     // names and numbers.
@@ -86,6 +85,12 @@ pub async fn name_request<B: MessageBody + 'static>(
     let mut response = name_defect(response, id.text());
     response.headers_mut().insert(X_REQUEST_ID, id.0);
     Ok(response)
+}
+
+/// The name of a request with these headers.
+pub(crate) fn of(headers: &HeaderMap) -> HeaderValue {
+    let own = headers.get(X_REQUEST_ID).filter(|id| is_plain(id.as_bytes()));
+    own.cloned().unwrap_or_else(new_id)
 }
 
 /// A defect is found again in the logs by the id its message carries.

@@ -167,13 +167,14 @@ struct Plain {
 /// A service without anything behind it.
 fn plain(limits: Limits) -> Plain {
     let listening = Listening {
+        of_peers: None,
         socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits,
         proxies: vec!["127.0.0.9/32".parse().expect("a range")],
     };
-    let (address, server) = listen(listening, || App::new().configure(routes)).expect("listen");
+    let (address, _, server) = listen(listening, |_| App::new().configure(routes)).expect("listen");
     let handle = server.handle();
     tokio::spawn(server);
     Plain { address, server: handle }
@@ -452,13 +453,14 @@ async fn who_takes_no_answer_is_given_up() {
     let gone = Arc::new(AtomicBool::new(false));
     let flag = gone.clone();
     let listening = Listening {
+        of_peers: None,
         socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits: Limits { write: SHORT, ..Limits::default() },
         proxies: Vec::new(),
     };
-    let (address, server) = listen(listening, move || {
+    let (address, _, server) = listen(listening, move |_| {
         let flag = flag.clone();
         App::new().route(
             "/endless",

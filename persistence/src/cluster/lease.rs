@@ -78,6 +78,11 @@ impl Lease {
         self.0.sent.fetch_max(nanos, Ordering::AcqRel);
     }
 
+    /// It is over: nothing is shown any more before the next beat that succeeds.
+    pub fn end(&self) {
+        self.0.sent.store(0, Ordering::Release);
+    }
+
     fn sent(&self) -> Duration {
         Duration::from_nanos(self.0.sent.load(Ordering::Acquire))
     }

@@ -72,6 +72,11 @@ impl Placement {
         peers.get(&LifeId::new(life)).map_or(Owner::Nobody, |peer| Owner::There(peer.clone()))
     }
 
+    /// Whether a life is known, and is not over.
+    pub fn has_peer(&self, life: LifeId) -> bool {
+        self.0.peers.read().unwrap_or_else(PoisonError::into_inner).contains_key(&life)
+    }
+
     /// Goes up with each news.
     pub fn version(&self) -> u64 {
         *self.0.version.borrow()

@@ -12,12 +12,14 @@ mod line;
 mod pace;
 mod progress;
 
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use actix_http::body::{BoxBody, MessageBody};
@@ -50,6 +52,8 @@ const RETRY_AFTER_S: u64 = 1;
 pub struct Listening {
     /// As [`bind`] has taken it.
     pub socket: TcpSocket,
+    /// The same for the other processes of a cluster, if this is one.
+    pub of_peers: Option<TcpSocket>,
     /// Threads that serve.
     pub workers: usize,
     /// For the requests that are being served once the server stops.
@@ -58,6 +62,15 @@ pub struct Listening {
     pub limits: Limits,
     /// Proxies: they bring the connections of many, so theirs are not counted by address.
     pub proxies: Vec<IpNet>,
+}
+
+/// Who comes to a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Anybody.
+    Public,
+    /// The other processes of a cluster.
+    Peers,
 }
 
 /// Takes an address, where nobody is heard before [`listen`].
@@ -72,13 +85,14 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Listens, and makes the server: it takes connections as soon as it is polled. Answers with where it listens.
+/// Listens, and makes the server: it takes connections as soon as it is polled. Answers with where it listens, to anybody
+/// and to peers. Both sides are served by the same threads.
 ///
 /// # Errors
-/// When the address cannot be had.
-pub fn listen<F, I, S, B>(listening: Listening, app: F) -> io::Result<(SocketAddr, Server)>
+/// When an address cannot be had.
+pub fn listen<F, I, S, B>(listening: Listening, app: F) -> io::Result<(SocketAddr, Option<SocketAddr>, Server)>
 where
-    F: Fn() -> I + Send + Clone + 'static,
+    F: Fn(Side) -> I + Send + Clone + 'static,
     I: IntoServiceFactory<S, Request>,
     S: ServiceFactory<Request, Config = AppConfig> + 'static,
     S::Error: Into<Response<BoxBody>> + 'static,
@@ -88,9 +102,11 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let Listening { socket, workers, drain, limits, proxies } = listening;
+    let Listening { socket, of_peers, workers, drain, limits, proxies } = listening;
     let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
+    let of_peers = of_peers.map(|socket| socket.listen(limits.backlog)?.into_std()).transpose()?;
+    let address_of_peers = of_peers.as_ref().map(std::net::TcpListener::local_addr).transpose()?;
 
     let server = Server::build()
         .workers(workers)
@@ -99,48 +115,78 @@ where
         // Above this nothing is accepted, so no descriptor is taken; and should there be none left all the same, the
         // framework pauses for half a second before it accepts again.
         .max_concurrent_connections(crowd::connections_of_worker(limits.connections, workers));
-    let crowd = Crowd::new(limits.per_address, proxies);
     let stopping = server.graceful_shutdown_signal();
-    let server = server.listen("http", socket, move || {
-        let (stopping, crowd) = (stopping.clone(), crowd.clone());
-        let http = HttpService::build()
-            .graceful_shutdown_signal(move || {
-                let stopping = stopping.clone();
-                async move { stopping.notified().await }
-            })
-            // Both are watched by Progress: the framework's own timers begin anew whenever the connection is looked
-            // at, leave out those that hold a piece of a request, and all heads but the first.
-            .keep_alive(KeepAlive::Os)
-            .client_request_timeout(Duration::ZERO)
-            .client_disconnect_timeout(limits.goodbye)
-            .local_addr(address)
-            .on_connect_ext(|line: &Line, connection| {
-                connection.insert(line.progress().clone());
-            })
-            .finish(apply_fn_factory(map_config(app(), |()| AppConfig::default()), serve::<S, B>));
-        apply_fn_factory(http, move |stream: TcpStream, http| {
-            // An answer is written whole; nothing follows that would be worth waiting for.
-            let _ = stream.set_nodelay(true);
-            let peer = stream.peer_addr().ok();
-            let taken = match crowd.admit(peer) {
-                Some(counted) => {
-                    let progress = Progress::new();
-                    let line = Line::new(stream, progress.clone());
-                    // In a box: the futures around it would each keep room for it, for as long as a socket is open.
-                    Ok((counted, Box::pin(http.call((line, Protocol::Http1, peer))), progress))
-                }
-                None => Err(stream),
-            };
-            async move {
-                match taken {
-                    Ok((_counted, serving, progress)) => attend(serving, &progress, limits).await,
-                    Err(stream) => turn_away(stream).await,
-                }
-                Ok(())
-            }
+    let ends = move || {
+        let stopping = stopping.clone();
+        async move { stopping.notified().await }
+    };
+    let of = move |crowd: Arc<Crowd>, side, address| {
+        let (app, ends) = (app.clone(), ends.clone());
+        move || door(app(side), ends.clone(), crowd.clone(), address, limits)
+    };
+    let server = server.listen("http", socket, of(Crowd::new(limits.per_address, proxies), Side::Public, address))?;
+    let server = match of_peers.zip(address_of_peers) {
+        // They bring the connections of everybody.
+        Some((socket, address)) => {
+            server.listen("peers", socket, of(Crowd::new(0, Vec::new()), Side::Peers, address))?
+        }
+        None => server,
+    };
+    Ok((address, address_of_peers, server.run()))
+}
+
+/// What serves the connections of a listener.
+fn door<I, S, B, E>(
+    app: I,
+    ends: impl Fn() -> E + 'static,
+    crowd: Arc<Crowd>,
+    address: SocketAddr,
+    limits: Limits,
+) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = DispatchError, InitError = ()>
+where
+    I: IntoServiceFactory<S, Request>,
+    S: ServiceFactory<Request, Config = AppConfig> + 'static,
+    S::Error: Into<Response<BoxBody>> + 'static,
+    S::InitError: Debug,
+    S::Response: Into<Response<B>>,
+    S::Future: 'static,
+    <S::Service as Service<Request>>::Future: 'static,
+    B: MessageBody + 'static,
+    E: Future<Output = ()> + 'static,
+{
+    let http = HttpService::build()
+        .graceful_shutdown_signal(ends)
+        // Both are watched by Progress: the framework's own timers begin anew whenever the connection is looked at, leave
+        // out those that hold a piece of a request, and all heads but the first.
+        .keep_alive(KeepAlive::Os)
+        .client_request_timeout(Duration::ZERO)
+        .client_disconnect_timeout(limits.goodbye)
+        .local_addr(address)
+        .on_connect_ext(|line: &Line, connection| {
+            connection.insert(line.progress().clone());
         })
-    })?;
-    Ok((address, server.run()))
+        .finish(apply_fn_factory(map_config(app, |()| AppConfig::default()), serve::<S, B>));
+    apply_fn_factory(http, move |stream: TcpStream, http| {
+        // An answer is written whole; nothing follows that would be worth waiting for.
+        let _ = stream.set_nodelay(true);
+        let peer = stream.peer_addr().ok();
+        let taken = match crowd.admit(peer) {
+            Some(counted) => {
+                let progress = Progress::new();
+                let line = Line::new(stream, progress.clone());
+                // In a box: the futures around it would each keep room for it, for as long as a socket is open.
+                Ok((counted, Box::pin(http.call((line, Protocol::Http1, peer))), progress))
+            }
+            None => Err(stream),
+        };
+        async move {
+            match taken {
+                Ok((_counted, serving, progress)) => attend(serving, &progress, limits).await,
+                Err(stream) => turn_away(stream).await,
+            }
+            Ok(())
+        }
+    })
 }
 
 /// Tells somebody who has enough connections that there are no more.
@@ -185,11 +231,30 @@ where
     }
 }
 
+/// Ends the connection of a request without an answer: for a change of which nobody knows whether it was made.
+pub struct Cut(Option<Rc<Progress>>);
+
+impl Cut {
+    /// Of a request.
+    pub fn of(request: &Request) -> Self {
+        Self(request.conn_data::<Rc<Progress>>().cloned())
+    }
+
+    /// Never comes back: whoever waits for it goes with the connection.
+    pub async fn now(self) -> Infallible {
+        if let Some(progress) = self.0 {
+            progress.cut_off();
+        }
+        std::future::pending().await
+    }
+}
+
 /// Serves a connection for as long as it gets on.
 async fn attend(serving: impl Future<Output = Result<(), DispatchError>>, progress: &Progress, limits: Limits) {
     let serving = pin!(serving);
     tokio::select! {
         biased;
+        () = progress.cut() => tracing::debug!("a connection is cut: nobody knows what to answer"),
         // What went wrong the framework has answered, if it could.
         _ = serving => {}
         overdue = progress.watch(limits) => tracing::debug!(?overdue, "a connection is closed"),

@@ -58,6 +58,11 @@ impl<S> Paced<S> {
         Self::at(Pace::default(), chunks)
     }
 
+    /// The chunks that are left.
+    pub fn into_inner(self) -> S {
+        self.chunks
+    }
+
     /// At this pace.
     pub fn at(pace: Pace, chunks: S) -> Self {
         Self { chunks, pace, received: 0, wait: None }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::limits::{GOODBYE_BYTES_MAX, Limits};
@@ -24,6 +25,8 @@ pub(super) struct Progress {
     idle_since: Cell<Instant>,
     /// Since when the client takes nothing.
     stalled_since: Cell<Option<Instant>>,
+    /// Tells that nothing more is to be said over it.
+    cut: Notify,
 }
 
 /// What was heard of a request before it is one.
@@ -56,6 +59,7 @@ impl Progress {
             rest: Cell::new(None),
             idle_since: Cell::new(now),
             stalled_since: Cell::new(None),
+            cut: Notify::new(),
         })
     }
 
@@ -99,6 +103,16 @@ impl Progress {
         self.rest.set(None);
         self.open.set(self.open.get() + 1);
         Begun(self.clone())
+    }
+
+    /// The connection is to end as it stands.
+    pub(super) fn cut_off(&self) {
+        self.cut.notify_one();
+    }
+
+    /// Waits for that.
+    pub(super) async fn cut(&self) {
+        self.cut.notified().await;
     }
 
     /// Ends when the connection was waited for long enough.

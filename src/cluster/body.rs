@@ -1,0 +1,185 @@
+//! The body of a request at the edge: small ones are kept, so that they can be sent again; larger ones go through once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_http::{Payload, RequestHead};
+use actix_web::error::PayloadError;
+use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+
+use crate::web::wire::Paced;
+
+/// Bytes of a body that is kept until its request is answered: every JSON body that people and programs write, but for
+/// imports.
+pub(super) const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of all bodies that a process keeps. Beyond it bodies go through once, however small they are.
+const KEPT_TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// A body.
+pub(super) enum Body {
+    /// There is none.
+    None,
+    /// It was not looked at yet.
+    Unread(Payload),
+    /// All of it.
+    Kept(Bytes, #[allow(dead_code, reason = "its part of the room is given back with it")] Share),
+    /// It is sent while it comes: what was read of it, and the rest.
+    Passing(Bytes, Payload),
+    /// Some of it was sent, and cannot be sent again.
+    Spent,
+}
+
+/// What the bodies of all requests may take together. Cheap to clone.
+#[derive(Clone, Default)]
+pub(super) struct Room(Arc<AtomicUsize>);
+
+/// A part of it.
+pub(super) struct Share {
+    room: Room,
+    bytes: usize,
+}
+
+impl Room {
+    fn take(&self, bytes: usize) -> Option<Share> {
+        let before = self.0.fetch_add(bytes, Ordering::AcqRel);
+        let share = Share { room: self.clone(), bytes };
+        (before + bytes <= KEPT_TOTAL_BYTES_MAX).then_some(share)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.room.0.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+impl Body {
+    /// Of a request that has come just now.
+    pub(super) fn of(payload: Payload) -> Self {
+        match payload {
+            Payload::None => Self::None,
+            payload => Self::Unread(payload),
+        }
+    }
+
+    /// Reads it as far as it is kept. A socket's stream is none that ends, and passes.
+    ///
+    /// # Errors
+    /// When it does not come, or not as HTTP has it.
+    pub(super) async fn read(&mut self, head: &RequestHead, room: &Room) -> Result<(), PayloadError> {
+        let payload = match std::mem::replace(self, Self::Spent) {
+            Self::Unread(payload) => payload,
+            // It was read before.
+            read => {
+                *self = read;
+                return Ok(());
+            }
+        };
+        let length = length(head);
+        // A body without a length is one that comes in chunks, or a socket's.
+        let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
+        let is_small = length.map_or(is_chunked, |length| length <= KEPT_BYTES_MAX as u64);
+        let wanted = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(KEPT_BYTES_MAX);
+        let Some(share) = is_small.then(|| room.take(wanted)).flatten() else {
+            *self = Self::Passing(Bytes::new(), payload);
+            return Ok(());
+        };
+        let mut chunks = Paced::new(payload);
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk?;
+            whole.extend_from_slice(&chunk);
+            if whole.len() > KEPT_BYTES_MAX {
+                *self = Self::Passing(whole.freeze(), chunks.into_inner());
+                return Ok(());
+            }
+        }
+        *self = Self::Kept(whole.freeze(), share);
+        Ok(())
+    }
+
+    /// As a handler of this process reads it. None: it was sent elsewhere, and is gone.
+    pub(super) fn into_payload(self) -> Option<Payload> {
+        match self {
+            Self::None => Some(Payload::None),
+            Self::Unread(payload) => Some(payload),
+            Self::Kept(whole, _) => Some(Payload::from(whole)),
+            Self::Passing(first, rest) if first.is_empty() => Some(rest),
+            Self::Passing(first, rest) => {
+                let chunks = futures_util::stream::iter([Ok(first)]).chain(rest);
+                Some(Payload::Stream { payload: Box::pin(chunks) })
+            }
+            Self::Spent => None,
+        }
+    }
+
+    /// Whether it can be sent as often as one likes.
+    pub(super) fn is_whole(&self) -> bool {
+        !matches!(self, Self::Spent)
+    }
+}
+
+/// Bytes of the body, as the head says.
+pub(super) fn length(head: &RequestHead) -> Option<u64> {
+    head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_http::header::HeaderValue;
+
+    use super::*;
+
+    fn head(name: actix_http::header::HeaderName, value: &str) -> RequestHead {
+        let mut head = RequestHead::default();
+        head.headers.insert(name, HeaderValue::from_str(value).expect("a value"));
+        head
+    }
+
+    fn payload(pieces: usize) -> Payload {
+        let chunks = (0..pieces).map(|_| Ok(Bytes::from(vec![b'a'; 1024])));
+        Payload::Stream { payload: Box::pin(futures_util::stream::iter(chunks)) }
+    }
+
+    async fn bytes(payload: Payload) -> usize {
+        payload.fold(0, async |sum, chunk| sum + chunk.expect("a chunk").len()).await
+    }
+
+    #[actix_web::test]
+    async fn a_small_body_is_kept_and_a_large_one_passes() {
+        let room = Room::default();
+        for (head, pieces, is_kept) in [
+            (head(CONTENT_LENGTH, "65536"), 64, true),
+            (head(CONTENT_LENGTH, "66560"), 65, false),
+            (head(TRANSFER_ENCODING, "chunked"), 64, true),
+            (head(TRANSFER_ENCODING, "chunked"), 66, false),
+            // A socket.
+            (RequestHead::default(), 1, false),
+        ] {
+            let mut body = Body::of(payload(pieces));
+            body.read(&head, &room).await.expect("a body");
+            body.read(&head, &room).await.expect("as it was");
+            assert_eq!(matches!(body, Body::Kept(..)), is_kept, "{head:?}");
+            assert_eq!(room.0.load(Ordering::Acquire) > 0, is_kept, "{head:?}");
+            assert_eq!(bytes(body.into_payload().expect("whole")).await, pieces * 1024);
+            assert_eq!(room.0.load(Ordering::Acquire), 0);
+        }
+        let none = Body::of(Payload::None);
+        assert!(none.is_whole() && matches!(none, Body::None));
+    }
+
+    #[actix_web::test]
+    async fn where_there_is_no_room_a_small_body_passes_too() {
+        let room = Room::default();
+        let all: Vec<_> = (0..KEPT_TOTAL_BYTES_MAX / KEPT_BYTES_MAX).map(|_| room.take(KEPT_BYTES_MAX)).collect();
+        assert!(all.iter().all(Option::is_some));
+        let mut body = Body::of(payload(1));
+        body.read(&head(CONTENT_LENGTH, "1024"), &room).await.expect("a body");
+        assert!(matches!(body, Body::Passing(..)));
+        drop(all);
+        assert!(room.take(KEPT_BYTES_MAX).is_some());
+    }
+}

@@ -1,0 +1,288 @@
+//! What becomes of a request at the edge.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_http::body::{BodySize, BoxBody, MessageBody};
+use actix_http::{HttpMessage, Request, RequestHead, Response};
+use actix_service::Service;
+use actix_web::ResponseError;
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::Data;
+use hotline_actors::Directory;
+use hotline_persistence::cluster::{Membership, Owner, Peer, Slot};
+use hotline_persistence::{CompanyId, Ownership, Presence};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use super::body::{Body, Room};
+use super::forward::{Failed, Forwarding};
+use super::leased::Leased;
+use super::link::Links;
+use super::relay::Ends;
+use super::signed::{Forwarded, Signer};
+use super::whose::{Whose, whose};
+use crate::metrics::Metrics;
+use crate::web::ApiError;
+use crate::web::auth::Entered;
+use crate::web::idempotency::IDEMPOTENCY_KEY;
+use crate::web::modules::API;
+use crate::web::request_id::{self, X_REQUEST_ID};
+use crate::web::wire::{Cut, body_error};
+
+/// How long a request waits for somebody to serve its company: longer than a company takes to move, and shorter than a
+/// caller waits for an answer.
+const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How often it is looked again meanwhile, should nobody tell: a gate that was closed and opens again is no news.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The edge of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct Edge(Arc<Inner>);
+
+struct Inner {
+    membership: Arc<Membership>,
+    directory: Directory,
+    ownership: Ownership,
+    figures: Data<Metrics>,
+    stopping: watch::Receiver<bool>,
+    signer: Signer,
+    room: Room,
+    /// How long a request waits for somebody to serve its company.
+    wait: Duration,
+}
+
+impl Edge {
+    /// Of a process that is a member.
+    pub fn new(
+        membership: Arc<Membership>,
+        directory: Directory,
+        ownership: Ownership,
+        figures: Data<Metrics>,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        let signer = Signer::new(membership.peer_key());
+        let (room, wait) = (Room::default(), WAIT_TIME_MAX);
+        Self(Arc::new(Inner { membership, directory, ownership, figures, stopping, signer, room, wait }))
+    }
+
+    /// The same, with less patience.
+    #[cfg(test)]
+    pub(super) fn waiting(self, wait: Duration) -> Self {
+        Self(Arc::new(Inner { wait, ..Arc::into_inner(self.0).expect("nobody else has it") }))
+    }
+}
+
+/// The edge of a thread.
+pub(super) struct Local {
+    edge: Edge,
+    forwarding: Forwarding,
+}
+
+/// Where a company's request is answered now.
+enum Place {
+    Here(Presence),
+    There(Arc<Peer>),
+    /// Nowhere: it moves, or its gate is closed.
+    Nowhere,
+}
+
+impl Local {
+    pub(super) fn new(edge: Edge) -> Self {
+        Self { edge, forwarding: Forwarding { links: Rc::new(Links::default()) } }
+    }
+
+    fn inner(&self) -> &Inner {
+        &self.edge.0
+    }
+
+    fn place(&self, company: CompanyId, slot: Slot) -> Place {
+        let Inner { membership, ownership, .. } = self.inner();
+        match membership.placement.owner(slot) {
+            // Taken before the handler begins: from here on the company does not move before this request is through.
+            Owner::Here => ownership.try_enter(company).map_or(Place::Nowhere, Place::Here),
+            Owner::There(peer) => Place::There(peer),
+            Owner::Nobody => Place::Nowhere,
+        }
+    }
+
+    fn whose(&self, head: &RequestHead) -> (Whose, Option<Slot>) {
+        match whose(head, &self.inner().directory) {
+            Whose::Company(company) => match self.inner().directory.slot(company) {
+                Some(slot) => (Whose::Company(company), Some(slot)),
+                // There is no such company, as far as is known here.
+                None => (Whose::Anybody, None),
+            },
+            other => (other, None),
+        }
+    }
+
+    /// Answers anybody.
+    pub(super) async fn answer<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    where
+        S: Service<Request>,
+        S::Response: Into<Response<BoxBody>>,
+    {
+        let (company, slot) = match self.whose(request.head()) {
+            (Whose::Company(company), Some(slot)) => (company, slot),
+            (Whose::Nobody, _) => return Ok(served.call(request).await?.into()),
+            _ => return self.serve(served, request, None).await,
+        };
+        let cut = Cut::of(&request);
+        let mut body = Body::of(request.take_payload());
+        let placement = &self.inner().membership.placement;
+        let deadline = Instant::now() + self.inner().wait;
+        let mut has_waited = false;
+        // Whether a change may have been made by an owner before. What a later one refuses is no answer to it then.
+        let mut may_be_done = false;
+        loop {
+            let seen = placement.version();
+            match self.place(company, slot) {
+                Place::Here(presence) => {
+                    let Some(payload) = body.into_payload() else { return Ok(self.unavailable(request.head())) };
+                    *request.payload() = payload;
+                    let response = self.serve(served, request, Some((company, presence))).await?;
+                    if may_be_done && is_put_off(&response) {
+                        return self.cut(cut).await;
+                    }
+                    return Ok(response);
+                }
+                Place::There(peer) => match self.forward(&peer, &request, &mut body).await {
+                    Ok(response) if may_be_done && is_put_off(&response) => {}
+                    Ok(response) => return Ok(response),
+                    Err(Failed::Body(error)) => return Ok(answer(request.head(), &body_error(error))),
+                    Err(Failed::Unknown) if may_be_repeated(request.head()) && body.is_whole() => {
+                        may_be_done |= !is_read(request.head());
+                        self.inner().figures.cluster.sent_again();
+                    }
+                    Err(Failed::Unknown) => return self.cut(cut).await,
+                    Err(Failed::Unreached | Failed::NotMine) => placement.look_again(),
+                },
+                Place::Nowhere => {}
+            }
+            if !std::mem::replace(&mut has_waited, true) {
+                self.inner().figures.cluster.waited();
+            }
+            let next = Instant::now() + LOOK_EVERY;
+            if next >= deadline || !body.is_whole() {
+                break;
+            }
+            // Whether there was news or not, it is looked again.
+            let _ = timeout_at(next, placement.changed(seen)).await;
+        }
+        if may_be_done { self.cut(cut).await } else { Ok(self.unavailable(request.head())) }
+    }
+
+    /// Ends the connection: nobody knows what to answer.
+    async fn cut<T>(&self, cut: Cut) -> T {
+        self.inner().figures.cluster.cut();
+        match cut.now().await {}
+    }
+
+    async fn forward(&self, peer: &Peer, request: &Request, body: &mut Body) -> Result<Response<BoxBody>, Failed> {
+        let Inner { membership, signer, stopping, room, figures, .. } = self.inner();
+        let head = request.head();
+        body.read(head, room).await.map_err(Failed::Body)?;
+        let signed = signer.sign(head, Forwarded { life: peer.life, peer: request.peer_addr() });
+        figures.cluster.forwarded();
+        let ends = Ends { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
+        self.forwarding.send(peer, head, &signed, body, ends).await
+    }
+
+    /// Answers another process, for the companies that are served here; the others it is told to look for again.
+    pub(super) async fn answer_peer<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    where
+        S: Service<Request>,
+        S::Response: Into<Response<BoxBody>>,
+    {
+        let Some(said) = self.inner().signer.read(request.head()) else {
+            return Ok(Response::with_body(StatusCode::FORBIDDEN, BoxBody::new(bytes::Bytes::new())));
+        };
+        let not_mine = || Ok(Response::with_body(StatusCode::MISDIRECTED_REQUEST, BoxBody::new(bytes::Bytes::new())));
+        if said.life != self.inner().membership.life {
+            return not_mine();
+        }
+        request.head_mut().peer_addr = said.peer;
+        match self.whose(request.head()) {
+            (Whose::Company(company), Some(slot)) => match self.place(company, slot) {
+                Place::Here(presence) => self.serve(served, request, Some((company, presence))).await,
+                Place::There(_) | Place::Nowhere => not_mine(),
+            },
+            // What the other knows of is not known here yet, or not any more.
+            _ => self.serve(served, request, None).await,
+        }
+    }
+
+    /// Answers a request by this process's own handlers. What they say is shown while the lease holds.
+    async fn serve<S>(
+        &self,
+        served: &S,
+        request: Request,
+        entered: Option<(CompanyId, Presence)>,
+    ) -> Result<Response<BoxBody>, S::Error>
+    where
+        S: Service<Request>,
+        S::Response: Into<Response<BoxBody>>,
+    {
+        let lease = &self.inner().membership.lease;
+        if !lease.holds() {
+            return Ok(self.unavailable(request.head()));
+        }
+        let is_read = is_read(request.head());
+        let (cut, id) = (Cut::of(&request), request_id::of(&request.head().headers));
+        if let Some((company, presence)) = entered {
+            request.extensions_mut().insert(Entered::new(company, presence));
+        }
+        let response: Response<BoxBody> = served.call(request).await?.into();
+        if !lease.holds() {
+            // A change that was made is no refusal: `503` says that nothing was changed.
+            let is_change = !is_read && response.status().as_u16() < 400;
+            if is_change {
+                return self.cut(cut).await;
+            }
+            self.inner().figures.cluster.refused();
+            return Ok(with_id(unavailable(), id));
+        }
+        if response.body().size() != BodySize::Stream {
+            return Ok(response);
+        }
+        let lease = lease.clone();
+        Ok(response.map_body(|_, body| BoxBody::new(Leased { body, lease })))
+    }
+
+    fn unavailable(&self, head: &RequestHead) -> Response<BoxBody> {
+        self.inner().figures.cluster.refused();
+        answer(head, &ApiError::unavailable())
+    }
+}
+
+fn unavailable() -> Response<BoxBody> {
+    ApiError::unavailable().error_response().into()
+}
+
+fn answer(head: &RequestHead, error: &ApiError) -> Response<BoxBody> {
+    with_id(error.error_response().into(), request_id::of(&head.headers))
+}
+
+fn with_id(mut response: Response<BoxBody>, id: actix_web::http::header::HeaderValue) -> Response<BoxBody> {
+    response.headers_mut().insert(X_REQUEST_ID, id);
+    response
+}
+
+fn is_read(head: &RequestHead) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(&head.method)
+}
+
+/// Whether an answer says "later", and nothing of what became of the same request before.
+fn is_put_off(response: &Response<BoxBody>) -> bool {
+    [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&response.status())
+}
+
+/// Whether the same request may be sent twice: it changes nothing, or its key makes it one. Calls of people at the panel may
+/// be answered a secret, and such are not repeated by their keys.
+fn may_be_repeated(head: &RequestHead) -> bool {
+    let is_keyed = head.headers.contains_key(IDEMPOTENCY_KEY) && head.uri.path().starts_with(API);
+    is_read(head) || is_keyed
+}

@@ -1,0 +1,398 @@
+//! One request at another process: sent as it came, and answered as it was answered there.
+
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix_http::body::{BodySize, BodyStream, BoxBody, SizedStream};
+use actix_http::h1::{ClientCodec, MessageType};
+use actix_http::header::{HeaderMap, HeaderName};
+use actix_http::{ConnectionType, Payload, RequestHead, Response, ResponseHead};
+use actix_web::error::PayloadError;
+use actix_web::http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, PROXY_AUTHENTICATE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use actix_web::http::{Method, StatusCode};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::stream::empty;
+use hotline_persistence::cluster::Peer;
+use tokio::time::timeout;
+
+use super::body::{self, Body};
+use super::link::{Link, Links};
+use super::relay::{Ends, Relayed, splice};
+use super::signed::FORWARDED;
+use crate::web::wire::Paced;
+
+/// How long an answer may take once its request is sent. Whatever a handler waits for has a limit of its own, of seconds.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// How long an answer is waited for by who could not send all of the request: the other side refused it, or is gone.
+const EARLY_ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Bytes of an answer that is read whole before it is handed on: so its connection is free at once.
+const WHOLE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Headers that are of a connection and not of a request: each side has its own.
+const OF_A_CONNECTION: [HeaderName; 7] =
+    [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHENTICATE, HeaderName::from_static("keep-alive")];
+
+/// The type of a stream of events, which has no end.
+const EVENT_STREAM: &[u8] = b"text/event-stream";
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The other process was not reached: it knows nothing of the request.
+    Unreached,
+    /// It is not the owner, and has not begun.
+    NotMine,
+    /// Nobody knows whether it has begun.
+    Unknown,
+    /// The caller's own body does not come.
+    Body(PayloadError),
+}
+
+/// Hands requests to other processes; of one thread.
+pub(super) struct Forwarding {
+    pub(super) links: Rc<Links>,
+}
+
+impl Forwarding {
+    /// Sends a request, and answers what it was answered. `ends` says when nothing is to be expected any more.
+    pub(super) async fn send(
+        &self,
+        peer: &Peer,
+        head: &RequestHead,
+        signed: &str,
+        body: &mut Body,
+        ends: Ends,
+    ) -> Result<Response<BoxBody>, Failed> {
+        let mut link =
+            self.links.get(peer, |life| ends.placement.has_peer(life)).await.map_err(|_| Failed::Unreached)?;
+        let mut codec = self.links.codec();
+        let socket = is_socket(head);
+        let mut out = BytesMut::with_capacity(1024);
+        write_head(&mut out, head, signed, &Length::of(head, body, socket));
+        let over = ends.life_is_over();
+        let sent = async {
+            if socket {
+                link.write(&out).await.map_err(|unwritten| begun(unwritten.is_begun))?;
+                return answered(&mut link, &mut codec).await.map(|head| (head, true));
+            }
+            match std::mem::replace(body, Body::Spent) {
+                Body::Passing(first, rest) => {
+                    let length = Length::of_passing(head);
+                    pass(&mut link, &mut codec, out, length, first, rest).await
+                }
+                whole => {
+                    if let Body::Kept(bytes, _) = &whole {
+                        out.extend_from_slice(bytes);
+                    }
+                    *body = whole;
+                    let written = link.write(&out).await;
+                    let is_all_sent = written.is_ok();
+                    match written {
+                        Ok(()) => answered(&mut link, &mut codec).await.map(|head| (head, true)),
+                        Err(unwritten) if unwritten.is_begun => {
+                            let early = timeout(EARLY_ANSWER_TIME_MAX, link.read_head(&mut codec)).await;
+                            early.ok().and_then(Result::ok).map(|head| (head, is_all_sent)).ok_or(Failed::Unknown)
+                        }
+                        Err(_) => Err(Failed::Unreached),
+                    }
+                }
+            }
+        };
+        let (answer, is_all_sent) = tokio::select! {
+            biased;
+            sent = sent => sent?,
+            () = over => return Err(Failed::Unknown),
+        };
+        if answer.status == StatusCode::MISDIRECTED_REQUEST {
+            if is_all_sent && answer.keep_alive() && codec.message_type() == MessageType::None {
+                self.links.keep(peer.life, link);
+            }
+            return Err(Failed::NotMine);
+        }
+        let is_switching = answer.status == StatusCode::SWITCHING_PROTOCOLS;
+        if socket && is_switching {
+            let payload = match std::mem::replace(body, Body::Spent) {
+                Body::Unread(payload) | Body::Passing(_, payload) => payload,
+                Body::None | Body::Kept(..) | Body::Spent => Payload::None,
+            };
+            let mut response = headed(answer, BoxBody::new(splice(link, payload, ends)));
+            response.head_mut().set_connection_type(ConnectionType::Upgrade);
+            return Ok(response);
+        }
+        let answer = Answer { peer, link, codec, head: answer, is_reusable: is_all_sent && !socket };
+        self.take(answer, head.method == Method::HEAD, ends).await
+    }
+
+    /// Makes the answer of what came: whole when it is small, and as it comes when it is not.
+    async fn take(&self, answer: Answer<'_>, is_head: bool, ends: Ends) -> Result<Response<BoxBody>, Failed> {
+        let Answer { peer, mut link, codec, head, is_reusable } = answer;
+        let is_reusable = is_reusable && head.keep_alive();
+        let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse().ok());
+        let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
+        if is_head || codec.message_type() == MessageType::None {
+            if is_reusable {
+                self.links.keep(peer.life, link);
+            }
+            let body = match length {
+                Some(length) if is_head => BoxBody::new(SizedStream::new(length, empty::<io::Result<Bytes>>())),
+                None if is_head && is_chunked => BoxBody::new(BodyStream::new(empty::<io::Result<Bytes>>())),
+                _ if head.status == StatusCode::NO_CONTENT || head.status == StatusCode::NOT_MODIFIED => {
+                    BoxBody::new(())
+                }
+                _ => BoxBody::new(Bytes::new()),
+            };
+            return Ok(headed(head, body));
+        }
+        if let Some(length) = length.filter(|length| *length <= WHOLE_BYTES_MAX) {
+            let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+            while link.read.len() < bytes {
+                // Its handler was through: what it did is done, and its answer is lost.
+                link.more().await.map_err(|_| Failed::Unknown)?;
+            }
+            let whole = link.read.split_to(bytes).freeze();
+            if is_reusable {
+                self.links.keep(peer.life, link);
+            }
+            return Ok(headed(head, BoxBody::new(whole)));
+        }
+        let is_endless = head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM));
+        let kept = is_reusable.then(|| (self.links.clone(), peer.life));
+        let relayed = Relayed::new(link, codec.into_payload_codec(), kept, ends, is_endless);
+        let body = match length {
+            Some(length) => BoxBody::new(SizedStream::new(length, relayed)),
+            None => BoxBody::new(BodyStream::new(relayed)),
+        };
+        Ok(headed(head, body))
+    }
+}
+
+struct Answer<'a> {
+    peer: &'a Peer,
+    link: Link,
+    codec: ClientCodec,
+    head: ResponseHead,
+    is_reusable: bool,
+}
+
+fn begun(is_begun: bool) -> Failed {
+    if is_begun { Failed::Unknown } else { Failed::Unreached }
+}
+
+/// Waits for the head of an answer to what was sent.
+async fn answered(link: &mut Link, codec: &mut ClientCodec) -> Result<ResponseHead, Failed> {
+    let read = timeout(ANSWER_TIME_MAX, link.read_head(codec)).await;
+    read.ok().and_then(Result::ok).ok_or(Failed::Unknown)
+}
+
+/// Sends a body while it comes. Who refuses it says so before its end, and then the rest is not sent.
+async fn pass(
+    link: &mut Link,
+    codec: &mut ClientCodec,
+    head: BytesMut,
+    length: Length,
+    first: Bytes,
+    rest: Payload,
+) -> Result<(ResponseHead, bool), Failed> {
+    let is_chunked = matches!(length, Length::Chunked);
+    let (mut reader, mut writer) = link.stream.split();
+    let read = &mut link.read;
+    let pump = async {
+        use tokio::io::AsyncWriteExt;
+        writer.write_all(&head).await.map_err(|_| Failed::Unknown)?;
+        let mut chunks = futures_util::stream::iter((!first.is_empty()).then_some(Ok(first))).chain(Paced::new(rest));
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(Failed::Body)?;
+            let sent = if is_chunked {
+                let mut framed = BytesMut::with_capacity(chunk.len() + 16);
+                // Writing to memory does not fail.
+                let _ = write!((&mut framed).writer(), "{:x}\r\n", chunk.len());
+                framed.extend_from_slice(&chunk);
+                framed.extend_from_slice(b"\r\n");
+                writer.write_all(&framed).await
+            } else {
+                writer.write_all(&chunk).await
+            };
+            sent.map_err(|_| Failed::Unknown)?;
+        }
+        if is_chunked {
+            writer.write_all(b"0\r\n\r\n").await.map_err(|_| Failed::Unknown)?;
+        }
+        Ok::<(), Failed>(())
+    };
+    let mut answer = std::pin::pin!(async {
+        use actix_codec::Decoder;
+        use tokio::io::AsyncReadExt;
+        loop {
+            if let Some(head) = codec.decode(read).map_err(|_| Failed::Unknown)? {
+                return Ok(head);
+            }
+            match reader.read_buf(read).await {
+                Ok(0) | Err(_) => return Err(Failed::Unknown),
+                Ok(_) => {}
+            }
+        }
+    });
+    tokio::select! {
+        biased;
+        early = &mut answer => early.map(|head| (head, false)),
+        sent = pump => match sent {
+            Ok(()) => {
+                let read = timeout(ANSWER_TIME_MAX, answer).await;
+                read.unwrap_or(Err(Failed::Unknown)).map(|head| (head, true))
+            }
+            Err(Failed::Body(error)) => Err(Failed::Body(error)),
+            Err(_) => {
+                let early = timeout(EARLY_ANSWER_TIME_MAX, answer).await;
+                early.unwrap_or(Err(Failed::Unknown)).map(|head| (head, false))
+            }
+        },
+    }
+}
+
+/// How the body is told of in the head.
+enum Length {
+    None,
+    Bytes(u64),
+    Chunked,
+    /// What follows is another protocol's.
+    Socket,
+}
+
+impl Length {
+    fn of(head: &RequestHead, body: &Body, socket: bool) -> Self {
+        match body {
+            _ if socket => Self::Socket,
+            Body::None | Body::Unread(_) | Body::Spent => Self::None,
+            Body::Kept(bytes, _) => Self::Bytes(bytes.len() as u64),
+            Body::Passing(..) => Self::of_passing(head),
+        }
+    }
+
+    fn of_passing(head: &RequestHead) -> Self {
+        body::length(head).map_or(Self::Chunked, Self::Bytes)
+    }
+}
+
+/// Whether the request asks for a WebSocket.
+pub(super) fn is_socket(head: &RequestHead) -> bool {
+    head.upgrade() && head.headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// The head of a request, as another process is to read it.
+fn write_head(out: &mut BytesMut, head: &RequestHead, signed: &str, length: &Length) {
+    out.extend_from_slice(head.method.as_str().as_bytes());
+    out.extend_from_slice(b" ");
+    out.extend_from_slice(head.uri.path_and_query().map_or("/", |target| target.as_str()).as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    // HTTP/1.0 may do without; HTTP/1.1 may not.
+    if !head.headers.contains_key(HOST) {
+        line(out, HOST.as_str(), b"");
+    }
+    let named = connection_options(&head.headers);
+    for (name, value) in &head.headers {
+        let is_left_out = OF_A_CONNECTION.contains(name)
+            || [CONTENT_LENGTH, EXPECT, FORWARDED].contains(name)
+            || named.iter().any(|named| named.eq_ignore_ascii_case(name.as_str()));
+        if !is_left_out {
+            line(out, name.as_str(), value.as_bytes());
+        }
+    }
+    line(out, FORWARDED.as_str(), signed.as_bytes());
+    match length {
+        Length::None => {}
+        Length::Bytes(bytes) => line(out, CONTENT_LENGTH.as_str(), bytes.to_string().as_bytes()),
+        Length::Chunked => line(out, TRANSFER_ENCODING.as_str(), b"chunked"),
+        Length::Socket => {
+            line(out, CONNECTION.as_str(), b"upgrade");
+            line(out, UPGRADE.as_str(), b"websocket");
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Headers that are of the connection because it says so.
+fn connection_options(headers: &HeaderMap) -> Vec<&str> {
+    // What names one that a request must have is no option, and would take it away.
+    const NEEDED: [HeaderName; 2] = [HOST, CONTENT_LENGTH];
+    let lines = headers.get_all(CONNECTION).filter_map(|line| line.to_str().ok());
+    let names = lines.flat_map(|line| line.split(',')).map(str::trim);
+    names
+        .filter(|name| !name.eq_ignore_ascii_case("close") && !name.eq_ignore_ascii_case("keep-alive"))
+        .filter(|name| !NEEDED.iter().any(|needed| name.eq_ignore_ascii_case(needed.as_str())))
+        .collect()
+}
+
+/// An answer with the head of another.
+fn headed(head: ResponseHead, body: BoxBody) -> Response<BoxBody> {
+    let is_socket = head.status == StatusCode::SWITCHING_PROTOCOLS;
+    let mut response = Response::with_body(head.status, body);
+    let mut headers = head.headers;
+    for name in OF_A_CONNECTION.iter().filter(|name| !(is_socket && **name == UPGRADE)) {
+        headers.remove(name);
+    }
+    // It is told with the body.
+    if !matches!(actix_http::body::MessageBody::size(response.body()), BodySize::None) {
+        headers.remove(CONTENT_LENGTH);
+    }
+    *response.headers_mut() = headers;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_http::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn what_is_of_the_connection_stays_behind() {
+        let mut head = RequestHead::default();
+        head.method = Method::POST;
+        head.uri = "/api/v1/a%20b?c=d".parse().expect("a target");
+        for (name, value) in [
+            ("host", "api.example"),
+            ("connection", "keep-alive, x-hop, Host"),
+            ("x-hop", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("expect", "100-continue"),
+            ("transfer-encoding", "chunked"),
+            ("hotline-forwarded", "1 - 00"),
+            ("x-forwarded-for", "192.0.2.1"),
+            ("authorization", "Bearer a"),
+        ] {
+            head.headers.append(name.parse().expect("a name"), HeaderValue::from_static(value));
+        }
+        let mut out = BytesMut::new();
+        write_head(&mut out, &head, "signed", &Length::Bytes(3));
+        let text = String::from_utf8(out.to_vec()).expect("text");
+        let (first, rest) = text.split_once("\r\n").expect("a line");
+        assert_eq!(first, "POST /api/v1/a%20b?c=d HTTP/1.1");
+        let mut lines: Vec<_> = rest.trim_end().split("\r\n").collect();
+        lines.sort_unstable();
+        assert_eq!(
+            lines,
+            [
+                "authorization: Bearer a",
+                "content-length: 3",
+                "host: api.example",
+                "hotline-forwarded: signed",
+                "x-forwarded-for: 192.0.2.1"
+            ]
+        );
+        assert!(text.ends_with("\r\n\r\n"));
+    }
+}

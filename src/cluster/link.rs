@@ -1,0 +1,167 @@
+//! Connections to the other processes: kept alive, each used by one request at a time, held by the thread that opened them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use actix_codec::Decoder;
+use actix_http::h1::ClientCodec;
+use actix_http::{ResponseHead, ServiceConfig};
+use bytes::BytesMut;
+use hotline_persistence::cluster::{LifeId, Peer};
+use nix::sys::socket::{setsockopt, sockopt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+/// How long a connection may take. Processes of one cluster are near each other, and a request waits for its owner 5 s in all.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// How long a process is left alone that could not be reached, so that not every request finds that out by itself.
+const UNREACHED_FOR: Duration = Duration::from_millis(100);
+
+/// How long a connection is kept that nothing goes over: less than the 75 s after which the other side closes it.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Connections to one process that a thread keeps while nothing goes over them: as many as requests are usually under way.
+const IDLE_MAX: usize = 256;
+
+/// How long what was sent may stay unacknowledged by the other machine: it is gone, or the network is.
+const UNACKNOWLEDGED_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Bytes of room for what is read at a time.
+const READ_BYTES: usize = 16 * 1024;
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) stream: TcpStream,
+    /// What was read and not understood yet.
+    pub(super) read: BytesMut,
+}
+
+/// The connections of a thread.
+#[derive(Default)]
+pub(super) struct Links {
+    peers: RefCell<HashMap<LifeId, Known>>,
+    codec: ServiceConfig,
+}
+
+#[derive(Default)]
+struct Known {
+    idle: Vec<(Link, Instant)>,
+    unreached: Option<Instant>,
+}
+
+/// The other process is not there to be asked.
+#[derive(Debug)]
+pub(super) struct Unreachable;
+
+impl Links {
+    /// A connection over which nothing goes: one that is there, or a new one. Those to lives that are over are dropped.
+    ///
+    /// # Errors
+    /// When the other side cannot be reached.
+    pub(super) async fn get(&self, peer: &Peer, lives: impl Fn(LifeId) -> bool) -> Result<Link, Unreachable> {
+        let now = Instant::now();
+        {
+            let mut peers = self.peers.borrow_mut();
+            let known = peers.entry(peer.life).or_default();
+            while let Some((link, since)) = known.idle.pop() {
+                if now.duration_since(since) < IDLE_TIME_MAX && link.is_open() {
+                    return Ok(link);
+                }
+            }
+            if known.unreached.is_some_and(|since| now.duration_since(since) < UNREACHED_FOR) {
+                return Err(Unreachable);
+            }
+            peers.retain(|life, _| lives(*life));
+        }
+        let connected = timeout(CONNECT_TIME_MAX, Link::connect(&peer.address)).await;
+        let error = match connected {
+            Ok(Ok(link)) => return Ok(link),
+            Ok(Err(error)) => error,
+            Err(_) => io::ErrorKind::TimedOut.into(),
+        };
+        tracing::debug!(%error, node = peer.node, address = peer.address, "another process cannot be reached");
+        self.peers.borrow_mut().entry(peer.life).or_default().unreached = Some(Instant::now());
+        Err(Unreachable)
+    }
+
+    /// Keeps a connection for the next request.
+    pub(super) fn keep(&self, life: LifeId, link: Link) {
+        let mut peers = self.peers.borrow_mut();
+        let known = peers.entry(life).or_default();
+        if link.read.is_empty() && known.idle.len() < IDLE_MAX {
+            known.idle.push((link, Instant::now()));
+        }
+    }
+
+    /// What understands an answer.
+    pub(super) fn codec(&self) -> ClientCodec {
+        ClientCodec::new(self.codec.clone())
+    }
+}
+
+impl Link {
+    async fn connect(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        // A request is written whole; nothing follows that would be worth waiting for.
+        stream.set_nodelay(true)?;
+        let unacknowledged_ms = u32::try_from(UNACKNOWLEDGED_TIME_MAX.as_millis()).unwrap_or(u32::MAX);
+        #[cfg(target_os = "linux")]
+        setsockopt(&stream, sockopt::TcpUserTimeout, &unacknowledged_ms)?;
+        Ok(Self { stream, read: BytesMut::new() })
+    }
+
+    /// Whether the other side has neither closed it nor said anything that nobody has asked for.
+    fn is_open(&self) -> bool {
+        let mut byte = [0];
+        matches!(self.stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Writes all of it. What went wrong is told with whether anything was taken.
+    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Unwritten> {
+        let mut is_begun = false;
+        while !bytes.is_empty() {
+            match self.stream.write(bytes).await {
+                Ok(0) | Err(_) => return Err(Unwritten { is_begun }),
+                Ok(written) => {
+                    is_begun = true;
+                    bytes = bytes.get(written..).unwrap_or_default();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the head of an answer. The codec goes on with its body.
+    pub(super) async fn read_head(&mut self, codec: &mut ClientCodec) -> Result<ResponseHead, Unread> {
+        loop {
+            if let Some(head) = codec.decode(&mut self.read).map_err(|_| Unread)? {
+                return Ok(head);
+            }
+            self.more().await?;
+        }
+    }
+
+    /// Reads more.
+    pub(super) async fn more(&mut self) -> Result<(), Unread> {
+        self.read.reserve(READ_BYTES);
+        match self.stream.read_buf(&mut self.read).await {
+            Ok(0) | Err(_) => Err(Unread),
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+/// Not all was written.
+#[derive(Debug)]
+pub(super) struct Unwritten {
+    /// Whether the other side may have some of it.
+    pub(super) is_begun: bool,
+}
+
+/// The connection ended before the answer did, or what came is none.
+#[derive(Debug)]
+pub(super) struct Unread;

@@ -1,0 +1,126 @@
+//! What one process of a cluster says of a request that it hands to another: for which life it is, and from which address it
+//! came. Signed with a key of the installation, so that the listener for peers believes nobody else.
+//!
+//! The signature covers the method and the target as well. It does not cover the body, and nothing is encrypted: the network
+//! between the processes is private.
+
+use std::net::SocketAddr;
+
+use actix_http::RequestHead;
+use actix_web::http::header::HeaderName;
+use hmac::{Hmac, KeyInit, Mac};
+use hotline_persistence::cluster::LifeId;
+use hotline_persistence::tables::installation_keys::InstallationKey;
+use sha2::Sha256;
+
+/// The header.
+pub(super) const FORWARDED: HeaderName = HeaderName::from_static("hotline-forwarded");
+
+/// What stands for an address that is not known.
+const UNKNOWN: &str = "-";
+
+/// Signs, and checks what others have signed. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Signer(Hmac<Sha256>);
+
+/// What was said of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forwarded {
+    /// For whom it is.
+    pub(super) life: LifeId,
+    /// Whose connection it came over.
+    pub(super) peer: Option<SocketAddr>,
+}
+
+impl Signer {
+    pub(super) fn new(key: &InstallationKey) -> Self {
+        Self(Hmac::new(key.into()))
+    }
+
+    /// The value of the header: life, address, signature.
+    pub(super) fn sign(&self, head: &RequestHead, said: Forwarded) -> String {
+        let text = said.text();
+        let signature = hex::encode(self.mac(head, &text).finalize().into_bytes());
+        format!("{text} {signature}")
+    }
+
+    /// What a request says, if a process of this installation has said it.
+    pub(super) fn read(&self, head: &RequestHead) -> Option<Forwarded> {
+        let mut lines = head.headers.get_all(FORWARDED);
+        let (Some(line), None) = (lines.next(), lines.next()) else { return None };
+        let (text, signature) = line.to_str().ok()?.rsplit_once(' ')?;
+        let signature = hex::decode(signature).ok()?;
+        self.mac(head, text).verify_slice(&signature).ok()?;
+        let (life, peer) = text.split_once(' ')?;
+        let peer = if peer == UNKNOWN { None } else { Some(peer.parse().ok()?) };
+        Some(Forwarded { life: LifeId::new(life.parse().ok()?), peer })
+    }
+
+    fn mac(&self, head: &RequestHead, text: &str) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+        // Each with its length, so that nothing can move from one to the next.
+        for part in [head.method.as_str(), target, text] {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        mac
+    }
+}
+
+impl Forwarded {
+    fn text(self) -> String {
+        match self.peer {
+            Some(peer) => format!("{} {peer}", self.life),
+            None => format!("{} {UNKNOWN}", self.life),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_http::Method;
+    use actix_http::header::HeaderValue;
+
+    use super::*;
+
+    fn put(head: &mut RequestHead, value: &str) {
+        head.headers.insert(FORWARDED, HeaderValue::from_str(value).expect("a value"));
+    }
+
+    fn head(method: Method, target: &str) -> RequestHead {
+        let mut head = RequestHead::default();
+        head.method = method;
+        head.uri = target.parse().expect("a target");
+        head
+    }
+
+    #[test]
+    fn what_was_said_is_believed_of_its_own_request_only() {
+        let signer = Signer::new(&[7; 64]);
+        for peer in [None, Some("192.0.2.1:4711"), Some("[2001:db8::1]:80")] {
+            let said = Forwarded { life: LifeId::new(12), peer: peer.map(|peer| peer.parse().expect("an address")) };
+            let value = signer.sign(&head(Method::POST, "/api/v1/tickets?a=b"), said);
+            let read = |signer: &Signer, method, target, value: &str| {
+                let mut head = head(method, target);
+                put(&mut head, value);
+                signer.read(&head)
+            };
+            let is_read = |value: &str| read(&signer, Method::POST, "/api/v1/tickets?a=b", value);
+            assert_eq!(is_read(&value), Some(said));
+            assert_eq!(read(&signer, Method::GET, "/api/v1/tickets?a=b", &value), None, "another method");
+            assert_eq!(read(&signer, Method::POST, "/api/v1/tickets?a=c", &value), None, "another target");
+            assert_eq!(read(&Signer::new(&[8; 64]), Method::POST, "/api/v1/tickets?a=b", &value), None);
+            assert_eq!(is_read(&value.replacen("12", "13", 1)), None, "another life");
+            assert_eq!(is_read(&value[..value.len() - 2]), None, "a shorter signature");
+            assert_eq!(is_read(""), None);
+        }
+        let mut twice = head(Method::GET, "/");
+        let value = signer.sign(&twice, Forwarded { life: LifeId::new(1), peer: None });
+        put(&mut twice, &value);
+        assert!(signer.read(&twice).is_some());
+        twice.headers.append(FORWARDED, HeaderValue::from_static("1 -"));
+        assert_eq!(signer.read(&twice), None, "of two nobody can say which one is ours");
+        assert_eq!(signer.read(&head(Method::GET, "/")), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Whose a request is, as far as its head says.
+//!
+//! A wrong answer costs a detour and nothing else: who serves a request lets it in by its company, whoever sent it there.
+
+use actix_http::RequestHead;
+use actix_web::dev::Url;
+use hotline_actors::Directory;
+use hotline_persistence::CompanyId;
+
+use crate::web::auth;
+use crate::web::modules::{API, PANEL_API};
+use crate::{hooks, panel, visitors};
+
+/// Whose a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// A company's: its owner answers it.
+    Company(CompanyId),
+    /// Nobody's that is known: a wrong token, who signs in, an administrator of the installation. Every process answers it, by
+    /// what it knows.
+    Anybody,
+    /// Nothing of it depends on what memory holds: pages, the document, files, whether the process is well.
+    Nobody,
+}
+
+/// Finds it.
+pub(super) fn whose(head: &RequestHead, directory: &Directory) -> Whose {
+    let raw = head.uri.path();
+    // As the router reads it: another spelling is the same path.
+    let decoded = raw.contains('%').then(|| Url::new(head.uri.clone()));
+    let path = decoded.as_ref().map_or(raw, Url::path);
+    let found = if below(path, API).is_some() {
+        auth::company_of(&head.headers, directory)
+    } else if let Some(path) = below(path, PANEL_API) {
+        panel::company_of(&head.headers, path)
+    } else if let Some(key) = public_key(path, visitors::DOOR).or_else(|| public_key(path, hooks::PATH)) {
+        directory.channel(key).map(|(company, _)| company)
+    } else {
+        return Whose::Nobody;
+    };
+    found.map_or(Whose::Anybody, Whose::Company)
+}
+
+/// What follows after the parts of `top`, if the path is below it.
+fn below<'a>(path: &'a str, top: &str) -> Option<&'a str> {
+    path.strip_prefix(top).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The public key in a path of this pattern, which ends with it or goes on after a slash.
+fn public_key<'a>(path: &'a str, pattern: &str) -> Option<&'a str> {
+    let (before, _) = pattern.split_once('{')?;
+    path.strip_prefix(before)?.split('/').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_below_another_by_whole_parts() {
+        assert_eq!(below("/api/v1/tickets", API), Some("/tickets"));
+        assert_eq!(below("/api/v1", API), Some(""));
+        assert_eq!((below("/api/v10/tickets", API), below("/panel/api", PANEL_API)), (None, None));
+    }
+
+    #[test]
+    fn a_public_key_is_one_part_of_a_path() {
+        assert_eq!(public_key("/webchat/abc/session", visitors::DOOR), Some("abc"));
+        assert_eq!(public_key("/hooks/abc", hooks::PATH), Some("abc"));
+        assert_eq!(public_key("/media/1/abc", hooks::PATH), None);
+    }
+}
