@@ -12,7 +12,7 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: demo test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -73,6 +73,17 @@ faults: postgres nextest
 	@status=0; \
 	cargo nextest run --profile faults --all-features --test faults --run-ignored only $(ARGS) || status=$$?; \
 	cat $(TARGET)/faults/summary.md || status=1; \
+	exit $$status
+
+# Three processes on one PostgreSQL with a synchronous standby, while processes are killed and stopped under load; the table is
+# in target/cluster/summary.md. Four minutes; ARGS=long goes on for a quarter of an hour.
+cluster: postgres nextest
+	@rm -rf $(TARGET)/cluster
+	cargo nextest run --no-run --all-features --test cluster
+	@status=0; \
+	$(if $(filter long,$(ARGS)),CLUSTER_LONG=1) cargo nextest run --profile cluster --all-features --test cluster \
+		--run-ignored only $(filter-out long,$(ARGS)) || status=$$?; \
+	cat $(TARGET)/cluster/summary.md || status=1; \
 	exit $$status
 
 # Two thousand scheduled messages while the service is killed ten times, and while the database is away for twenty seconds;

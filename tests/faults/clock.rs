@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::checker::check;
+use crate::alone::check;
 use crate::mix::Mix;
 use crate::rig::{Needs, Rig};
 use crate::shim::Knob;

@@ -7,7 +7,7 @@ use futures_util::stream;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::io::AsyncWriteExt;
 
-use crate::checker::check;
+use crate::alone::check;
 use crate::mix::Mix;
 use crate::raw::{Heard, connect, hear, say};
 use crate::rig::{Needs, Rig};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hotline_postgres::{Cluster, ClusterOptions};
 use nix::sys::signal::{Signal, kill};
 
-use crate::checker::check;
+use crate::alone::check;
 use crate::mix::Mix;
 use crate::rig::{Needs, Rig};
 use crate::summary::Row;

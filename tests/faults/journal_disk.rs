@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::checker::check;
+use crate::alone::check;
 use crate::mix::Mix;
 use crate::rig::{Needs, Rig};
 use crate::shim::Knob;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::checker::check;
+use crate::alone::check;
 use crate::mix::Mix;
 use crate::rig::{Needs, Rig};
 use crate::shim::Knob;

@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alone;
 mod checker;
 mod mix;
 mod raw;
@@ -25,3 +26,6 @@ mod database;
 mod journal_disk;
 mod killed;
 mod oversized;
+
+/// Where the table is left.
+const SUMMARY: &str = "faults";

@@ -13,11 +13,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::record::{Call, Deed, Outcome, Person, Record};
-use crate::rig::{Door, Rig};
 use crate::support::{Api, Company, Reply, eventually};
 
 /// Callers at once; every other one also asks for what only the database can tell, and so comes to stand when it does.
-const CALLERS: usize = 8;
+pub const CALLERS: usize = 8;
 /// Conversations on the phone and on the webchat; few enough that callers meet in them.
 const PHONES: usize = 6;
 const VISITORS: usize = 6;
@@ -27,6 +26,17 @@ const PAUSE: Duration = Duration::from_millis(25);
 const REPEATED_ONE_IN: u32 = 10;
 /// Successes that are asked for again at the end.
 const REPLAYED_MAX: usize = 200;
+
+/// Where the service is found.
+#[derive(Clone, Default)]
+pub struct Door {
+    /// Its addresses; none while it is down.
+    pub apis: Vec<Api>,
+    /// Which of its lives this is.
+    pub life: u64,
+    /// Whether the load ends.
+    pub over: bool,
+}
 
 /// A conversation as its callers see it.
 struct Conversation {
@@ -60,17 +70,16 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Begins every conversation, and lets the callers go.
-    pub async fn begin(rig: &Rig) -> Self {
-        let api = rig.api();
+    /// Begins every conversation of a company, and lets so many callers go through the door.
+    pub async fn begin_with(api: &Api, company: &Company, door: watch::Receiver<Door>, callers: usize) -> Self {
         let mut conversations = Vec::new();
         for number in 0..PHONES + VISITORS {
-            let person = meet(&api, &rig.company, number).await;
+            let person = meet(api, company, number).await;
             let (ticket, closed) = (AtomicI64::new(0), AtomicBool::new(false));
             conversations.push(Conversation { person, ticket, closed });
         }
         let world = Arc::new(World {
-            company: rig.company.clone(),
+            company: company.clone(),
             conversations,
             clock: AtomicU64::new(0),
             newest: Mutex::default(),
@@ -84,12 +93,12 @@ impl Mix {
         let mut first = Vec::new();
         for (number, conversation) in world.conversations.iter().enumerate() {
             let deed = if conversation.person.session.is_some() { Deed::Say } else { Deed::Open };
-            let call = world.carry_out(&api, world.plan(deed, number, format!("first/{number}"), false)).await;
+            let call = world.carry_out(api, world.plan(deed, number, format!("first/{number}"), false)).await;
             assert!(call.acknowledged().is_some(), "the beginning: {call:?}");
             first.push(call);
         }
-        let go = |number| tokio::spawn(call_on(world.clone(), number, rig.door.subscribe()));
-        Self { callers: (0..CALLERS).map(go).collect(), world, first }
+        let go = |number| tokio::spawn(call_on(world.clone(), number, door.clone()));
+        Self { callers: (0..callers).map(go).collect(), world, first }
     }
 
     /// Changes that were acknowledged so far.
@@ -113,23 +122,21 @@ impl Mix {
         self.world.conversations[0].ticket.load(Ordering::Acquire)
     }
 
-    /// Ends the load on a service that is well: whatever can be asked for again is, and so are some successes, which must
-    /// be answered as before.
-    pub async fn end(self, rig: &Rig) -> Record {
-        rig.door.send_modify(|door| door.over = true);
+    /// Ends the load on a service that is well, once its door has said that it is over: whatever can be asked for again is,
+    /// and so are some successes, which must be answered as before.
+    pub async fn end_with(self, api: &Api) -> Record {
         let mut calls = self.first;
         for caller in self.callers {
             calls.extend(caller.await.expect("a caller's record"));
         }
-        let api = rig.api();
         let world = self.world;
         for call in calls.iter_mut().filter(|call| call.is_unknown() && call.is_repeatable()) {
-            world.ask_again(&api, call).await;
+            world.ask_again(api, call).await;
             assert!(!call.is_unknown(), "no answer from a service that is well: {call:?}");
         }
         let answered: Vec<&Call> = calls.iter().filter(|call| call.keyed && call.acknowledged().is_some()).collect();
         for call in answered.sample(&mut rand::rng(), REPLAYED_MAX) {
-            world.repeat(&api, call).await;
+            world.repeat(api, call).await;
         }
         let contradictions = std::mem::take(&mut *lock(&world.contradictions));
         Record {
@@ -160,9 +167,9 @@ async fn call_on(world: Arc<World>, caller: usize, mut door: watch::Receiver<Doo
     let mut calls: Vec<Call> = Vec::new();
     let mut lost_in = 0;
     for number in 0.. {
-        let found = door.wait_for(|door| door.over || (door.api.is_some() && door.life > lost_in)).await;
-        let Some((api, life)) =
-            found.ok().filter(|door| !door.over).and_then(|door| Some((door.api.clone()?, door.life)))
+        let found = door.wait_for(|door| door.over || (!door.apis.is_empty() && door.life > lost_in)).await;
+        let found = found.ok().filter(|door| !door.over);
+        let Some((api, life)) = found.and_then(|door| Some((door.apis.choose(&mut rand::rng())?.clone(), door.life)))
         else {
             break;
         };

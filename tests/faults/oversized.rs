@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::checker::check;
+use crate::alone::check;
 use crate::mix::Mix;
 use crate::raw::say;
 use crate::rig::Rig;

@@ -14,6 +14,7 @@ use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
+use crate::mix::Door;
 use crate::shim::Shim;
 use crate::support::process::{Process, data_folder, serving, with_database};
 use crate::support::{Api, Company, Reply, eventually};
@@ -30,17 +31,6 @@ const OPTIONS: &[&str] = &[
     "--connections-per-address",
     "0",
 ];
-
-/// Where the service is found.
-#[derive(Clone, Default)]
-pub struct Door {
-    /// None while it is down.
-    pub api: Option<Api>,
-    /// Which of its lives this is.
-    pub life: u64,
-    /// Whether the load ends.
-    pub over: bool,
-}
 
 /// What a run needs beside the ordinary.
 #[derive(Default)]
@@ -199,12 +189,12 @@ impl Rig {
     }
 
     fn open_door(&self) {
-        let api = Some(self.api());
-        self.door.send_modify(|door| *door = Door { api, life: door.life + 1, over: door.over });
+        let api = self.api();
+        self.door.send_modify(|door| *door = Door { apis: vec![api], life: door.life + 1, over: door.over });
     }
 
     fn shut_door(&self) {
-        self.door.send_modify(|door| door.api = None);
+        self.door.send_modify(|door| door.apis.clear());
     }
 }
 

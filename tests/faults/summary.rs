@@ -65,7 +65,7 @@ const SHOWN_MAX: usize = 20;
 
 /// Beside everything else that is built and measured.
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join("faults")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join(crate::SUMMARY)
 }
 
 fn summary(rows: &Path) -> String {

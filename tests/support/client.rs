@@ -12,7 +12,11 @@ pub struct Api {
     client: Client,
     base: String,
     key: String,
+    within: Duration,
 }
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the service answered.
 #[derive(Debug)]
@@ -26,17 +30,28 @@ pub struct Reply {
 
 impl Api {
     pub fn new(address: std::net::SocketAddr, key: &str) -> Self {
-        let client = hotline::tls::client().timeout(Duration::from_secs(60)).pool_max_idle_per_host(128).build();
-        Self { client: client.expect("client"), base: format!("http://{address}"), key: key.to_owned() }
+        let client = hotline::tls::client().timeout(PATIENCE).pool_max_idle_per_host(128).build();
+        Self {
+            client: client.expect("client"),
+            base: format!("http://{address}"),
+            key: key.to_owned(),
+            within: PATIENCE,
+        }
     }
 
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: key.to_owned(), ..self.clone() }
     }
 
+    /// The same, with other patience.
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = time;
+        self
+    }
+
     /// A request to a path under `/api/v1`.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key)
+        self.client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key).timeout(self.within)
     }
 
     /// A request with an idempotency key.

@@ -19,7 +19,6 @@ use serde_json::Value;
 use compare::compare;
 
 use crate::record::{Call, Outcome, Record};
-use crate::rig::Rig;
 use crate::support::Api;
 
 /// Tickets looked at at once.
@@ -38,7 +37,7 @@ pub struct Verdict {
 
 /// What there is, by id.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Stored {
+pub struct Stored {
     tickets: BTreeMap<i64, Ticket>,
     messages: BTreeMap<i64, Message>,
     events: BTreeMap<i64, Event>,
@@ -69,8 +68,8 @@ struct Event {
     to: Option<Value>,
 }
 
-/// Compares, and stops the service in between.
-pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
+/// Compares with what the service shows. [`check_held`] goes on once it has stopped.
+pub async fn check_shown(record: &Record, api: &Api) -> (Verdict, Stored) {
     let mut verdict = Verdict { contradictions: record.contradictions.clone(), ..Verdict::default() };
     for call in &record.calls {
         match call.outcome {
@@ -79,12 +78,19 @@ pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
             Outcome::Unknown => verdict.unknown += 1,
         }
     }
-    let api = rig.api();
-    let shown = Stored::shown(&api, &mut verdict).await;
+    let shown = Stored::shown(api, &mut verdict).await;
     compare(record, &shown, "shown", &mut verdict);
-    rig.stop();
-    let company = rig.company.id.0;
-    let (held, rejected) = rig.database(async |db| (Stored::held(db, company).await, rejected(db).await)).await;
+    (verdict, shown)
+}
+
+/// Compares with what PostgreSQL holds of the company.
+pub async fn check_held(
+    record: &Record,
+    (mut verdict, shown): (Verdict, Stored),
+    db: &PgPool,
+    company: i64,
+) -> Verdict {
+    let (held, rejected) = (Stored::held(db, company).await, rejected(db).await);
     if held != shown {
         verdict.contradict("the tables hold something else than the service shows".to_owned());
     }

@@ -1,0 +1,193 @@
+//! PostgreSQL with a synchronous standby, as a cluster needs it: what an operator has Patroni for, the run does by hand.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hotline_persistence::PgPool;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use crate::support::eventually;
+
+const USER: &str = "hotline";
+
+/// Both servers.
+pub struct Servers {
+    pub primary: Server,
+    pub standby: Server,
+    folder: PathBuf,
+}
+
+/// One of them.
+pub struct Server {
+    folder: PathBuf,
+    pub address: SocketAddr,
+    process: Option<Child>,
+}
+
+impl Servers {
+    /// Starts both; from here on a commit is on both when it is answered.
+    pub async fn start(folder: &Path) -> Self {
+        let folder = folder.join("postgresql");
+        std::fs::create_dir(&folder).expect("a folder");
+        give_away(&folder);
+        let mut primary = Server::at(folder.join("primary"));
+        run(tool("initdb")
+            .args(["-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N", "-D"])
+            .arg(&primary.folder));
+        // A machine that loses its power is no part of these runs.
+        let settings = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 300\nfsync = off\n\
+                        wal_level = replica\nmax_wal_senders = 8\nhot_standby = on\nmax_wal_size = '256MB'\n";
+        let path = primary.folder.join("postgresql.conf");
+        let before = std::fs::read_to_string(&path).expect("its settings");
+        std::fs::write(&path, format!("{before}\n{settings}")).expect("its settings");
+        let allowed = "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n";
+        std::fs::write(primary.folder.join("pg_hba.conf"), allowed).expect("who may come");
+        primary.begin().await;
+        primary.execute("postgres", "create database hotline").await;
+        let mut standby = Server::at(folder.join("standby"));
+        let from = format!("host=127.0.0.1 port={} user={USER} application_name=standby", primary.address.port());
+        run(tool("pg_basebackup").args(["-X", "stream", "-c", "fast", "-R", "-d", &from, "-D"]).arg(&standby.folder));
+        standby.begin().await;
+        primary.execute("postgres", "alter system set synchronous_standby_names = 'standby'").await;
+        primary.execute("postgres", "select pg_reload_conf()").await;
+        let is_synchronous = "select count(*) from pg_stat_replication where sync_state = 'sync'";
+        let db = primary.connect();
+        eventually("the standby is synchronous", || async {
+            sqlx::query_scalar::<_, i64>(is_synchronous).fetch_one(&db).await.is_ok_and(|count| count == 1)
+        })
+        .await;
+        db.close().await;
+        Self { primary, standby, folder }
+    }
+
+    /// Kills the primary, and makes the standby one; it waits for no other from then on.
+    pub async fn fail_over(&mut self) {
+        self.primary.kill();
+        self.standby.execute("postgres", "alter system set synchronous_standby_names = ''").await;
+        self.standby.execute("postgres", "select pg_reload_conf()").await;
+        self.standby.execute("postgres", "select pg_promote()").await;
+        std::mem::swap(&mut self.primary, &mut self.standby);
+    }
+
+    /// Signals every process of the primary.
+    pub fn signal(&self, signal: Signal) {
+        self.primary.signal(signal);
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.primary.kill();
+        self.standby.kill();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Server {
+    fn at(folder: PathBuf) -> Self {
+        Self { folder, address: free_port(), process: None }
+    }
+
+    async fn begin(&mut self) {
+        let log = std::fs::File::create(self.folder.with_extension("log")).expect("a log");
+        let mut command = tool("postgres");
+        command.arg("-D").arg(&self.folder).args(["-p", &self.address.port().to_string()]);
+        let started = command.stdout(Stdio::null()).stderr(log).spawn();
+        self.process = Some(started.expect("PostgreSQL starts"));
+        let options = self.options("postgres");
+        eventually("PostgreSQL answers", || async { PgConnection::connect_with(&options).await.is_ok() }).await;
+    }
+
+    fn options(&self, database: &str) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass()
+            .host("127.0.0.1")
+            .port(self.address.port())
+            .username(USER)
+            .database(database)
+    }
+
+    /// Connections for what a run looks up by itself.
+    pub fn connect(&self) -> PgPool {
+        hotline_persistence::pool::connect(self.options("hotline"))
+    }
+
+    async fn execute(&self, database: &str, statement: &str) {
+        let mut connection = PgConnection::connect_with(&self.options(database)).await.expect("PostgreSQL answers");
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect("a statement");
+    }
+
+    /// The postmaster comes first, so that it starts no others meanwhile.
+    fn signal(&self, signal: Signal) {
+        let Some(process) = &self.process else { return };
+        let postmaster = Pid::from_raw(process.id() as i32);
+        let _ = kill(postmaster, signal);
+        for child in crate::member::children(postmaster) {
+            let _ = kill(child, signal);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.signal(Signal::SIGKILL);
+        if let Some(mut process) = self.process.take() {
+            let _ = process.wait();
+        }
+    }
+}
+
+/// The URL of a database behind this address.
+pub fn url(address: SocketAddr) -> String {
+    format!("postgres://{USER}@{address}/hotline")
+}
+
+/// A port nobody listens at; for who must be told before it listens.
+pub fn free_port() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+fn tool(name: &str) -> Command {
+    let mut command = Command::new(binaries().join(name));
+    command.stdin(Stdio::null()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    if let Some(user) = somebody() {
+        command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).current_dir("/");
+    }
+    command
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("a tool of PostgreSQL");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// PostgreSQL does not run as root.
+fn somebody() -> Option<User> {
+    geteuid().is_root().then(|| User::from_name("postgres").ok().flatten().expect("a user called postgres"))
+}
+
+fn give_away(folder: &Path) {
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).expect("mode");
+    if let Some(user) = somebody() {
+        std::os::unix::fs::chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("owner");
+    }
+}
+
+fn binaries() -> PathBuf {
+    if let Some(folder) = std::env::var_os(hotline_postgres::BINARIES_VARIABLE) {
+        return folder.into();
+    }
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .map(|versions| versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect())
+        .unwrap_or_default();
+    found.retain(|folder| folder.join("postgres").exists());
+    found.sort();
+    found.pop().unwrap_or_else(|| {
+        let output = Command::new("pg_config").arg("--bindir").output().expect("pg_config, or HOTLINE_PG_BIN");
+        String::from_utf8_lossy(&output.stdout).trim().into()
+    })
+}

@@ -1,0 +1,45 @@
+//! A member is stopped, and goes on when others have taken over.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::rig::{Rig, rounds};
+use crate::summary::Row;
+
+const CHANGES_MIN: u64 = 15;
+
+/// How long it is stopped: by far longer than its lease, and longer than the others take to end its life.
+const STOPPED: Duration = Duration::from_secs(12);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
+    let row = Row::begin(
+        3,
+        "a member stopped for 12 s (SIGSTOP, SIGCONT), in the middle of whatever it did; callers stay",
+        "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
+    );
+    let mut rig = Rig::start(3).await;
+    let load = rig.load().await;
+    let mut slowest = Duration::ZERO;
+    let mut ended = String::new();
+    for _ in rounds(1) {
+        load.progress(CHANGES_MIN).await;
+        let owner = rig.owner().await;
+        let fault = Instant::now();
+        rig.members[owner].signal(Signal::SIGSTOP);
+        slowest = slowest.max(rig.first_changes(fault).await);
+        tokio::time::sleep(STOPPED.saturating_sub(fault.elapsed())).await;
+        rig.members[owner].signal(Signal::SIGCONT);
+        let (status, log) = rig.members[owner].died();
+        assert!(!status.success(), "its life was over: {log}");
+        ended = status.to_string();
+        rig.open_doors();
+        load.progress(CHANGES_MIN).await;
+        rig.serve(owner);
+    }
+    load.progress(CHANGES_MIN).await;
+    let (verdict, reads) = rig.end(load).await;
+    row.end(&verdict, &format!("every company changed within {slowest:.1?}; it ended with {ended}; {reads} reads"));
+}

@@ -1,0 +1,40 @@
+//! Runs of a whole cluster: three real binaries on one PostgreSQL with a synchronous standby, every connection between them
+//! through a proxy of the test, while processes are killed and stopped.
+//!
+//! `make cluster` runs them, one at a time; `make cluster ARGS=long` goes on for longer. The load, the record and the
+//! comparison are those of `tests/faults`; callers come to every process. Each run becomes a row of
+//! `target/cluster/summary.md`.
+#![cfg(target_os = "linux")] // Processes are stopped by signals, and found in /proc.
+#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+// Of these each kind of run uses its own part.
+#[allow(dead_code)]
+#[path = "../faults/checker/mod.rs"]
+mod checker;
+#[allow(dead_code)]
+#[path = "../faults/mix.rs"]
+mod mix;
+#[allow(dead_code)]
+#[path = "../faults/record.rs"]
+mod record;
+#[allow(dead_code)]
+#[path = "../faults/summary.rs"]
+mod summary;
+
+// What can be done to them is more than each run does.
+#[allow(dead_code)]
+mod database;
+mod member;
+#[allow(dead_code)]
+mod proxy;
+mod rig;
+
+mod edges;
+mod frozen;
+mod killed;
+
+/// Where the table is left.
+const SUMMARY: &str = "cluster";

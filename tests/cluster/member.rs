@@ -1,0 +1,145 @@
+//! One process of the cluster, as it is run: its folder, its proxies, its life.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use tokio::task::block_in_place;
+
+use crate::database::{free_port, url};
+use crate::proxy::Proxy;
+use crate::support::Api;
+use crate::support::process::{Process, data_folder, serving};
+
+/// No limit of requests: the load is that of few companies; and none of connections, which all come from one address.
+const OPTIONS: &[&str] = &[
+    "--durability",
+    "database",
+    "--rate-per-minute",
+    "0",
+    "--per-page-max",
+    "1000",
+    "--connections-per-address",
+    "0",
+    "--visitor-sockets-per-address",
+    "0",
+    "--visitor-sessions-per-minute",
+    "0",
+];
+
+pub struct Member {
+    pub name: String,
+    /// Between it and PostgreSQL.
+    pub to_database: Proxy,
+    /// Between the other processes and it.
+    pub from_peers: Proxy,
+    peers: SocketAddr,
+    process: Option<Process>,
+    folder: TempDir,
+}
+
+impl Member {
+    pub async fn new(number: usize, database: SocketAddr) -> Self {
+        let peers = free_port();
+        Self {
+            name: format!("node-{number}"),
+            to_database: Proxy::to(database).await,
+            from_peers: Proxy::to(peers).await,
+            peers,
+            process: None,
+            folder: data_folder(),
+        }
+    }
+
+    /// Starts it; `shared` is the folder of what all processes share.
+    pub fn serve(&mut self, shared: &Path) {
+        self.try_serve(shared).unwrap_or_else(|log| panic!("{} does not start: {log}", self.name));
+    }
+
+    fn try_serve(&mut self, shared: &Path) -> Result<(), String> {
+        let mut command = serving(self.folder.path());
+        command.args(OPTIONS).args(["--database-url", &url(self.to_database.address)]);
+        command.arg("--key-file").arg(shared.join("secrets.key"));
+        command.arg("--media-shared").arg(shared.join("media"));
+        command.args(["--cluster-node", &self.name, "--cluster-listen", &self.peers.to_string()]);
+        command.args(["--cluster-address", &self.from_peers.address.to_string()]);
+        // It waits; whoever else is on this thread goes on.
+        self.process = Some(block_in_place(|| Process::start(self.folder.path(), &mut command))?);
+        Ok(())
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.process.is_some()
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.process().address
+    }
+
+    pub fn api(&self, key: &str) -> Api {
+        Api::new(self.address(), key)
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().unwrap_or_else(|| panic!("{} is down", self.name))
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        let process = self.process.take().expect("it runs");
+        block_in_place(|| process.kill());
+    }
+
+    /// Its machine is gone, and another one takes its place: nothing of its folder is left.
+    pub fn lose_folder(&mut self) {
+        assert!(!self.is_up());
+        self.folder = data_folder();
+    }
+
+    /// `SIGSTOP`, `SIGCONT` or `SIGTERM`.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.process().pid() as i32), signal).expect("a signal");
+    }
+
+    /// Waits for it to end by itself; answers how it did and what it had logged.
+    pub fn died(&mut self) -> (ExitStatus, String) {
+        let mut process = self.process.take().expect("it runs");
+        let status = block_in_place(|| process.wait());
+        (status, process.log())
+    }
+
+    /// A clean stop.
+    pub fn stop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        let (status, log) = self.died();
+        assert!(status.success(), "{} does not stop cleanly ({status}): {log}", self.name);
+    }
+
+    /// The end of what it has logged, for a run that fails.
+    pub fn last_words(&self) -> String {
+        let log = std::fs::read_to_string(self.folder.path().join("service.log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(20).collect();
+        let mut text = format!("{}:\n", self.name);
+        for line in lines.iter().rev() {
+            let _ = writeln!(text, "  {line}");
+        }
+        text
+    }
+}
+
+/// The processes whose parent this is.
+pub fn children(parent: Pid) -> Vec<Pid> {
+    let is_child = |process: &Pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
+        // Behind the name in parentheses, which may hold anything: the state, then the parent.
+        let parent_of = stat.and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2)?.parse().ok());
+        parent_of == Some(parent.as_raw())
+    };
+    let names =
+        std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
+}

@@ -1,0 +1,27 @@
+//! The load and the comparison, of a service that is alone.
+
+use crate::checker::{Verdict, check_held, check_shown};
+use crate::mix::{CALLERS, Mix};
+use crate::record::Record;
+use crate::rig::Rig;
+
+impl Mix {
+    /// Begins every conversation, and lets the callers go.
+    pub async fn begin(rig: &Rig) -> Self {
+        Self::begin_with(&rig.api(), &rig.company, rig.door.subscribe(), CALLERS).await
+    }
+
+    /// Ends the load on a service that is well.
+    pub async fn end(self, rig: &Rig) -> Record {
+        rig.door.send_modify(|door| door.over = true);
+        self.end_with(&rig.api()).await
+    }
+}
+
+/// Compares, and stops the service in between.
+pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
+    let seen = check_shown(record, &rig.api()).await;
+    rig.stop();
+    let company = rig.company.id.0;
+    rig.database(async |db| check_held(record, seen, db, company).await).await
+}
