@@ -130,9 +130,9 @@ pub struct Grown {
     /// Keep the database in this folder as it was made, and begin with it the next time
     #[arg(long, value_name = "FOLDER")]
     pub keep_in: Option<PathBuf>,
-    /// Only those whose path holds this
-    #[arg(long)]
-    pub only: Option<String>,
+    /// Only those whose path holds one of these
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Seconds of one measurement of a scenario; 0: none is measured
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,

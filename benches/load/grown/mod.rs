@@ -164,8 +164,8 @@ pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
-    if let Some(word) = &options.only {
-        requests.retain(|request| request.path.contains(word));
+    if !options.only.is_empty() {
+        requests.retain(|request| options.only.iter().any(|word| request.path.contains(word)));
     }
     let subjects = stage.subjects(&[], &[])?;
     let writing = Load {
