@@ -1,8 +1,9 @@
 //! Which companies this process serves, and what is under way for each of them.
 //!
-//! One process alone serves every company, and one of many those of the slots that are open here ([`Gates`]). It pauses one only while all that memory holds of the company is dropped: its
-//! requests wait at the door for that long, and no work of its own begins for it. Every timer,
-//! sweep and scan that comes upon a company asks [`Ownership::owns`], and no caller looks behind it.
+//! One process alone serves every company, and one of many those of the slots that are open here ([`Gates`]). A company is
+//! paused only while all that memory holds of it is dropped: its requests wait at the door for that long, and no work of its
+//! own begins for it. Every timer, sweep and scan that comes upon a company asks [`Ownership::owns`], and no caller looks
+//! behind it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
