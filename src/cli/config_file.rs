@@ -201,6 +201,9 @@ mod tests {
             smtp_url = "smtp://127.0.0.1:3"
             mail_from = "Acme <desk@acme.example>"
             require_admin_second_factor = true
+            cluster_listen = "10.0.0.1:7400"
+            cluster_address = "node-1.internal:7400"
+            cluster_node = "node-1"
             media_bytes_max = 7
             media_store = "s3://files/hotline"
             media_link_valid_for_s = 8
@@ -221,6 +224,8 @@ mod tests {
         let args = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
         assert_eq!(args.otlp_endpoint.as_ref().map(url::Url::as_str), Some("http://127.0.0.1:4318/v1/traces"));
         let settings = args.settings().expect("settings");
+        let cluster = settings.cluster.as_ref().expect("one of many");
+        assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
         let visitors = settings.visitors;
@@ -249,11 +254,15 @@ mod tests {
         assert_eq!(times.map(|time| time.as_millis()), [11, 14, 15]);
         assert_eq!(sending.give_up_after.as_secs(), 16);
         assert!(settings.database.is_some());
+        // Instead of a bucket, which this one has.
+        let shared = serve("media_shared = \"/mnt/files\"", &[]).settings().expect("settings");
+        assert_eq!(shared.media.folder, Path::new("/mnt/files"));
         // None was forgotten above: a new option is a key by itself.
         let command = Cli::command();
         for option in command.find_subcommand("serve").expect("serve").get_arguments() {
             let long = option.get_long().expect("options have names");
-            assert!(text.contains(&long.replace('-', "_")) || text.contains(long), "{long} is not tried here");
+            let is_tried = text.contains(&long.replace('-', "_")) || text.contains(long) || long == "media-shared";
+            assert!(is_tried, "{long} is not tried here");
             assert!(option.get_env().is_some(), "{long} is no environment variable");
         }
     }

@@ -138,9 +138,10 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "those who share what is read hear the same");
     drop((live, back, all, some));
     let figures = app.service.app.figures.clone();
-    // Who has gone is noticed by what is sent to them.
+    // Who has gone is noticed by what is sent to them: each of the streams is told one of the two.
     eventually("the streams are closed", || async {
-        note(&app.api, "E").await;
+        let made = note(&app.api, "E").await;
+        app.api.delete(&format!("/contacts/{}", made["id"])).await;
         figures.events.open() == 0
     })
     .await;
