@@ -54,7 +54,7 @@ impl Ends {
     }
 
     /// The same, or until this process stops.
-    fn is_over(self) -> Pin<Box<dyn Future<Output = ()>>> {
+    fn over(self) -> Pin<Box<dyn Future<Output = ()>>> {
         let over = self.life_is_over();
         let mut stopping = self.stopping;
         Box::pin(async move {
@@ -88,7 +88,7 @@ impl Relayed {
         is_endless: bool,
     ) -> Self {
         let over: Pin<Box<dyn Future<Output = ()>>> =
-            if is_endless { ends.is_over() } else { Box::pin(ends.life_is_over()) };
+            if is_endless { ends.over() } else { Box::pin(ends.life_is_over()) };
         Self { link: Some(link), codec, kept, over, is_endless }
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn splice(link: Link, said: Payload, ends: Ends) -> Spliced {
     let Link { stream, read } = link;
     let (reader, writer) = stream.into_split();
     actix_web::rt::spawn(pump(said, writer));
-    Spliced { reader, read, over: ends.is_over() }
+    Spliced { reader, read, over: ends.over() }
 }
 
 async fn pump(mut said: Payload, mut writer: OwnedWriteHalf) {

@@ -318,7 +318,7 @@ async fn bodies_of_any_size_go_through_and_a_refusal_comes_before_their_end() {
     let client = client();
     for bytes in [0_usize, 1, 65_536, 65_537, 1_000_000] {
         for is_chunked in [false, true] {
-            let chunks: Vec<_> = vec![1_u8; bytes].chunks(10_000).map(|chunk| Bytes::copy_from_slice(chunk)).collect();
+            let chunks: Vec<_> = vec![1_u8; bytes].chunks(10_000).map(Bytes::copy_from_slice).collect();
             let body = match is_chunked {
                 true => reqwest::Body::wrap_stream(stream::iter(chunks.into_iter().map(Ok::<_, std::io::Error>))),
                 false => reqwest::Body::from(vec![1_u8; bytes]),

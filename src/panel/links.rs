@@ -17,7 +17,7 @@ use super::letters::{Recipient, Way, letter, spoken};
 use super::values::Typed;
 use super::{Panel, device, site};
 use crate::app::App;
-use crate::mail::{Mailer, Place};
+use crate::mail::Letter;
 use crate::web::origin::Address;
 use crate::web::values::Email;
 use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
@@ -154,21 +154,26 @@ pub async fn request(
     let (base, spoken) = (base.to_owned(), spoken(request.headers()));
     let background = app.engine.background().clone();
     background.spawn(async move {
-        if let Err(error) = remind(&app, &mailer, place, &body.0.0, (&base, spoken)).await {
-            tracing::warn!(%error, "a link to choose a password was not made");
+        let letter = {
+            let _turn = panel.reminding.lock().await;
+            remind(&app, &body.0.0, (&base, spoken)).await
+        };
+        match letter {
+            // Logged and counted there.
+            Ok(Some(letter)) => drop(mailer.send(place, letter).await),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "a link to choose a password was not made"),
         }
     });
     Ok(NoContent)
 }
 
-/// Sends whoever signs in with this e-mail a link for each of their memberships.
+/// A letter to whoever signs in with this e-mail, with a link for each of their memberships; none where there is nobody.
 async fn remind(
     app: &App,
-    mailer: &Mailer,
-    place: Place,
     email: &str,
     (base, spoken): (&str, Option<Language>),
-) -> hotline_persistence::Result<()> {
+) -> hotline_persistence::Result<Option<Letter>> {
     let mut to = None;
     let mut ways = Vec::new();
     for account in people::accounts(&app.engine.store().housekeeping, email, None).await? {
@@ -185,9 +190,5 @@ async fn remind(
             language: profile.language.or(spoken).unwrap_or(Language::English),
         });
     }
-    if let Some(to) = to {
-        // Logged and counted there.
-        let _ = mailer.send(place, letter(&to, &ways)).await;
-    }
-    Ok(())
+    Ok(to.map(|to| letter(&to, &ways)))
 }

@@ -34,6 +34,7 @@ pub use cookie::WithCookie;
 pub use door::{company_of, in_company};
 
 use hotline_persistence::tables::people::sessions::Signed;
+use tokio::sync::Mutex;
 
 use self::limits::PeopleLimits;
 use crate::mail::{MailOptions, Mailer};
@@ -55,6 +56,9 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
+    /// Whoever asks for a link by themselves has it made while nobody else has: one who asks twice at once has one letter,
+    /// with all of their links.
+    reminding: Mutex<()>,
     admins_need_factor: bool,
     /// What is done at each path, by its pattern.
     operations: HashMap<String, Vec<(&'static str, Known)>>,
@@ -94,7 +98,7 @@ impl Panel {
             });
             operations.insert(format!("{PANEL_API}{}", at.path), known.collect());
         }
-        Self { limits: PeopleLimits::default(), mailer, admins_need_factor, operations }
+        Self { limits: PeopleLimits::default(), mailer, reminding: Mutex::default(), admins_need_factor, operations }
     }
 
     /// Who has signed in, with what the installation asks of them.
