@@ -258,7 +258,9 @@ mod tests {
     }
 
     /// Queue, open, waiting, and since when.
-    fn known(overviews: &Overviews, now: Instant) -> Vec<(Option<i64>, i64, i64, Option<DateTime<Utc>>)> {
+    type Shown = (Option<i64>, i64, i64, Option<DateTime<Utc>>);
+
+    fn known(overviews: &Overviews, now: Instant) -> Vec<Shown> {
         let (_, Look::Known(groups)) = overviews.look(COMPANY, now) else { panic!("it is known") };
         let shown =
             |group: OpenTickets| (group.queue_id.map(|id| id.0), group.open, group.waiting, group.waiting_since);

@@ -13,6 +13,8 @@ use crate::process::{Process, data_folder, with_database};
 const NOT_RUN: &[(&str, &str)] = &[
     ("hotline serve", "runs until it is stopped: every test of this folder runs it, on a port that is free"),
     ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_goes_as_written` runs it"),
+    ("hotline cluster check", "fails where nobody serves: `cluster.rs` runs it"),
+    ("hotline cluster drain", "needs processes that serve"),
     ("hotline secrets forget", "needs the id of a key: `secrets.rs` runs it"),
 ];
 
@@ -115,6 +117,8 @@ fn commands() -> Vec<Written> {
             if BLOCKS.iter().any(|begin| block.starts_with(begin)) {
                 continue;
             }
+            // What goes on in the next line is one command.
+            let block = block.replace("\\\n", " ");
             for line in block.lines().filter(|line| !line.trim().is_empty()) {
                 let command = line.split(" #").next().unwrap_or_default().trim();
                 assert!(is_command(command), "{}: nobody knows how to check this {language}: {line}", file.display());
