@@ -257,6 +257,8 @@ mod tests {
         // Instead of a bucket, which this one has.
         let shared = serve("media_shared = \"/mnt/files\"", &[]).settings().expect("settings");
         assert_eq!(shared.media.folder, Path::new("/mnt/files"));
+        let both = serve("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]).settings();
+        assert!(both.is_err_and(|said| said.contains("--media-shared and --media-store")), "one place");
         // None was forgotten above: a new option is a key by itself.
         let command = Cli::command();
         for option in command.find_subcommand("serve").expect("serve").get_arguments() {

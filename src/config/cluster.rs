@@ -25,7 +25,7 @@ pub struct ClusterArgs {
     pub cluster_node: Option<String>,
     /// A folder for the files of messages that all processes of a cluster share; without it, and without --media-store, they
     /// are kept in the data folder
-    #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "FOLDER", conflicts_with = "media_store")]
+    #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "FOLDER")]
     pub media_shared: Option<PathBuf>,
 }
 
@@ -40,6 +40,10 @@ impl ClusterArgs {
         durability: Durability,
         media_store: Option<&StoreUrl>,
     ) -> Result<Option<ClusterSettings>, String> {
+        // Said here, as a key of the configuration file may be the other one.
+        if self.media_shared.is_some() && media_store.is_some() {
+            return Err("--media-shared and --media-store exclude each other: files are kept in one place".to_owned());
+        }
         let Some(listen) = self.cluster_listen else {
             return match (&self.cluster_address, &self.cluster_node) {
                 (None, None) => Ok(None),
