@@ -28,6 +28,11 @@ function what(action: string) {
   return known ? say(known) : <code>{action}</code>;
 }
 
+/** A name of any length. */
+function called(name: string | null) {
+  return name && <span class="called">{name}</span>;
+}
+
 export function AuditLogPage() {
   const isOfInstallation = isAdmin() && !opened.value;
   return (
@@ -44,9 +49,9 @@ export function AuditLogPage() {
         isSearched={false}
         columns={[
           { label: say(said.when), show: (entry) => moment(entry.at) },
-          { label: say(said.who), show: (entry) => entry.actor.name },
+          { label: say(said.who), show: (entry) => called(entry.actor.name) },
           { label: say(said.what), show: (entry) => what(entry.action) },
-          { label: say(said.target), show: (entry) => entry.target && (entry.target.name ? `${entry.target.name} (${entry.target.id})` : entry.target.id) },
+          { label: say(said.target), show: (entry) => entry.target && called(entry.target.name ? `${entry.target.name} (${entry.target.id})` : String(entry.target.id)) },
           { label: say(said.address), show: (entry) => entry.address },
           { label: say(said.result), show: (entry) => entry.status !== null && <Badge kind={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge> },
         ]}
