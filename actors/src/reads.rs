@@ -6,7 +6,7 @@ use hotline_persistence::error::with_timeout;
 use hotline_persistence::select::{Page, PageRequest};
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::tickets::{self, LoadedTicket, TicketFilter};
-use hotline_persistence::{ChannelId, CompanyId, Database, Db, MessageId, SessionId, Store};
+use hotline_persistence::{ChannelId, CompanyId, Db, MessageId, SessionId, Store};
 
 use crate::Refusal;
 
@@ -63,7 +63,6 @@ impl<'a> Reads<'a> {
         if tickets::is_steady(filter, page) {
             return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }
-        let db = if tickets::is_heavy(filter, page) { db.heavy() } else { db };
         Ok(with_timeout(tickets::list(db, company, filter, page)).await?)
     }
 

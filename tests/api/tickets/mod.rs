@@ -1,5 +1,7 @@
 //! Tickets: what every call answers, the history it leaves, and what the lists find.
 
+mod search;
+
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
@@ -404,59 +406,6 @@ async fn every_filter_finds_its_tickets_and_no_others() {
     check_list(&app, "/tickets?status=open", &[plain, support, sales, web], &["created", "updated"]).await;
     check_span(&app, "/tickets", "opened").await;
     check_span(&app, "/tickets", "closed").await;
-    app.stop().await;
-}
-
-#[actix_web::test]
-async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
-    let app = TestApp::start().await;
-    let mut tickets = Vec::new();
-    for (index, name) in
-        ["José Ação", "JOSE maria", "100% Paper", "under_score", r"back\slash", "full％width"].iter().enumerate()
-    {
-        let number = format!("551190000010{index}");
-        let body = json!({
-            "channelId": app.company.phone, "number": number, "contactName": name, "type": "text", "body": "x",
-        });
-        tickets.push(sent(&app.api, body).await["ticketId"].as_i64().expect("ticket"));
-    }
-    let find = async |text: &str| {
-        let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
-        let found = listed(&app.api, &format!("/tickets?search={encoded}")).await;
-        found.iter().map(|found| tickets.iter().position(|ticket| ticket == found).expect("known")).collect::<Vec<_>>()
-    };
-    let all: Vec<usize> = (0..tickets.len()).collect();
-    assert_eq!(find("jose").await, [0, 1]);
-    assert_eq!(find("JOSÉ").await, [0, 1]);
-    assert_eq!(find("acao").await, [0]);
-    assert_eq!(find("  açÃo ").await, [0]);
-    assert_eq!(find("00102").await, [2]);
-    assert_eq!(find("5511900").await, all);
-    assert_eq!(find("").await, all);
-    assert_eq!(find("_").await, [3], "an underscore is a wildcard");
-    assert_eq!(find("\\").await, [4]);
-    assert_eq!(find("%a").await, [0; 0]);
-    assert_eq!(find("0% p").await, [2]);
-    assert_eq!(find("nobody").await, [0; 0]);
-    // Words may be in different fields, and each lies within one.
-    assert_eq!(find("maria\n5511").await, find("5511 maria").await);
-    assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
-    app.stop().await;
-}
-
-#[actix_web::test]
-async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
-    let app = TestApp::start().await;
-    for (number, name) in [("5511900000001", "100% Paper"), ("5511900000002", "Anna")] {
-        let body =
-            json!({"channelId": app.company.phone, "number": number, "contactName": name, "type": "text", "body": "x"});
-        sent(&app.api, body).await;
-    }
-    let find = async |encoded: &str| app.api.all(&format!("/tickets?search={encoded}")).await.len();
-    assert_eq!(find("%25").await, 1, "%");
-    // The wide forms of `%` and `_`: they fold to the plain ones.
-    assert_eq!(find("%EF%BC%85").await, 1, "wide %");
-    assert_eq!(find("%EF%BC%BF").await, 0, "wide _");
     app.stop().await;
 }
 

@@ -1,22 +1,23 @@
 //! Tickets. Live: written only by the persister.
 
+mod list;
+
 use chrono::{DateTime, Utc};
-use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::source::Source;
 use super::words;
-use super::zones::{self, ASSIGNED, Place, Time, UNASSIGNED, Wanted, Zoned};
+use super::zones::{self, ASSIGNED, Place, UNASSIGNED, Zoned};
 use crate::copy;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
-use crate::select::{Page, PageRequest, Select};
-use crate::table::{self, COUNTED_MAX, Span};
+use crate::table::{self, COUNTED_MAX};
 use crate::{
-    ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Readers, Result, TicketId, TokenId, UserId,
-    WrapupTypeId,
+    ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, TokenId, UserId, WrapupTypeId,
 };
+
+pub use list::{TicketFilter, is_steady, list, list_steady};
 
 words! {
     /// Where a ticket stands.
@@ -134,7 +135,7 @@ macro_rules! column {
 }
 
 async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
-    sqlx::query(include_str!("tickets_upsert.sql"))
+    sqlx::query(include_str!("upsert.sql"))
         .bind(column!(rows, company_id))
         .bind(column!(rows, id))
         .bind(column!(rows, channel_id))
@@ -162,7 +163,7 @@ async fn upsert_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
 
 /// How many of them were there.
 async fn update_together(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<u64, sqlx::Error> {
-    let written = sqlx::query(include_str!("tickets_update.sql"))
+    let written = sqlx::query(include_str!("update.sql"))
         .bind(column!(rows, company_id))
         .bind(column!(rows, id))
         .bind(column!(rows, queue_id))
@@ -248,7 +249,7 @@ const BESIDE: &str = "cross join lateral (select name, number, verified from con
 /// # Errors
 /// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
-    let sql = sqlx::AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
+    let sql = AssertSqlSafe(format!("{COLUMNS} from tickets t {BESIDE} where t.company_id = $1 and t.id = $2"));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
 }
@@ -258,7 +259,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Re
 /// # Errors
 /// When the database cannot answer.
 pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<LoadedTicket>> {
-    let sql = sqlx::AssertSqlSafe(format!(
+    let sql = AssertSqlSafe(format!(
         "{COLUMNS} from unnest($2::bigint[]) as x (id)
          cross join lateral (select * from tickets where company_id = $1 and id = x.id offset 0) t {BESIDE}"
     ));
@@ -375,112 +376,4 @@ pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) 
 /// When the database cannot answer.
 pub async fn closed_with(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<i64> {
     table::count_referring(db, company, ("tickets", "wrapup_type_id"), wrapup_type).await
-}
-
-/// What the API's list may ask for.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)]
-pub struct TicketFilter {
-    pub status: Option<TicketStatus>,
-    pub queue_id: Option<QueueId>,
-    pub user_id: Option<UserId>,
-    pub contact_id: Option<ContactId>,
-    pub channel_id: Option<ChannelId>,
-    pub wrapup_type_id: Option<WrapupTypeId>,
-    /// Whether nobody takes care of them.
-    pub unassigned: Option<bool>,
-    pub search: Option<String>,
-    pub opened: Span,
-    pub closed: Span,
-    pub created: Span,
-    pub updated: Span,
-}
-
-/// Tickets that may lie before a page for it to be asked through [`crate::Readers`]: a page far back takes long, and
-/// would keep those waiting that come for the first ones.
-const STEADY_OFFSET_MAX: i64 = 1_000;
-
-/// Whether [`list`] may read many tickets to show a few: unless an index holds those that are asked for.
-pub fn is_heavy(filter: &TicketFilter, page: PageRequest) -> bool {
-    let indexed = TicketFilter { status: filter.status, contact_id: filter.contact_id, ..TicketFilter::default() };
-    *filter != indexed || page.is_deep()
-}
-
-/// Whether [`list`] has one plan that is good for every value: then an index holds the tickets in the order of the
-/// list, and whatever the status is, the page's are the only ones looked at.
-pub fn is_steady(filter: &TicketFilter, page: PageRequest) -> bool {
-    let by_status = TicketFilter { status: filter.status, ..TicketFilter::default() };
-    *filter == by_status && page.offset() <= STEADY_OFFSET_MAX
-}
-
-/// A page of a company's tickets with this status, or with any: what [`is_steady`], planned once.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list_steady(
-    readers: &Readers,
-    company: CompanyId,
-    status: Option<TicketStatus>,
-    page: PageRequest,
-) -> Result<Page<LoadedTicket>> {
-    let filter = TicketFilter { status, ..TicketFilter::default() };
-    readers
-        .read(company, move |db| {
-            let filter = filter.clone();
-            async move { list(db, company, &filter, page).await }.boxed()
-        })
-        .await
-}
-
-/// A page of a company's tickets. The page's tickets are found first, then what is shown beside them.
-///
-/// # Errors
-/// When the database cannot answer.
-pub async fn list(
-    db: impl PgExecutor<'_>,
-    company: CompanyId,
-    filter: &TicketFilter,
-    page: PageRequest,
-) -> sqlx::Result<Page<LoadedTicket>> {
-    let wanted = Wanted {
-        spans: &[
-            (Time::Created, filter.created),
-            (Time::Opened, filter.opened),
-            (Time::Closed, filter.closed),
-            (Time::Updated, filter.updated),
-        ],
-        words: &[filter.unassigned.map(|nobodys| if nobodys { UNASSIGNED } else { ASSIGNED })],
-        channel: filter.channel_id,
-        queue: filter.queue_id,
-    };
-    // What an index finds fewer by.
-    let is_found = filter.contact_id.is_some()
-        || filter.user_id.is_some()
-        || filter.wrapup_type_id.is_some()
-        || filter.search.is_some()
-        || filter.status == Some(TicketStatus::Open);
-    let list = if wanted.is_any() && !is_found {
-        zones::list("with page as (", Zoned::Ticket, company, &wanted, page)
-    } else if filter.search.is_some() {
-        let found = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
-        Select::new(found, "t.company_id", company)
-    } else {
-        Select::new("with page as (select t.* from tickets t", "t.company_id", company)
-    };
-    list.equals("t.status", filter.status)
-        .equals("t.queue_id", filter.queue_id)
-        .equals("t.user_id", filter.user_id)
-        .equals("t.contact_id", filter.contact_id)
-        .equals("t.channel_id", filter.channel_id)
-        .equals("t.wrapup_type_id", filter.wrapup_type_id)
-        .only(filter.unassigned.map(|nobodys| if nobodys { "t.user_id is null" } else { "t.user_id is not null" }))
-        // Only what the contact is called and reached by, of those an index finds by all they are found by.
-        .contains("c.search", filter.search.as_deref())
-        .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())
-        .between("t.opened_at", filter.opened)
-        .between("t.closed_at", filter.closed)
-        .between("t.created_at", filter.created)
-        .between("t.updated_at", filter.updated)
-        .page_then(db, "t.id", page, &format!(") {COLUMNS} from page t {BESIDE}"))
-        .await
 }
