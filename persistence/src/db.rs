@@ -78,8 +78,7 @@ impl Fence {
 /// Whether a statement may change something, by its words. One that does and is not taken for one is refused by the
 /// server, so a mistake here is a failed request and never an unfenced write.
 fn may_write(sql: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["insert", "update", "delete", "merge", "nextval", "setval", "hotline_tell", "advisory_xact_lock"];
+    const WORDS: [&str; 6] = ["insert", "update", "delete", "merge", "nextval", "setval"];
     sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .any(|word| WORDS.iter().any(|writes| word.eq_ignore_ascii_case(writes)))
 }
