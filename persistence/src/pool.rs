@@ -184,6 +184,12 @@ pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> 
     })
 }
 
+/// A pool of one connection beside the writer's, for the length of a replay. Its transactions begin with the epoch, as the
+/// writer's do, whose lock it does without.
+pub(crate) fn connect_replay(options: PgConnectOptions) -> PgPool {
+    writer(named(options).options(BY_KEY), |_| async { Ok(()) }.boxed())
+}
+
 fn writer<L>(options: PgConnectOptions, lock: L) -> PgPool
 where
     L: Fn(&mut PgConnection) -> BoxFuture<'_, sqlx::Result<()>> + Clone + Send + Sync + 'static,

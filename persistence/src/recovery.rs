@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
 use crate::journal::{self, JournalError, Known, Records, Recovered, Seq};
-use crate::persister::{Batch, Claim, DIRECT, FencingToken, Writer};
+use crate::persister::{Batch, Claim, DIRECT, FencingToken, MessagesAhead, Writer, ahead};
 use crate::pool::WriterClaim;
 use crate::{Error, EventNews, Result};
 
@@ -59,47 +59,74 @@ pub async fn take_ownership(writes: &PgPool) -> Result<i64> {
     })
 }
 
+/// What a replay writes with.
+pub struct Connections<'a> {
+    /// The one writer's.
+    pub writes: &'a PgPool,
+    /// That of messages, which are written ahead.
+    pub messages: &'a PgPool,
+    /// The claim that the first is held under.
+    pub claim: &'a Arc<WriterClaim>,
+}
+
 /// Replays the journal above the watermark.
 ///
 /// # Errors
 /// [`Error::ForeignJournal`] when the journal has fed another database, [`Error::Superseded`] when another process
 /// has written to this one since, [`Error::Entry`] when a record cannot be read, or whatever the database says.
 pub async fn replay(
-    db: &PgPool,
-    claim: &Arc<WriterClaim>,
+    Connections { writes, messages, claim }: Connections<'_>,
     journal: &mut Recovered,
     epoch: i64,
     events: Option<Arc<EventNews>>,
 ) -> Result<Report> {
-    let watermark = find_watermark(db, journal, epoch).await?;
+    let Watermark { seq: watermark, fed_in } = find_watermark(writes, journal, epoch).await?;
     let mark = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
-    let writer = Writer::new(db.clone(), claim.clone(), mark, events);
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
-    while let Some(chunk) = chunks.recv().await {
-        let Chunk { entries, last, records, .. } = chunk?;
-        writer.write(&Batch::of(entries.iter().map(Vec::as_slice), writer.tells()), last).await?;
-        report.watermark = last;
-        report.replayed += records;
-    }
-    sqlx::query("update journal_watermark set epoch = $2 where journal = $1")
-        .bind(journal.id())
-        .bind(epoch)
-        .execute(db)
-        .await?;
+    let (written, mut with_messages) = mpsc::channel(1);
+    let own = mark.clone();
+    let ahead = async move {
+        let mut begun = None;
+        while let Some(chunk) = chunks.recv().await {
+            let chunk = chunk?;
+            let ahead = match &mut begun {
+                Some(ahead) => ahead,
+                None => begun.insert(MessagesAhead::begin(messages.clone(), &own, watermark, fed_in).await?),
+            };
+            let refused = ahead.write(&chunk.entries, chunk.last).await?;
+            if written.send((chunk, refused)).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let writer = Writer::new(writes.clone(), claim.clone(), mark, events);
+    let rest = async {
+        while let Some((Chunk { entries, last, records, .. }, refused)) = with_messages.recv().await {
+            let changes = entries.iter().map(|(_, changes)| changes.as_slice());
+            writer.write_after(&Batch::of(changes, writer.tells()), last, Some(&refused)).await?;
+            report.watermark = last;
+            report.replayed += records;
+        }
+        Ok::<_, Error>(())
+    };
+    tokio::try_join!(ahead, rest)?;
+    ahead::end(&mut *writes.acquire().await?, journal.id(), epoch).await?;
     journal.confirm(report.watermark)?;
     Ok(report)
 }
 
 /// Changes of a transaction of the replay. Nobody waits for a list yet, and of a ticket that changed a hundred times
 /// the last version is written once.
-const CHUNK_CHANGES_MAX: usize = 100_000;
+const CHUNK_CHANGES_MAX: usize = 50_000;
 
-/// Bytes of the entries of such a transaction: they are in memory twice, the next ones while these are written.
-const CHUNK_BYTES_MAX: usize = 64 << 20;
+/// Bytes of the entries of such a transaction: five of them are in memory, one that is read, one that waits and one that is
+/// written on each of the two connections.
+const CHUNK_BYTES_MAX: usize = 32 << 20;
 
 struct Chunk {
-    entries: Vec<Vec<Change>>,
+    entries: Vec<(Seq, Vec<Change>)>,
     changes: usize,
     last: Seq,
     records: u64,
@@ -129,7 +156,7 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
         held += bytes.len();
         let entry = decode(seq, &bytes)?;
         chunk.changes += entry.len();
-        chunk.entries.push(entry);
+        chunk.entries.push((seq, entry));
         chunk.last = seq;
         chunk.records += 1;
         if chunk.changes >= CHUNK_CHANGES_MAX || held >= CHUNK_BYTES_MAX {
@@ -165,8 +192,15 @@ pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
     Ok(FencingToken { claim: Claim::Epoch(epoch), journal: DIRECT.to_owned() })
 }
 
+/// How far the tables are, for a journal.
+struct Watermark {
+    seq: Seq,
+    /// The epoch it last fed the database in.
+    fed_in: i64,
+}
+
 /// How far the tables are, for this journal. `epoch` is the one this process has just taken.
-async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Seq> {
+async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<Watermark> {
     let known: Option<(i64, i64)> = sqlx::query_as("select seq, epoch from journal_watermark where journal = $1")
         .bind(journal.id())
         .fetch_optional(db)
@@ -180,14 +214,14 @@ async fn find_watermark(db: &PgPool, journal: &Recovered, epoch: i64) -> Result<
             .bind(epoch)
             .execute(db)
             .await?;
-        return Ok(0);
+        return Ok(Watermark { seq: 0, fed_in: epoch });
     };
-    let watermark = u64::try_from(seq).unwrap_or(0);
-    let has_more = journal.last().is_some_and(|last| last > watermark);
+    let seq = u64::try_from(seq).unwrap_or(0);
+    let has_more = journal.last().is_some_and(|last| last > seq);
     // A start that fails after it took its epoch writes nothing live: only epochs that fed the database count.
     let latest: i64 = sqlx::query_scalar("select coalesce(max(epoch), 0) from journal_watermark").fetch_one(db).await?;
     if has_more && latest != fed_in {
         return Err(Error::Superseded { journal: journal.id().to_owned() });
     }
-    Ok(watermark)
+    Ok(Watermark { seq, fed_in })
 }

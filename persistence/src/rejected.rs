@@ -56,6 +56,15 @@ pub(crate) async fn keep(db: &mut PgConnection, refused: Refused, error: &sqlx::
     Err(Error::Unavailable("rejected_changes takes nothing".to_owned()))
 }
 
+/// Whose rows of a kind were refused, and their ids, as far as they have one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(CompanyId, i64)>> {
+    let ids = "select company_id, row_id from rejected_changes where kind = $1 and row_id is not null";
+    Ok(sqlx::query_as(ids).bind(kind).fetch_all(db).await?)
+}
+
 /// The same outside a transaction, in the form that is always taken.
 ///
 /// # Errors

@@ -284,7 +284,10 @@ async fn open_alone(
     let epoch = recovery::take_ownership(&writes).await?;
     // Whatever the setting is now: what an earlier run left in the journal was answered.
     let mut journal = recover(&options.journal_dir, options.journal.clone()).await?;
-    let recovered = recovery::replay(&writes, claim, &mut journal, epoch, events).await?;
+    let messages = pool::connect_replay(options.database.clone());
+    let connections = recovery::Connections { writes: &writes, messages: &messages, claim };
+    let recovered = recovery::replay(connections, &mut journal, epoch, events).await?;
+    messages.close().await;
     let ids = IdBlocks::reserve(housekeeping, epoch).await?;
     let (log, mark) = match options.durability {
         Durability::Journal => {

@@ -17,6 +17,7 @@ mod kill;
 mod load;
 mod logs;
 mod media;
+mod merged;
 mod metrics;
 mod modes;
 mod older_database;

@@ -17,10 +17,17 @@ use crate::{Change, CompanyId, MessageId, QueueId, UserId, WrapupTypeId};
 
 /// The row a fact is derived from: one that PostgreSQL refused is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     pub(super) kind: &'static str,
     pub(super) company: CompanyId,
     pub(super) id: i64,
+}
+
+impl Origin {
+    /// A message.
+    pub(super) fn of_message(row: &MessageRow) -> Self {
+        Self { kind: MessageRow::NAME, company: row.company_id, id: row.id.0 }
+    }
 }
 
 /// One thing to count.
@@ -146,14 +153,14 @@ impl Facts {
             user: message.user_id,
             kind: message.kind,
         };
-        self.facts.push((origin_of(message), Fact::Message(place, counted)));
+        self.facts.push((Origin::of_message(message), Fact::Message(place, counted)));
     }
 
     /// The first answer to a contact who had opened the ticket.
     fn add_answer(&mut self, message: &MessageRow, ticket: &TicketRow) {
         let answer_ms = milliseconds(ticket.created_at, message.created_at);
         let counted = TicketCounts { answered: 1, answer_ms, ..TicketCounts::default() };
-        self.facts.push((origin_of(message), Fact::Ticket(place_of(ticket, message.created_at), counted)));
+        self.facts.push((Origin::of_message(message), Fact::Ticket(place_of(ticket, message.created_at), counted)));
     }
 }
 
@@ -162,10 +169,6 @@ fn ticket_of(entry: &[Change], is_it: impl Fn(&TicketRow) -> bool) -> Option<&Ti
         Change::Ticket(row) if is_it(row) => Some(row),
         _ => None,
     })
-}
-
-fn origin_of(message: &MessageRow) -> Origin {
-    Origin { kind: MessageRow::NAME, company: message.company_id, id: message.id.0 }
 }
 
 fn place_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketPlace {

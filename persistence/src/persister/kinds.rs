@@ -140,6 +140,26 @@ impl Kind for MessageRow {
     }
 }
 
+/// Messages that a replay writes ahead of what is said of them, their zones included.
+pub(super) struct Ahead;
+
+impl Kind for Ahead {
+    type Row = MessageRow;
+    const NAME: &'static str = MessageRow::NAME;
+    fn company(row: &MessageRow) -> CompanyId {
+        <MessageRow as Kind>::company(row)
+    }
+    fn id(row: &MessageRow) -> Option<i64> {
+        <MessageRow as Kind>::id(row)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&MessageRow]) -> Written {
+        moved_none(messages::insert_rows(db, rows).await)
+    }
+    async fn write_fast(db: &mut PgConnection, rows: &[&MessageRow]) -> Written {
+        moved_none(messages::copy_rows(db, rows).await)
+    }
+}
+
 impl Kind for DeliveryStatusRow {
     type Row = Self;
     const NAME: &'static str = "progress";

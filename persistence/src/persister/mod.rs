@@ -1,6 +1,7 @@
 //! Carries durable entries to PostgreSQL, behind the answers: many entries a transaction, which also moves the
 //! watermark. It never drops an entry; while the database is down it waits, and so does what it holds.
 
+pub(crate) mod ahead;
 mod batch;
 mod facts;
 mod kinds;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
+pub(crate) use ahead::MessagesAhead;
 pub(crate) use batch::Batch;
 pub use queue::{CommitListener, Entry, FlushQueue, Flushes};
 pub(crate) use writer::DIRECT;
@@ -26,8 +28,12 @@ use crate::{Change, Error};
 /// the fixed cost of a transaction small, short enough that a start after a crash finds next to nothing to replay.
 const GATHER_TIME: Duration = Duration::from_millis(100);
 
-/// Changes written in one transaction. Larger ones gain nothing and keep lists waiting.
+/// Changes written in one transaction of what has piled up. Larger ones gain nothing.
 pub const BATCH_CHANGES_MAX: usize = 10_000;
+
+/// Changes written in one transaction while the persister keeps up: some tens of milliseconds, which a list that is asked for
+/// meanwhile waits before its own turn.
+const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
 
 /// Bytes of entries that are read back from the journal for one transaction.
 const READ_BACK_BYTES_MAX: usize = 64 << 20;
@@ -65,14 +71,12 @@ struct Persister<T> {
 impl<T: Send + 'static> Persister<T> {
     async fn run(&mut self) -> Result<(), Error> {
         while self.queue.wait(GATHER_TIME).await {
-            loop {
-                let entries = match self.queue.take(BATCH_CHANGES_MAX) {
-                    queue::Taken::Entries(entries) => entries,
-                    queue::Taken::Spilled { from } => self.read_spilled(from).await?,
-                    queue::Taken::Nothing => break,
-                };
-                self.flush(entries).await?;
-            }
+            let entries = match self.queue.take() {
+                queue::Taken::Entries(entries) => entries,
+                queue::Taken::Spilled { from } => self.read_spilled(from).await?,
+                queue::Taken::Nothing => continue,
+            };
+            self.flush(entries).await?;
         }
         Ok(())
     }

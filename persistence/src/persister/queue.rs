@@ -229,7 +229,7 @@ impl FlushQueue {
         Ok(())
     }
 
-    /// Waits for something to write, and a moment longer for company. False: closed and empty.
+    /// Waits for something to write, and a moment longer for company, unless it should not wait. False: closed and empty.
     pub(super) async fn wait(&self, gather: Duration) -> bool {
         loop {
             let arrived = self.arrived.notified();
@@ -253,21 +253,32 @@ impl FlushQueue {
     }
 
     fn is_urgent(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-            || self.wanted.load(Ordering::Acquire) > self.flushed()
-            || self.lock().changes >= super::BATCH_CHANGES_MAX
-            || self.lock().entries.front().is_some_and(|(_, entry)| entry.done.is_some())
+        if self.closed.load(Ordering::Acquire) || self.wanted.load(Ordering::Acquire) > self.flushed() {
+            return true;
+        }
+        let waiting = self.lock();
+        waiting.spilled
+            || waiting.changes >= super::SHORT_BATCH_CHANGES_MAX
+            || waiting.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
     }
 
-    pub(super) fn take(&self, changes_max: usize) -> Taken {
+    /// The next entries for one transaction: what somebody waits for and no more; else so many that who comes meanwhile
+    /// waits shortly, and more only of what could not be written for a while.
+    pub(super) fn take(&self) -> Taken {
+        let wanted = self.wanted.load(Ordering::Acquire);
         let mut waiting = self.lock();
-        if waiting.entries.is_empty() {
+        let Some(first) = waiting.entries.front().map(|(_, entry)| entry.seq) else {
             return if waiting.spilled { Taken::Spilled { from: waiting.read_to + 1 } } else { Taken::Nothing };
-        }
+        };
+        let (last, changes_max) = match waiting.changes {
+            changes if changes > super::BATCH_CHANGES_MAX => (Seq::MAX, super::BATCH_CHANGES_MAX),
+            _ if wanted >= first => (wanted, super::SHORT_BATCH_CHANGES_MAX),
+            _ => (Seq::MAX, super::SHORT_BATCH_CHANGES_MAX),
+        };
         let mut taken = Vec::new();
         let mut changes = 0;
         while changes < changes_max
-            && let Some((_, entry)) = waiting.entries.pop_front()
+            && let Some((_, entry)) = waiting.entries.pop_front_if(|(_, next)| next.seq <= last)
         {
             changes += entry.changes.len();
             taken.push(entry);
@@ -420,7 +431,7 @@ mod tests {
     }
 
     fn taken(queue: &FlushQueue) -> Vec<Seq> {
-        match queue.take(usize::MAX) {
+        match queue.take() {
             Taken::Entries(entries) => entries.iter().map(|entry| entry.seq).collect(),
             _ => Vec::new(),
         }
@@ -431,12 +442,12 @@ mod tests {
         let queue = FlushQueue::with_room(0, true, 2);
         queue.push((1..=5).map(entry));
         assert_eq!(taken(&queue), [1, 2]);
-        let Taken::Spilled { from: 3 } = queue.take(usize::MAX) else { panic!("3 to 5 are on disk only") };
+        let Taken::Spilled { from: 3 } = queue.take() else { panic!("3 to 5 are on disk only") };
         // Entries 6 and 7 are synced, and read back with the others, before they come by here.
         queue.read_back(7);
         queue.push((6..=8).map(entry));
         assert_eq!(taken(&queue), [8]);
-        assert!(matches!(queue.take(usize::MAX), Taken::Nothing));
+        assert!(matches!(queue.take(), Taken::Nothing));
     }
 
     #[test]
@@ -446,7 +457,7 @@ mod tests {
         assert_eq!(taken(&queue), [1]);
         queue.read_back(3);
         queue.push([entry(5)].into_iter());
-        let Taken::Spilled { from: 4 } = queue.take(usize::MAX) else { panic!("4 and 5 are on disk only") };
+        let Taken::Spilled { from: 4 } = queue.take() else { panic!("4 and 5 are on disk only") };
         queue.read_back(5);
         queue.push([entry(6)].into_iter());
         assert_eq!(taken(&queue), [6]);
@@ -459,7 +470,8 @@ mod tests {
         assert_eq!(queue.lag(), Duration::ZERO);
         queue.push((1..=4).map(entry));
         std::thread::sleep(PAUSE);
-        assert!(matches!(queue.take(1), Taken::Entries(_)));
+        queue.wanted.store(1, Ordering::Release);
+        assert_eq!(taken(&queue), [1]);
         queue.flushed_to(1, 1, PAUSE);
         assert!(queue.lag() >= PAUSE, "2 has waited as long: {:?}", queue.lag());
         assert_eq!(taken(&queue), [2]);
@@ -469,6 +481,20 @@ mod tests {
         queue.flushed_to(4, 2, PAUSE);
         assert_eq!(queue.lag(), Duration::ZERO);
         assert_eq!((queue.written(), queue.flushes().changes.read().count()), (4, 3));
+    }
+
+    #[test]
+    fn what_somebody_waits_for_is_taken_without_what_came_after() {
+        let queue = FlushQueue::new(0, true);
+        queue.push((1..=6).map(entry));
+        queue.wanted.store(4, Ordering::Release);
+        assert_eq!(taken(&queue), [1, 2, 3, 4]);
+        assert_eq!(taken(&queue), [5, 6]);
+        let (short, long) = (super::super::SHORT_BATCH_CHANGES_MAX as Seq, super::super::BATCH_CHANGES_MAX as Seq);
+        queue.push((7..7 + long + short).map(entry));
+        assert_eq!(taken(&queue).len() as Seq, long, "much has piled up");
+        queue.push((7 + long + short..7 + long + 2 * short).map(entry));
+        assert_eq!(taken(&queue).len() as Seq, short, "the persister keeps up");
     }
 
     #[test]

@@ -105,8 +105,7 @@ impl<'a> Telling<'a> {
                     }
                 }
                 Change::Message(row) => {
-                    let origin = Origin { kind: MessageRow::NAME, company: row.company_id, id: row.id.0 };
-                    self.happens(place, row.company_id, row.created_at, origin, What::Message(row));
+                    self.happens(place, row.company_id, row.created_at, Origin::of_message(row), What::Message(row));
                 }
                 Change::Media(row) => drop(self.files.insert((row.company_id, row.message_id), place)),
                 Change::Progress(row) => self.milestones.push(Milestone {

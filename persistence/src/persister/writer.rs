@@ -23,7 +23,7 @@ use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, Refused};
-use crate::tables::messages::Moved;
+use crate::tables::messages::{MessageRow, Moved};
 use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
 use crate::{CompanyId, Error, LoggedEventId, Result};
@@ -82,22 +82,30 @@ impl Writer {
     /// # Errors
     /// [`Error::NotOwner`] when another process has taken over; anything else is worth another try.
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
-        match self.attempt(batch, last, false).await {
+        self.write_after(batch, last, None).await
+    }
+
+    /// The same where [`MessagesAhead`](super::MessagesAhead) has written the messages, but for those that were `refused`.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(crate) async fn write_after(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>) -> Result<()> {
+        match self.attempt(batch, last, ahead, false).await {
             // Every outage is `Unavailable`.
-            Err(Error::Database(_)) => self.attempt(batch, last, true).await,
+            Err(Error::Database(_)) => self.attempt(batch, last, ahead, true).await,
             Err(_) if self.claim.is_superseded() => Err(Error::NotOwner),
             outcome => outcome,
         }
     }
 
-    async fn attempt(&self, batch: &Batch<'_>, last: Seq, careful: bool) -> Result<()> {
+    async fn attempt(&self, batch: &Batch<'_>, last: Seq, ahead: Option<&Refusals>, careful: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
-        if !self.move_watermark(&mut transaction, last).await? {
+        if !move_watermark(&mut transaction, &self.mark, last).await? {
             // An earlier try was committed although its answer was lost.
             self.news.iter().for_each(|news| news.tell_all());
             return Ok(());
         }
-        let rows = &mut Rows { db: &mut transaction, careful, refused: HashSet::new(), moved: Vec::new() };
+        let rows = &mut Rows::new(&mut transaction, careful);
         let before = match &batch.told {
             Some(told) => told.before(rows.db).await?,
             None => Before::default(),
@@ -106,9 +114,26 @@ impl Writer {
         rows.write_as::<Known>(&batch.tickets).await?;
         rows.write(&batch.opened).await?;
         rows.write(&batch.events).await?;
-        rows.write(&batch.messages).await?;
+        let merged = match ahead {
+            Some(refused) => {
+                rows.refused.extend(refused.iter().copied());
+                rows.note_zones(&batch.messages).await?;
+                None
+            }
+            // Part by part each row stands for itself: what is told of a message and refused is not to take it along.
+            None if careful => None,
+            None => messages::merge(&batch.messages, &batch.progress),
+        };
+        match &merged {
+            Some(merged) => {
+                rows.write(&merged.messages.iter().map(AsRef::as_ref).collect::<Vec<_>>()).await?;
+                rows.moved.extend(&merged.moved);
+            }
+            None if ahead.is_none() => rows.write(&batch.messages).await?,
+            None => {}
+        }
         let failing = messages::not_failed(rows.db, batch.facts.failing()).await?;
-        rows.write(&batch.progress).await?;
+        rows.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
         let failed = messages::failed(rows.db, &failing).await?;
         rows.write(&batch.media).await?;
         rows.write_as::<Delivered>(&batch.delivered).await?;
@@ -133,46 +158,56 @@ impl Writer {
         }
         Ok(())
     }
-
-    /// False when the watermark is already there.
-    async fn move_watermark(&self, db: &mut PgConnection, last: Seq) -> Result<bool> {
-        match self.mark.claim {
-            Claim::Epoch(held) => {
-                let epoch: i64 =
-                    sqlx::query_scalar("select epoch from ownership for share").fetch_one(&mut *db).await?;
-                if epoch != held {
-                    return Err(Error::NotOwner);
-                }
-            }
-            Claim::Life(life) => lives::fence(db, life).await?,
-        }
-        crate::fail_point!("flush_begun");
-        let moved =
-            sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
-                .bind(&self.mark.journal)
-                .bind(i64::try_from(last).unwrap_or(i64::MAX))
-                .execute(db)
-                .await?;
-        Ok(moved.rows_affected() == 1)
-    }
 }
 
-struct Rows<'a> {
+/// Moves the watermark. False when it is already there.
+///
+/// # Errors
+/// [`Error::NotOwner`] when another process has taken over; else when the database cannot answer.
+pub(super) async fn move_watermark(db: &mut PgConnection, mark: &FencingToken, last: Seq) -> Result<bool> {
+    match mark.claim {
+        Claim::Epoch(held) => {
+            let epoch: i64 = sqlx::query_scalar("select epoch from ownership for share").fetch_one(&mut *db).await?;
+            if epoch != held {
+                return Err(Error::NotOwner);
+            }
+        }
+        Claim::Life(life) => lives::fence(db, life).await?,
+    }
+    crate::fail_point!("flush_begun");
+    let moved =
+        sqlx::query("update journal_watermark set seq = $2, updated_at = now() where journal = $1 and seq < $2")
+            .bind(&mark.journal)
+            .bind(i64::try_from(last).unwrap_or(i64::MAX))
+            .execute(db)
+            .await?;
+    Ok(moved.rows_affected() == 1)
+}
+
+/// Rows that were set aside.
+pub(crate) type Refusals = HashSet<Origin>;
+
+/// Rows on their way into the tables, in one transaction.
+pub(super) struct Rows<'a> {
     db: &'a mut PgConnection,
     /// Part by part where needed: slow, and only after the fast way met a refusal.
     careful: bool,
     /// Rows that were set aside.
-    refused: HashSet<Origin>,
+    pub(super) refused: Refusals,
     /// Messages that were moved on.
     moved: Vec<Moved>,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    pub(super) fn new(db: &'a mut PgConnection, careful: bool) -> Self {
+        Self { db, careful, refused: Refusals::new(), moved: Vec::new() }
+    }
+
     async fn write<R: Kind<Row = R> + Serialize + Sync>(&mut self, rows: &[&R]) -> Result<()> {
         self.write_as::<R>(rows).await
     }
 
-    async fn write_as<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
+    pub(super) async fn write_as<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {
         if self.careful {
             return self.write_in_parts::<K>(rows).await;
         }
@@ -180,6 +215,13 @@ impl Rows<'_> {
             self.moved.extend(K::write_fast(self.db, part).await?);
         }
         Ok(())
+    }
+
+    /// Notes in which zones messages lie that are there.
+    async fn note_zones(&mut self, rows: &[&MessageRow]) -> Result<()> {
+        let is_there = |row: &&MessageRow| !self.refused.contains(&Origin::of_message(row));
+        let rows: Vec<_> = rows.iter().copied().filter(is_there).collect();
+        Ok(messages::note_zones(self.db, &rows).await?)
     }
 
     async fn write_in_parts<K: Kind>(&mut self, rows: &[&K::Row]) -> Result<()> {

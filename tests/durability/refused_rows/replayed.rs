@@ -4,11 +4,16 @@ use std::path::Path;
 
 use hotline_persistence::tables::contacts::{self, Numbered};
 use hotline_persistence::tables::source::Source;
-use hotline_persistence::{ContactId, change, journal};
+use hotline_persistence::{ContactId, PgPool, change, journal};
 
 use super::cases::{Case, Owner, cases, check, neighbour};
-use crate::process::{Process, data_folder, with_database};
-use crate::support::{Api, Company};
+use crate::process::{Process, data_folder, serving, with_database};
+use crate::support::{Api, Company, check_events};
+
+async fn written(db: &PgPool, table: &str) -> i64 {
+    let count = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
+    sqlx::query_scalar(count).fetch_one(db).await.expect("a count")
+}
 
 /// Writes a journal as a process leaves it that is killed before its persister has begun; answers its id.
 fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq) {
@@ -30,6 +35,17 @@ fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq
 
 #[actix_web::test]
 async fn a_start_replays_past_whatever_is_refused_in_any_column() {
+    replays(false).await;
+}
+
+/// Messages are written ahead of what else their entries hold, by a connection of their own: which ones were refused is known to
+/// who goes on after them.
+#[actix_web::test]
+async fn a_replay_that_dies_when_its_messages_are_written_goes_on_after_them() {
+    replays(true).await;
+}
+
+async fn replays(dies: bool) {
     let folder = data_folder();
     let (owner, beside) = with_database(folder.path(), async |db| {
         hotline_persistence::pool::migrate(db).await.expect("migrate");
@@ -50,6 +66,18 @@ async fn a_start_replays_past_whatever_is_refused_in_any_column() {
             .expect("the journal is known");
     })
     .await;
+    if dies {
+        for _ in 0..2 {
+            let failing = &mut serving(folder.path());
+            let died = Process::start(folder.path(), failing.env("FAILPOINTS", "events_told=return"));
+            assert!(died.is_err(), "it has died before it served");
+        }
+        with_database(folder.path(), async |db| {
+            let [messages, counted] = [written(db, "messages").await, written(db, "report_messages").await];
+            assert!(messages > 0 && counted == 0, "{messages} messages, {counted} figures");
+        })
+        .await;
+    }
     let served = Process::serve(folder.path());
     assert_eq!(served.replayed(), last);
     for owner in [&beside] {
@@ -60,7 +88,28 @@ async fn a_start_replays_past_whatever_is_refused_in_any_column() {
     }
     served.kill();
     // Up to `last` at least: what the start has written of its own since then may have been lost with it.
-    with_database(folder.path(), async |db| check(db, &cases, last).await).await;
+    with_database(folder.path(), async |db| {
+        check(db, &cases, last).await;
+        let watermarks: i64 = sqlx::query_scalar("select count(*) from journal_watermark where journal like $1 || '%'")
+            .bind(&id)
+            .fetch_one(db)
+            .await
+            .expect("watermarks");
+        assert_eq!(watermarks, 1, "that of messages has gone with the replay");
+        check_events(db, beside.company.id).await;
+        for owner in [&owner, &beside] {
+            let counted: (i64, i64) = sqlx::query_as(
+                "select (select sum(outbound)::bigint from report_messages where company_id = $1 and dimension = 'company' and grain = 'day'),
+                     (select count(*) from messages where company_id = $1 and direction = 'outbound')",
+            )
+            .bind(owner.company.id)
+            .fetch_one(db)
+            .await
+            .expect("figures");
+            assert_eq!(counted.0, counted.1, "what was written was counted, and nothing that was refused");
+        }
+    })
+    .await;
     let again = Process::serve(folder.path());
     assert!(again.replayed() < last, "what was replayed once is not replayed again: {} of {last}", again.replayed());
     again.kill();

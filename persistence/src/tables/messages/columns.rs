@@ -84,19 +84,31 @@ static COPY: LazyLock<String> = LazyLock::new(|| {
 
 /// Appends the rows; one that is already there stays as it is.
 pub(crate) async fn insert(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
-    let insert = sqlx::query(AssertSqlSafe(INSERT.as_str()));
-    COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(&mut *db).await?;
+    insert_rows(db, rows).await?;
     note_zones(db, rows).await
+}
+
+/// The same, but for [`note_zones`].
+pub(crate) async fn insert_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+    let insert = sqlx::query(AssertSqlSafe(INSERT.as_str()));
+    COLUMNS.iter().fold(insert, |insert, column| (column.bind)(insert, rows)).execute(db).await?;
+    Ok(())
 }
 
 /// Appends rows that are not there yet, at a third of what [`insert`] costs PostgreSQL.
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
-    let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
-    copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await?;
+    copy_rows(db, rows).await?;
     note_zones(db, rows).await
 }
 
-async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+/// The same, but for [`note_zones`].
+pub(crate) async fn copy_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
+    let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
+    copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await
+}
+
+/// Notes what zones rows lie in, which lists look for them in.
+pub(crate) async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let place = |row: &&MessageRow| Place {
         company: row.company_id,
         id: row.id.0,

@@ -11,12 +11,12 @@ use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
-pub(crate) use columns::{copy, insert};
+pub(crate) use columns::{copy, copy_rows, insert, insert_rows, note_zones};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
 pub use outbox::{Addressed, Unreadable, Waiting, by_provider_id, outbox, outboxes};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
-pub(crate) use progress::{FailedMessage, Moved, MovedBy, failed, not_failed, progress};
+pub(crate) use progress::{FailedMessage, Moved, MovedBy, failed, merge, not_failed, progress};
 
 use super::source::Source;
 use super::words;

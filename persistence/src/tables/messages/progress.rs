@@ -1,5 +1,6 @@
 //! How far messages have come: statuses only move forward, in whichever order they are told.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::{MessageStatus, MessageType};
+use super::{Direction, MessageRow, MessageStatus, MessageType};
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, MessageId, TicketId, UserId};
 
@@ -126,6 +127,30 @@ impl<'a> Folded<'a> {
             self.reached = to;
         }
     }
+
+    /// A message that waits to be sent, as far as it has come: what `progress.sql` makes of its row.
+    fn further(&self, row: &MessageRow) -> Option<MessageRow> {
+        let waits = row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
+        if !waits || self.failed.is_some() || self.reached == MessageStatus::Queued {
+            return None;
+        }
+        // Of two that tell the same the earlier is right; what has come further has been everywhere before.
+        let seen = [row.read_at, self.read_at].into_iter().flatten().min();
+        let arrived = [row.delivered_at, self.delivered_at, self.read_at].into_iter().flatten().min();
+        let sent = [row.sent_at, self.sent_at, self.delivered_at, self.read_at].into_iter().flatten().min();
+        // Whatever the provider's clock says: nothing is sent before it was made, or arrives before it was sent.
+        let not_before = |at: Option<DateTime<Utc>>, others: &[Option<DateTime<Utc>>]| {
+            at.map(|at| others.iter().flatten().fold(at.max(row.created_at), |latest, other| latest.max(*other)))
+        };
+        Some(MessageRow {
+            status: self.reached,
+            sent_at: not_before(sent, &[]),
+            delivered_at: not_before(arrived, &[sent]),
+            read_at: not_before(seen, &[sent, arrived]),
+            provider_message_id: row.provider_message_id.clone().or(self.provider_message_id.map(str::to_owned)),
+            ..row.clone()
+        })
+    }
 }
 
 fn earliest(kept: &mut Option<DateTime<Utc>>, at: DateTime<Utc>) {
@@ -176,6 +201,44 @@ impl Moved {
         };
         rows.into_iter().filter_map(moved).collect()
     }
+}
+
+/// Messages that were accepted and have moved on in the same batch: each is written once, as far as it has come.
+pub(crate) struct Merged<'a> {
+    /// All messages of the batch.
+    pub(crate) messages: Vec<Cow<'a, MessageRow>>,
+    /// What is left to be told of messages that are in the tables already, or have failed.
+    pub(crate) progress: Vec<&'a DeliveryStatusRow>,
+    /// Those that are written further than they were accepted.
+    pub(crate) moved: Vec<Moved>,
+}
+
+/// Merges what is told of messages into those that are written with it, as [`progress`] would do it one statement later.
+/// None: there is nothing to merge. A failure is not: whether it is the first, and counts, the table says.
+pub(crate) fn merge<'a>(messages: &[&'a MessageRow], progress: &[&'a DeliveryStatusRow]) -> Option<Merged<'a>> {
+    if messages.is_empty() || progress.is_empty() {
+        return None;
+    }
+    let mut told: HashMap<(CompanyId, MessageId), Folded<'a>> =
+        fold(progress).into_iter().map(|folded| ((folded.company, folded.id), folded)).collect();
+    let mut merged = Merged { messages: Vec::with_capacity(messages.len()), progress: Vec::new(), moved: Vec::new() };
+    for row in messages {
+        let key = (row.company_id, row.id);
+        let further = told.get(&key).and_then(|folded| folded.further(row));
+        if let Some(row) = &further {
+            told.remove(&key);
+            let (was, by) = (MessageStatus::Queued, MovedBy::Progress);
+            let (company, id, ticket, status) = (row.company_id, row.id, row.ticket_id, row.status);
+            merged.moved.push(Moved { company, id, ticket, was, status, by });
+        }
+        merged.messages.push(further.map_or(Cow::Borrowed(*row), Cow::Owned));
+    }
+    if merged.moved.is_empty() {
+        return None;
+    }
+    merged.progress =
+        progress.iter().copied().filter(|row| told.contains_key(&(row.company_id, row.message_id))).collect();
+    Some(merged)
 }
 
 /// Moves messages forward, and answers those that were not as far.

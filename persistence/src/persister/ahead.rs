@@ -1,0 +1,109 @@
+//! The messages of a replay, which are most of its rows: written ahead of everything else, in transactions and on a connection
+//! of their own, so that two processes of PostgreSQL work at once.
+//!
+//! What they write is not told, counted or sent before the other connection comes by, whose watermark is the one that counts.
+//! Theirs has a row of its own for as long as the replay lasts: one that dies begins again where each of them was.
+
+use sqlx::{Connection, PgConnection, PgPool};
+
+use super::facts::Origin;
+use super::kinds::{Ahead, Kind};
+use super::writer::{FencingToken, Refusals, Rows, move_watermark};
+use crate::journal::Seq;
+use crate::tables::messages::MessageRow;
+use crate::{Change, CompanyId, Error, Result, rejected};
+
+/// What is behind a journal's id in the name of the watermark of its messages.
+const SUFFIX: &str = "/messages";
+
+/// Writes the messages of a replay.
+pub(crate) struct MessagesAhead {
+    db: PgPool,
+    mark: FencingToken,
+    reached: Seq,
+    /// Messages that were set aside, before a replay before this one died as well.
+    refused: Refusals,
+}
+
+impl MessagesAhead {
+    /// Begins, or goes on, after `watermark`. `mark` is the writer's; `fed_in` the epoch that its journal fed the database in.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub(crate) async fn begin(db: PgPool, mark: &FencingToken, watermark: Seq, fed_in: i64) -> Result<Self> {
+        let mark = FencingToken { claim: mark.claim, journal: format!("{}{SUFFIX}", mark.journal) };
+        let begun: i64 = sqlx::query_scalar(
+            "insert into journal_watermark as w (journal, seq, epoch) values ($1, $2, $3)
+             on conflict (journal) do update set seq = greatest(w.seq, excluded.seq) returning seq",
+        )
+        .bind(&mark.journal)
+        .bind(i64::try_from(watermark).unwrap_or(i64::MAX))
+        .bind(fed_in)
+        .fetch_one(&db)
+        .await?;
+        let reached = u64::try_from(begun).unwrap_or(0);
+        let mut refused = Refusals::new();
+        if reached > watermark {
+            let ids: Vec<(CompanyId, i64)> = rejected::ids(&db, MessageRow::NAME).await?;
+            refused.extend(ids.into_iter().map(|(company, id)| Origin { kind: MessageRow::NAME, company, id }));
+        }
+        Ok(Self { db, mark, reached, refused })
+    }
+
+    /// Writes the messages of entries, the last of which is `last`, and answers those that PostgreSQL has refused.
+    ///
+    /// # Errors
+    /// As [`Writer::write`](super::Writer::write).
+    pub(crate) async fn write(&mut self, entries: &[(Seq, Vec<Change>)], last: Seq) -> Result<Refusals> {
+        let news = entries.iter().filter(|(seq, _)| *seq > self.reached);
+        let rows: Vec<&MessageRow> = news
+            .flat_map(|(_, changes)| changes)
+            .filter_map(|change| match change {
+                Change::Message(row) => Some(&**row),
+                _ => None,
+            })
+            .collect();
+        if last > self.reached {
+            match self.attempt(&rows, last, false).await {
+                // Every outage is `Unavailable`.
+                Err(Error::Database(_)) => self.attempt(&rows, last, true).await?,
+                outcome => outcome?,
+            }
+            self.reached = last;
+        }
+        Ok(self.refused.clone())
+    }
+
+    async fn attempt(&mut self, rows: &[&MessageRow], last: Seq, careful: bool) -> Result<()> {
+        let mut transaction = self.db.begin().await?;
+        if !move_watermark(&mut transaction, &self.mark, last).await? {
+            return Ok(());
+        }
+        let mut writing = Rows::new(&mut transaction, careful);
+        writing.write_as::<Ahead>(rows).await?;
+        let refused = writing.refused;
+        transaction.commit().await?;
+        self.refused.extend(refused);
+        Ok(())
+    }
+}
+
+/// Ends the replay of a journal that is in the tables: it is known under the epoch it has fed the database in, and its messages
+/// have no watermark of their own any more.
+///
+/// # Errors
+/// When the database cannot answer.
+pub(crate) async fn end(db: &mut PgConnection, journal: &str, epoch: i64) -> Result<()> {
+    let mut transaction = db.begin().await?;
+    sqlx::query("delete from journal_watermark where journal = $1")
+        .bind(format!("{journal}{SUFFIX}"))
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::query("update journal_watermark set epoch = $2 where journal = $1")
+        .bind(journal)
+        .bind(epoch)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! A message that is accepted and sent within one flush is written once, and as it would have been in two.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use hotline_persistence::tables::messages::{
+    DeliveryStatus, DeliveryStatusRow, Direction, MessageError, MessageRow, MessageStatus, MessageType,
+};
+use hotline_persistence::tables::source::Source;
+use hotline_persistence::{Change, MessageId, TicketId};
+use serde_json::Value;
+
+use crate::support::TestApp;
+
+/// Far above what the service gives out in a test.
+const FIRST_ID: i64 = 1_000_000_000;
+
+/// What may be told of a message, with the second at which it is said to have happened: before it was made, in and out of order,
+/// more than once, and what fails.
+fn histories() -> Vec<Vec<(DeliveryStatus, i64)>> {
+    use DeliveryStatus::{Delivered, Failed, Read, Sent};
+    let failed = || Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() });
+    let told = |milestone: usize| [Sent, Delivered, Read, failed()][milestone].clone();
+    let mut histories = vec![vec![]];
+    for first in 0..4 {
+        for second in [-5, 1, 9] {
+            histories.push(vec![(told(first), second)]);
+            for then in 0..4 {
+                histories.push(vec![(told(first), second), (told(then), 4)]);
+                histories.push(vec![(told(first), second), (told(then), 4), (told((first + 1) % 4), 6)]);
+            }
+        }
+    }
+    histories
+}
+
+#[actix_web::test]
+async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
+    let app = TestApp::start().await;
+    let (company, db) = (&app.company, &app.database.db);
+    let contact = app.contact("5511900000001").await;
+    let counting = "create table written (id bigint);
+        create function note_written() returns trigger language plpgsql as
+            $$ begin insert into written values (new.id); return null; end $$;
+        create trigger note_written after insert or update on messages for each row execute function note_written()";
+    sqlx::raw_sql(counting).execute(db).await.expect("count what is written");
+    let at: DateTime<Utc> = "2026-01-02T03:04:05.678901Z".parse().expect("time");
+    let message = |id: i64| {
+        Change::Message(Box::new(MessageRow {
+            company_id: company.id,
+            id: MessageId::new(id),
+            job_id: Some(MessageId::new(id)),
+            ticket_id: TicketId::new(id),
+            contact_id: contact,
+            channel_id: company.phone,
+            direction: Direction::Outbound,
+            kind: MessageType::Text,
+            body: Some("hello".to_owned()),
+            media: None,
+            template: None,
+            interactive: None,
+            quoted_message_id: None,
+            status: MessageStatus::Queued,
+            error: None,
+            user_id: None,
+            user_name: None,
+            integration_id: None,
+            source: Source::Api,
+            session_id: None,
+            client_id: None,
+            after_send: None,
+            provider_message_id: None,
+            created_at: at,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+        }))
+    };
+    let told = |id: i64, history: &[(DeliveryStatus, i64)]| -> Vec<Change> {
+        let row = |(milestone, second): &(DeliveryStatus, i64)| {
+            Change::Progress(Box::new(DeliveryStatusRow {
+                company_id: company.id,
+                ticket_id: TicketId::new(id),
+                message_id: MessageId::new(id),
+                milestone: milestone.clone(),
+                at: at + TimeDelta::seconds(*second),
+                provider_message_id: (*second > 0).then(|| format!("wamid {id} {second}")),
+            }))
+        };
+        history.iter().map(row).collect()
+    };
+    let log = &app.service.app.engine.store().log;
+    let append = |changes: Vec<Change>| log.reserve(company.id).expect("a place").append(changes).expect("appended").0;
+    let histories = histories();
+    let (mut once, mut twice) = (Vec::new(), Vec::new());
+    for (number, history) in (0..).zip(&histories) {
+        let (one, two) = (FIRST_ID + 2 * number, FIRST_ID + 2 * number + 1);
+        once.push(one);
+        twice.push(two);
+        // One entry is never written in two flushes.
+        append([vec![message(one)], told(one, history)].concat());
+        append(vec![message(two)]);
+    }
+    let first = log.appended();
+    log.synced(first).await.expect("synced");
+    log.reached(first).await.expect("written");
+    for (two, history) in twice.iter().zip(&histories).filter(|(_, history)| !history.is_empty()) {
+        append(told(*two, history));
+    }
+    let last = log.appended();
+    log.synced(last).await.expect("synced");
+    log.reached(last).await.expect("written");
+
+    let shown = |ids: Vec<i64>| async move {
+        let rows: Vec<Value> = sqlx::query_scalar(
+            "select to_jsonb(m) - 'id' - 'job_id' - 'ticket_id'
+                 || jsonb_build_object('provider_message_id', split_part(provider_message_id, ' ', 3))
+             from messages m where id = any($1) order by id",
+        )
+        .bind(ids)
+        .fetch_all(db)
+        .await
+        .expect("messages");
+        rows
+    };
+    let (merged, apart) = (shown(once.clone()).await, shown(twice.clone()).await);
+    assert_eq!(merged.len(), histories.len());
+    for ((merged, apart), history) in merged.iter().zip(&apart).zip(&histories) {
+        assert_eq!(merged, apart, "{history:?}");
+    }
+    let events = |ids: Vec<i64>| async move {
+        let told: Vec<Vec<String>> = sqlx::query_scalar(
+            "with told as (select e.first_id + t.place as id, t.event ->> 'k' as kind,
+                     (t.event -> 'r' -> 'm' ->> 'i')::bigint as message, t.event -> 'p' ->> 'status' as was
+                 from events e, jsonb_array_elements(e.told::jsonb) with ordinality t (event, place))
+             select array_agg(kind || coalesce(' after ' || was, '') order by id) from told where message = any($1)
+             group by message order by message",
+        )
+        .bind(ids)
+        .fetch_all(db)
+        .await
+        .expect("events");
+        told
+    };
+    let told = events(once.clone()).await;
+    assert_eq!(told.len(), histories.len());
+    for ((merged, apart), history) in told.iter().zip(&events(twice).await).zip(&histories) {
+        assert_eq!(merged, apart, "{history:?}");
+    }
+    let written: Vec<(i64, i64)> =
+        sqlx::query_as("select id, count(*) from written where id = any($1) group by id order by id")
+            .bind(&once)
+            .fetch_all(db)
+            .await
+            .expect("counts");
+    for ((id, times), history) in written.iter().zip(&histories) {
+        // Whether it is the first time that it fails, and counts, is asked of the table. What has arrived does not fail.
+        let arrives = |(milestone, _): &&_| matches!(milestone, DeliveryStatus::Delivered | DeliveryStatus::Read);
+        let mut before = history.iter().take_while(|told| !arrives(told));
+        let fails = before.any(|(milestone, _)| matches!(milestone, DeliveryStatus::Failed(_)));
+        assert_eq!(*times, if fails { 2 } else { 1 }, "message {id}: {history:?}");
+    }
+    app.stop().await;
+}
