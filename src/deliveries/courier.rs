@@ -62,6 +62,14 @@ struct Unwritten {
     reason: String,
 }
 
+/// What memory knows of a webhook's events.
+struct Known {
+    /// Up to where they were read.
+    read_to: i64,
+    /// Those it holds.
+    held: Vec<i64>,
+}
+
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Tried)>>;
 
 /// The courier of one webhook.
@@ -212,16 +220,15 @@ impl Courier {
         let background = self.shared.app.engine.background();
         if self.is_to_be_written() {
             let writing = self.line.writing();
-            let held = self.line.held();
+            let known = self.known();
             return Some(
-                background.spawn(async move { Work::Written(write(&shared, &endpoint, writing, held).await) }),
+                background.spawn(async move { Work::Written(write(&shared, &endpoint, writing, known).await) }),
             );
         }
         let room = self.line.room();
         if self.line.may_wait() && self.due_at.is_some_and(|at| at <= now) && room > 0 {
-            let held = self.line.held();
-            let limit = room.min(DUE_AT_ONCE);
-            return Some(background.spawn(async move { Work::Due(due(&shared, &endpoint, now, held, limit).await) }));
+            let (known, limit) = (self.known(), room.min(DUE_AT_ONCE));
+            return Some(background.spawn(async move { Work::Due(due(&shared, &endpoint, now, known, limit).await) }));
         }
         if self.is_behind && room >= READ_MIN {
             self.is_behind = false;
@@ -234,6 +241,10 @@ impl Courier {
             }));
         }
         None
+    }
+
+    fn known(&self) -> Known {
+        Known { read_to: self.line.read_to(), held: self.line.held() }
     }
 
     fn is_to_be_written(&self) -> bool {
@@ -336,11 +347,11 @@ impl Courier {
         let (shared, endpoint) = (self.shared.clone(), self.endpoint.clone());
         shared.app.figures.webhooks.waits(endpoint.company, endpoint.id.0, None);
         let writing = self.line.is_unwritten().then(|| self.line.writing());
-        let held = self.line.held();
+        let known = self.known();
         let background = shared.app.engine.background().clone();
         let ending = background.spawn(async move {
             if let Some(writing) = writing
-                && let Err(Unwritten { reason, .. }) = write(&shared, &endpoint, writing, held).await
+                && let Err(Unwritten { reason, .. }) = write(&shared, &endpoint, writing, known).await
             {
                 tracing::debug!(reason, webhook.id = %endpoint.id, "what was delivered last may be sent again");
             }
@@ -363,7 +374,12 @@ async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, p
     (letter.event, tried)
 }
 
-async fn write(shared: &Shared, endpoint: &Endpoint, writing: Writing, held: Vec<i64>) -> Result<Recorded, Unwritten> {
+async fn write(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    writing: Writing,
+    Known { read_to, held }: Known,
+) -> Result<Recorded, Unwritten> {
     let store = shared.app.engine.store();
     let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
         return Err(Unwritten { writing, reason: "the company is not served now".to_owned() });
@@ -385,7 +401,7 @@ async fn write(shared: &Shared, endpoint: &Endpoint, writing: Writing, held: Vec
         return Ok(Recorded { stands, waiting: None });
     }
     // That it cannot be looked is found out with the next statement.
-    let waiting = deliveries::waiting(store.db(company), company, id, &held).await;
+    let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &held)).await;
     let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
     Ok(Recorded { stands, waiting: Some(waiting) })
 }
@@ -394,7 +410,7 @@ async fn due(
     shared: &Shared,
     endpoint: &Endpoint,
     now: DateTime<Utc>,
-    held: Vec<i64>,
+    Known { read_to, held }: Known,
     limit: usize,
 ) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
     let store = shared.app.engine.store();
@@ -402,7 +418,8 @@ async fn due(
         return Err("the company is not served now".to_owned());
     };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let due = deliveries::due(store.db(endpoint.company), endpoint.company, endpoint.id, now, &held, limit).await;
+    let (company, id) = (endpoint.company, endpoint.id);
+    let due = deliveries::due(store.db(company), company, id, now, (read_to, &held), limit).await;
     log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
 }
 

@@ -128,6 +128,11 @@ impl Line {
         HELD_MAX.saturating_sub(self.held.len())
     }
 
+    /// Up to where the log was read: what the table has beyond is read anew.
+    pub(super) fn read_to(&self) -> i64 {
+        self.read_to
+    }
+
     /// The events in memory, and those of which something is to be written: what the table has of them is not due.
     pub(super) fn held(&self) -> Vec<i64> {
         let unwritten = self.unwritten.iter().map(|outcome| outcome.event_id);
@@ -318,7 +323,7 @@ impl Line {
         self.may_wait
     }
 
-    /// The table has none, as of what was last written.
+    /// The table has none that wait, of all that was read, as of what was last written.
     pub(super) fn none_waits(&mut self) {
         self.may_wait = self.unwritten.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);
     }

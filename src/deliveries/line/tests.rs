@@ -152,11 +152,15 @@ impl Table {
         pending.map(|(_, row)| row.0.clone()).collect()
     }
 
-    fn due(&self, now: DateTime<Utc>, held: &[i64]) -> Vec<Due> {
+    fn waits(&self, read_to: i64) -> bool {
+        self.rows.iter().any(|(event, row)| *event <= read_to && row.1 == DeliveryStatus::Pending)
+    }
+
+    fn due(&self, now: DateTime<Utc>, read_to: i64, held: &[i64]) -> Vec<Due> {
         let due = self.rows.iter().filter(|(event, row)| {
             row.1 == DeliveryStatus::Pending
                 && row.3.is_some_and(|at| at <= now)
-                && **event <= self.told_to
+                && **event <= read_to
                 && !held.contains(event)
         });
         due.map(|(event, row)| Due {
@@ -197,8 +201,9 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                         line.take(page, to, &busy, now);
                     }
                 }
-                20..=29 => {
-                    for due in table.due(now, &line.held()) {
+                // Nobody looks where nothing can be.
+                20..=29 if line.may_wait() => {
+                    for due in table.due(now, line.read_to(), &line.held()) {
                         let letter = log[usize::try_from(due.event_id - 1).expect("an index")].clone();
                         line.take_due(&due, letter, now);
                     }
@@ -218,7 +223,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                         let writing = line.writing();
                         if is_calm || random.random_bool(0.8) {
                             table.record(&writing, now);
-                            if !table.rows.values().any(|row| row.1 == DeliveryStatus::Pending) {
+                            if writing.frees && !table.waits(line.read_to()) {
                                 line.none_waits();
                             }
                         } else {

@@ -202,7 +202,7 @@ pub struct Due {
     pub created_at: DateTime<Utc>,
 }
 
-/// Deliveries whose time has come, the earliest first, without those that are `held` already.
+/// Deliveries whose time has come, the earliest first, up to the event `read_to` and without those that are `held` already.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -211,17 +211,16 @@ pub async fn due(
     company: CompanyId,
     webhook: WebhookId,
     now: DateTime<Utc>,
-    held: &[i64],
+    (read_to, held): (i64, &[i64]),
     limit: i64,
 ) -> Result<Vec<Due>> {
     let due = sqlx::query(
-        "select d.event_id, d.type as kind, d.lane, d.tries, d.created_at
-         from webhook_deliveries d join webhooks w on w.company_id = d.company_id and w.id = d.webhook_id
-         where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3
-             and d.event_id <= w.told_to and d.event_id <> all($4)
-         order by d.next_attempt_at limit $5",
+        "select event_id, type as kind, lane, tries, created_at from webhook_deliveries
+         where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at <= $3
+             and event_id <= $4 and event_id <> all($5)
+         order by next_attempt_at limit $6",
     );
-    let due = due.bind(company).bind(webhook).bind(now).bind(held).bind(limit);
+    let due = due.bind(company).bind(webhook).bind(now).bind(read_to).bind(held).bind(limit);
     Ok(document::read_all(&with_timeout(due.fetch_all(db)).await?))
 }
 
@@ -234,23 +233,27 @@ pub struct Waiting {
     pub oldest: Option<DateTime<Utc>>,
 }
 
-/// What of a webhook waits in the table, without those that are `held`.
+/// What of a webhook waits in the table, up to the event `read_to`: what lies beyond is read anew. What is `held` is not due.
+/// The webhook may not have come as far: what follows a record that waits is in the table as soon as it is read.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn waiting(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId, held: &[i64]) -> Result<Waiting> {
+pub async fn waiting(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    webhook: WebhookId,
+    (read_to, held): (i64, &[i64]),
+) -> Result<Waiting> {
     let waiting = sqlx::query_as(
-        "select (select d.next_attempt_at from webhook_deliveries d
-                 where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending'
-                     and d.next_attempt_at is not null and d.event_id <> all($3) and d.event_id <= w.told_to
-                 order by d.next_attempt_at limit 1) as next_at,
-             (select d.created_at from webhook_deliveries d
-                 where d.company_id = $1 and d.webhook_id = $2 and d.status = 'pending' and d.event_id <= w.told_to
-                 order by d.event_id limit 1) as oldest
-         from webhooks w where w.company_id = $1 and w.id = $2",
+        "select (select next_attempt_at from webhook_deliveries
+                 where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at is not null
+                     and event_id <= $3 and event_id <> all($4)
+                 order by next_attempt_at limit 1) as next_at,
+             (select created_at from webhook_deliveries
+                 where company_id = $1 and webhook_id = $2 and status = 'pending' and event_id <= $3
+                 order by event_id limit 1) as oldest",
     );
-    let waiting = with_timeout(waiting.bind(company).bind(webhook).bind(held).fetch_optional(db)).await?;
-    Ok(waiting.unwrap_or_default())
+    with_timeout(waiting.bind(company).bind(webhook).bind(read_to).bind(held).fetch_one(db)).await
 }
 
 /// Which of these lanes have a delivery that is pending, up to the event `read_to`: what lies beyond is read anew.
