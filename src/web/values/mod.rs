@@ -1,0 +1,254 @@
+//! Values as the contract accepts them: what cannot be accepted cannot be held.
+
+mod object;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+
+use chrono::{DateTime, SubsecRound, Utc};
+use hotline_actors::clock;
+use hotline_persistence::Id;
+use hotline_persistence::tables::custom_fields::POSITION_MAX;
+use serde_json::{Value, json};
+
+pub use object::Object;
+pub use text::{
+    ClientId, Color, CutText, Email, FilledText, MessageBody, Name, Number, Search, Shortcut, Text, VariableKey,
+    WebAddress, country_of,
+};
+
+/// Characters of a name.
+const NAME_CHARACTERS_MAX: usize = 255;
+/// Options of a custom field: more than anybody scrolls through, and a definition stays small.
+const OPTIONS_MAX: usize = 200;
+/// Bytes of a message's body.
+const BODY_BYTES_MAX: usize = 65_536;
+
+/// A value read from JSON, or from the text of a query or form.
+pub trait FromField: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong, as a phrase that follows the field's name.
+    fn from_json(value: &Value) -> Result<Self, String>;
+
+    /// Reads it from text. By default text is a JSON string.
+    ///
+    /// # Errors
+    /// As [`FromField::from_json`].
+    fn from_text(text: &str) -> Result<Self, String> {
+        Self::from_json(&Value::String(text.to_owned()))
+    }
+
+    /// What the API document says of it.
+    fn schema() -> Value;
+
+    /// Whether it is a number whose every digit counts, which a [`Value`] does not keep: of a JSON number its digits are
+    /// read as text.
+    const IS_DECIMAL: bool = false;
+
+    /// Whether it is text: where it may be left out, a blank one is the same as `null`.
+    const IS_TEXT: bool = false;
+}
+
+impl FromField for bool {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        value.as_bool().ok_or_else(|| "must be true or false".to_owned())
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "must be true or false".to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "boolean"})
+    }
+}
+
+impl FromField for DateTime<Utc> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let text = value.as_str().ok_or("must be a date-time string")?;
+        let time = DateTime::parse_from_rfc3339(text.trim()).map_err(|_| "must be an RFC 3339 date-time")?.to_utc();
+        // PostgreSQL holds far more years than anybody means; a typo should not reach it.
+        let is_sane = (1970..=9999).contains(&chrono::Datelike::year(&time));
+        if is_sane { Ok(time) } else { Err("must be between the years 1970 and 9999".to_owned()) }
+    }
+
+    fn schema() -> Value {
+        json!({"type": "string", "format": "date-time", "example": "2026-01-31T12:00:00.000Z"})
+    }
+
+    const IS_TEXT: bool = true;
+}
+
+/// A time that has not come yet, in the milliseconds that are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FutureTime(pub DateTime<Utc>);
+
+impl FromField for FutureTime {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let time = DateTime::<Utc>::from_json(value)?.trunc_subsecs(3);
+        if time > clock::now() { Ok(Self(time)) } else { Err("must be in the future".to_owned()) }
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "format": "date-time",
+            "description": "A time that has not come yet",
+            "example": "2099-01-31T12:00:00.000Z",
+        })
+    }
+}
+
+/// What a value of a custom field may be chosen from: at most 200, each a name and each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options(pub Vec<String>);
+
+impl FromField for Options {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let items = value.as_array().ok_or("must be a list")?;
+        if items.len() > OPTIONS_MAX {
+            return Err(format!("must have at most {OPTIONS_MAX} items"));
+        }
+        let mut options: Vec<String> = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
+            if options.contains(&option) {
+                return Err(format!("holds {option} twice"));
+            }
+            options.push(option);
+        }
+        Ok(Self(options))
+    }
+
+    fn schema() -> Value {
+        let option = json!({"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS_MAX, "example": "Blue"});
+        json!({
+            "type": "array",
+            "items": option,
+            "maxItems": OPTIONS_MAX,
+            "description": "For `select` and `multiselect`, which need at least one; each is there once",
+            // With the first of the types, as tools put examples together, there are none.
+            "example": [],
+        })
+    }
+}
+
+impl From<Options> for Value {
+    fn from(options: Options) -> Self {
+        options.0.into()
+    }
+}
+
+/// Ids in the order their records are to have: at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderedIds<T>(pub Vec<T>);
+
+impl<T: FromField> FromField for OrderedIds<T> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let items = value.as_array().ok_or("must be a list")?;
+        if items.is_empty() {
+            return Err("must not be empty".to_owned());
+        }
+        let id = |(index, item)| T::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1));
+        items.iter().enumerate().map(id).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn schema() -> Value {
+        json!({"type": "array", "items": T::schema(), "minItems": 1, "description": "All of them, each once"})
+    }
+}
+
+/// A place among others: lower ones come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position(pub i32);
+
+impl FromField for Position {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let position = value.as_i64().filter(|position| (0..=i64::from(POSITION_MAX)).contains(position));
+        let position = position.and_then(|position| i32::try_from(position).ok());
+        position.map(Self).ok_or_else(|| format!("must be an integer from 0 to {POSITION_MAX}"))
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int32", "description": "From 0 to 1,000,000; lower ones come first", "example": 1})
+    }
+}
+
+impl From<Position> for Value {
+    fn from(position: Position) -> Self {
+        position.0.into()
+    }
+}
+
+/// A whole number that is written with a fraction or an exponent, or is too large to exist: then one nobody has.
+#[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
+fn beyond(value: &Value) -> Option<i64> {
+    value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
+}
+
+impl<N> FromField for Id<N> {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        let whole = value.as_i64().or_else(|| beyond(value));
+        whole.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.trim().parse::<i64>().map_err(|error| *error.kind()) {
+            Ok(id) => Ok(Self::new(id)),
+            // Too large to exist is as good as not there.
+            Err(PosOverflow) => Ok(Self::new(i64::MAX)),
+            Err(NegOverflow) => Ok(Self::new(i64::MIN)),
+            Err(_) => Err("must be an integer".to_owned()),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "format": "int64", "example": 7})
+    }
+}
+
+macro_rules! words {
+    ($($word:path)+) => {$(
+        impl FromField for $word {
+            fn from_json(value: &Value) -> Result<Self, String> {
+                value.as_str().and_then(|word| word.trim().parse().ok()).ok_or_else(|| {
+                    let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();
+                    format!("must be one of {}", words.join(", "))
+                })
+            }
+
+            fn schema() -> Value {
+                let words: Vec<&str> = Self::ALL.iter().map(|word| word.as_str()).collect();
+                json!({"type": "string", "enum": words})
+            }
+        }
+    )+};
+}
+
+words! {
+    hotline_persistence::tables::tickets::TicketStatus
+    hotline_persistence::tables::messages::Direction
+    hotline_persistence::tables::messages::MessageType
+    hotline_persistence::tables::messages::MessageStatus
+    hotline_persistence::tables::channels::ChannelType
+    hotline_persistence::tables::channels::ChannelStatus
+    hotline_persistence::tables::queues::Distribution
+    hotline_persistence::tables::schedules::ScheduleStatus
+    hotline_persistence::tables::campaigns::CampaignStatus
+    hotline_persistence::tables::campaigns::RecipientStatus
+    hotline_persistence::tables::custom_fields::Application
+    hotline_persistence::tables::custom_fields::CustomFieldType
+    hotline_persistence::tables::reports::TicketGrouping
+    hotline_persistence::tables::reports::MessageGrouping
+    hotline_persistence::tables::reports::sales::SalesGrouping
+    hotline_persistence::tables::events::EventKind
+    hotline_persistence::tables::webhooks::deliveries::DeliveryStatus
+    hotline_persistence::tables::people::Language
+    hotline_persistence::tables::channels::Position
+    hotline_persistence::tables::channels::PreChatField
+    hotline_persistence::tables::tokens::TokenStatus
+}

@@ -1,0 +1,264 @@
+//! Texts of every kind.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use hotline_persistence::password::{self, Password};
+use hotline_persistence::tables::global_variables::BUILT_IN;
+use phonenumber::Type;
+use phonenumber::metadata::{DATABASE, Metadata};
+use serde_json::{Value, json};
+
+use super::{BODY_BYTES_MAX, FromField, NAME_CHARACTERS_MAX};
+use crate::webhooks::check_address;
+
+/// Characters of a free text.
+const TEXT_CHARACTERS_MAX: usize = 10_000;
+/// Characters of a quick message's shortcut.
+const SHORTCUT_CHARACTERS_MAX: usize = 60;
+/// Characters of a global variable's key.
+const VARIABLE_KEY_CHARACTERS_MAX: usize = 60;
+/// Characters of a password.
+const PASSWORD_CHARACTERS_MAX: usize = 200;
+/// Digits of a phone number: E.164 allows 15; below 8 none is reachable from abroad.
+const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
+
+fn trimmed(value: &Value) -> Result<&str, String> {
+    let text = value.as_str().ok_or("must be a string")?.trim();
+    if text.contains('\0') { Err("must not contain U+0000".to_owned()) } else { Ok(text) }
+}
+
+fn bounded(value: &Value, characters_max: usize) -> Result<String, String> {
+    let text = trimmed(value)?;
+    if text.chars().count() > characters_max {
+        return Err(format!("must have at most {characters_max} characters"));
+    }
+    Ok(text.to_owned())
+}
+
+fn one_line(text: String) -> Result<String, String> {
+    if text.contains(['\n', '\r']) { Err("must be one line".to_owned()) } else { Ok(text) }
+}
+
+fn not_blank(text: String) -> Result<String, String> {
+    if text.is_empty() { Err("must not be blank".to_owned()) } else { Ok(text) }
+}
+
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident, $schema:tt, $read:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(pub String);
+
+        impl FromField for $name {
+            fn from_json(value: &Value) -> Result<Self, String> {
+                let read: fn(&Value) -> Result<String, String> = $read;
+                read(value).map(Self)
+            }
+
+            fn schema() -> Value {
+                json!($schema)
+            }
+
+            const IS_TEXT: bool = true;
+        }
+
+        impl From<$name> for Value {
+            fn from(text: $name) -> Self {
+                text.0.into()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+text! {
+    /// A name: not blank, one line, at most 255 characters.
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n]*\S[^\r\n]*$", "example": "Maria Lima"}, |value| one_line(not_blank(bounded(value, NAME_CHARACTERS_MAX)?)?)
+}
+
+text! {
+    /// A free text: at most 10,000 characters.
+    Text, {"type": "string", "maxLength": 10_000, "example": "Asked for a refund."}, |value| bounded(value, TEXT_CHARACTERS_MAX)
+}
+
+text! {
+    /// A free text that says something: not blank, at most 10,000 characters.
+    FilledText, {"type": "string", "minLength": 1, "maxLength": 10_000, "example": "We are open from 9 to 18."}, |value| {
+        not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)
+    }
+}
+
+text! {
+    /// What a quick message is called up by: 1 to 60 characters, no blanks.
+    Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
+        let text = not_blank(bounded(value, SHORTCUT_CHARACTERS_MAX)?)?;
+        if text.contains(char::is_whitespace) { Err("must not contain blanks".to_owned()) } else { Ok(text) }
+    }
+}
+
+text! {
+    /// The key of a global variable: not one that every message has anyway.
+    VariableKey, {
+        "type": "string",
+        "pattern": "^[A-Za-z][A-Za-z0-9_]{0,59}$",
+        "description": "None of the names every message has: name, firstName, number, email, ticketId, queue, agent, channel, company, date, time, greeting",
+        "example": "openingHours"
+    }, |value| {
+        let text = trimmed(value)?;
+        let mut bytes = text.bytes();
+        let is_key = bytes.next().is_some_and(|first| first.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && text.len() <= VARIABLE_KEY_CHARACTERS_MAX;
+        if !is_key {
+            Err(format!("must be a letter and up to {} letters, digits and `_`", VARIABLE_KEY_CHARACTERS_MAX - 1))
+        } else if BUILT_IN.contains(&text) {
+            Err("is a name every message has".to_owned())
+        } else {
+            Ok(text.to_owned())
+        }
+    }
+}
+
+text! {
+    /// A search: like a name, but may be empty, which finds everything.
+    Search, {"type": "string", "maxLength": 255, "example": "maria"}, |value| bounded(value, NAME_CHARACTERS_MAX)
+}
+
+text! {
+    /// What is said in a message: not blank, at most 65,536 bytes.
+    MessageBody, {"type": "string", "minLength": 1, "pattern": r"\S", "description": "At most 65,536 bytes", "example": "Hello {{firstName}}!"}, |value| {
+        let text = not_blank(trimmed(value)?.to_owned())?;
+        if text.len() > BODY_BYTES_MAX { Err(format!("must have at most {BODY_BYTES_MAX} bytes")) } else { Ok(text) }
+    }
+}
+
+text! {
+    /// A phone number: 8 to 15 digits, once the usual formatting characters are gone.
+    Number, {"type": "string", "pattern": r"^[-+(). ]*([0-9][-+(). ]*){8,15}$", "description": "8 to 15 digits; `+ ( ) - .` and blanks are taken out", "example": "5511987654321"}, |value| {
+        let text = trimmed(value)?;
+        let digits: String = text.chars().filter(|character| !matches!(character, '+' | '(' | ')' | '-' | '.' | ' ')).collect();
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) && NUMBER_DIGITS.contains(&digits.len()) {
+            Ok(digits)
+        } else {
+            Err("must be a phone number of 8 to 15 digits".to_owned())
+        }
+    }
+}
+
+impl Number {
+    /// The country of the number, ISO 3166-1 alpha-2.
+    pub fn country(&self) -> Option<String> {
+        country_of(&self.0)
+    }
+}
+
+/// Kinds of number a country's plan may have.
+const NUMBER_KINDS: [Type; 10] = [
+    Type::FixedLine,
+    Type::Mobile,
+    Type::TollFree,
+    Type::PremiumRate,
+    Type::SharedCost,
+    Type::PersonalNumber,
+    Type::Voip,
+    Type::Pager,
+    Type::Uan,
+    Type::Voicemail,
+];
+
+/// The country that the calling code of these digits belongs to, ISO 3166-1 alpha-2: of several the one whose plan the
+/// number fits, else the main one. None when no country has the code.
+pub fn country_of(digits: &str) -> Option<String> {
+    // No calling code begins with another one.
+    let (mut countries, national) = (1..=3).find_map(|length| {
+        let (code, national) = digits.split_at_checked(length)?;
+        Some((DATABASE.by_code(&code.parse::<u16>().ok()?)?, national))
+    })?;
+    countries.retain(|country| country.id().len() == 2);
+    countries.sort_by_key(|country| !country.is_main_country_for_code());
+    let fits = |country: &&&Metadata| {
+        let plan = country.descriptors();
+        match country.leading_digits() {
+            Some(leading) => leading.find(national).is_some_and(|found| found.start() == 0),
+            None => {
+                plan.general().is_match(national)
+                    && NUMBER_KINDS.iter().any(|kind| plan.get(*kind).is_some_and(|kind| kind.is_match(national)))
+            }
+        }
+    };
+    let country = countries.iter().find(fits).or(countries.first())?;
+    Some(country.id().to_owned())
+}
+
+text! {
+    /// An e-mail address: something, one `@`, something, no blanks.
+    Email, {"type": "string", "format": "email", "maxLength": 255, "example": "maria@example.com"}, |value| {
+        let text = bounded(value, NAME_CHARACTERS_MAX)?;
+        let is_address = text.split_once('@').is_some_and(|(name, host)| {
+            !name.is_empty() && !host.is_empty() && !host.contains('@') && !text.contains(char::is_whitespace)
+        });
+        if is_address { Ok(text) } else { Err("must be an e-mail address".to_owned()) }
+    }
+}
+
+text! {
+    /// The address of a webhook, as far as its form goes.
+    WebAddress, {"type": "string", "format": "uri", "pattern": "^\\s*[hH][tT][tT][pP][sS]://[^/?#]", "maxLength": 2_000, "description": "`https`; of a demo's own machine also `http`", "example": "https://example.com/hotline"}, |value| {
+        let text = bounded(value, 2_000)?;
+        check_address(&text)?;
+        Ok(text)
+    }
+}
+
+text! {
+    /// A colour: `#rrggbb`.
+    Color, {"type": "string", "pattern": "^#[0-9a-fA-F]{6}$", "example": "#64748b"}, |value| {
+        let text = trimmed(value)?;
+        let is_color = text.strip_prefix('#').is_some_and(|digits| {
+            digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        });
+        if is_color { Ok(text.to_lowercase()) } else { Err("must be a colour as #rrggbb".to_owned()) }
+    }
+}
+
+text! {
+    /// A visitor's id for a message: 1 to 64 characters.
+    ClientId, {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"\S", "example": "m-1"}, |value| not_blank(bounded(value, 64)?)
+}
+
+text! {
+    /// A text that a page says of a visitor: of one that is too long the beginning is kept, at most 10,000 characters.
+    CutText, {"type": "string", "description": "Of more than 10,000 characters the beginning is kept", "example": "newsletter"}, |value| {
+        Ok(trimmed(value)?.chars().take(TEXT_CHARACTERS_MAX).collect())
+    }
+}
+
+/// 12 to 200 characters, and the one text that is not trimmed: whoever types it in types all of it. A blank one is no way
+/// to clear it: a form that was not filled in must not take anybody's password.
+impl FromField for Password {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        not_blank(trimmed(value)?.to_owned())?;
+        let text = value.as_str().unwrap_or_default();
+        if text.chars().count() > PASSWORD_CHARACTERS_MAX {
+            return Err(format!("must have at most {PASSWORD_CHARACTERS_MAX} characters"));
+        }
+        Self::chosen(text.to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "format": "password",
+            "writeOnly": true,
+            "minLength": password::CHARACTERS_MIN,
+            "maxLength": PASSWORD_CHARACTERS_MAX,
+            "example": "correct horse battery",
+        })
+    }
+}
