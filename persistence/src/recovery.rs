@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sqlx::PgPool;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::change::{Change, decode};
@@ -85,22 +86,26 @@ pub async fn replay(
     let mut report = Report { watermark, replayed: 0 };
     let mut chunks = read_ahead(journal.read_from(watermark + 1)?);
     let (written, mut with_messages) = mpsc::channel(1);
-    let own = mark.clone();
+    let (db, own) = (messages.clone(), mark.clone());
     let ahead = async move {
         let mut begun = None;
         while let Some(chunk) = chunks.recv().await {
             let chunk = chunk?;
             let ahead = match &mut begun {
                 Some(ahead) => ahead,
-                None => begun.insert(MessagesAhead::begin(messages.clone(), &own, watermark, fed_in).await?),
+                None => begun.insert(MessagesAhead::begin(db.clone(), &own, watermark, fed_in).await?),
             };
             let refused = ahead.write(&chunk.entries, chunk.last).await?;
             if written.send((chunk, refused)).await.is_err() {
                 break;
             }
         }
-        Ok(())
+        Ok::<_, Error>(())
     };
+    // On a thread of its own: what the other connection is given takes a processor as well.
+    let runtime = Handle::current();
+    let ahead = tokio::task::spawn_blocking(move || runtime.block_on(ahead));
+    let ahead = async { ahead.await.map_err(|error| Error::Unavailable(error.to_string()))? };
     let writer = Writer::new(writes.clone(), claim.clone(), mark, events);
     let rest = async {
         while let Some((Chunk { entries, last, records, .. }, refused)) = with_messages.recv().await {

@@ -10,11 +10,8 @@ use super::facts::Origin;
 use super::kinds::{Ahead, Kind};
 use super::writer::{FencingToken, Refusals, Rows, move_watermark};
 use crate::journal::Seq;
-use crate::tables::messages::MessageRow;
+use crate::tables::messages::{AHEAD, MessageRow};
 use crate::{Change, CompanyId, Error, Result, rejected};
-
-/// What is behind a journal's id in the name of the watermark of its messages.
-const SUFFIX: &str = "/messages";
 
 /// Writes the messages of a replay.
 pub(crate) struct MessagesAhead {
@@ -31,7 +28,7 @@ impl MessagesAhead {
     /// # Errors
     /// When the database cannot answer.
     pub(crate) async fn begin(db: PgPool, mark: &FencingToken, watermark: Seq, fed_in: i64) -> Result<Self> {
-        let mark = FencingToken { claim: mark.claim, journal: format!("{}{SUFFIX}", mark.journal) };
+        let mark = FencingToken { claim: mark.claim, journal: format!("{}{AHEAD}", mark.journal) };
         let begun: i64 = sqlx::query_scalar(
             "insert into journal_watermark as w (journal, seq, epoch) values ($1, $2, $3)
              on conflict (journal) do update set seq = greatest(w.seq, excluded.seq) returning seq",
@@ -96,7 +93,7 @@ impl MessagesAhead {
 pub(crate) async fn end(db: &mut PgConnection, journal: &str, epoch: i64) -> Result<()> {
     let mut transaction = db.begin().await?;
     sqlx::query("delete from journal_watermark where journal = $1")
-        .bind(format!("{journal}{SUFFIX}"))
+        .bind(format!("{journal}{AHEAD}"))
         .execute(&mut *transaction)
         .await?;
     sqlx::query("update journal_watermark set epoch = $2 where journal = $1")

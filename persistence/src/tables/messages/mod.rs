@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, note_zones};
 pub(crate) use inbound::set_media;
@@ -219,6 +219,18 @@ async fn mark(
         .fetch_all(db)
         .await?;
     Ok(Moved::all(moved, MovedBy::Mark))
+}
+
+/// What is behind a journal's id in the name of the watermark of its messages, while they are replayed ahead of what else it holds.
+pub(crate) const AHEAD: &str = "/messages";
+
+/// Whether there are messages that are written and not counted: those that a replay has written ahead.
+///
+/// # Errors
+/// When the database cannot answer.
+pub(crate) async fn are_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
+    let underway = sqlx::query_scalar("select exists (select from journal_watermark where journal like '%' || $1)");
+    Ok(underway.bind(AHEAD).fetch_one(db).await?)
 }
 
 /// One message, or none.

@@ -5,7 +5,8 @@
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::{CompanyId, Result};
+use crate::tables::messages;
+use crate::{CompanyId, Error, Result};
 
 /// How many figures were not what the rows say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,11 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
     sqlx::query("set transaction isolation level repeatable read").execute(&mut *transaction).await?;
     // It reads all a company has: long, and nobody's request.
     sqlx::query("set local statement_timeout = 0").execute(&mut *transaction).await?;
+    if messages::are_ahead(&mut *transaction).await? {
+        return Err(Error::Unavailable(
+            "a start replays its journal, or has died over it: count when the service runs".into(),
+        ));
+    }
     for counted in [&TICKETS, &MESSAGES, &WRAPUPS] {
         counted.compare(&mut transaction, company).await?;
     }

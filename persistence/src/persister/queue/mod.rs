@@ -1,5 +1,9 @@
 //! What is durable and not yet in PostgreSQL.
 
+mod flushes;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,9 +13,10 @@ use tokio::sync::{Notify, watch};
 
 use crate::durable::Synced;
 use crate::event_news::EventNews;
-use crate::figures::Histogram;
 use crate::journal::Seq;
 use crate::{Change, Error, Result};
+
+pub use flushes::Flushes;
 
 /// Changes kept in memory for the persister, about 200 MiB of them. With a journal the rest is read back from
 /// disk when its turn comes; without one there is no room for more.
@@ -20,48 +25,6 @@ const CHANGES_MAX: usize = 300_000;
 /// How long a list waits for the persister. A batch takes some ten milliseconds; a second means the database
 /// is not well, and a caller is better told so.
 const BARRIER_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// Bounds of the changes of one transaction, up to the largest there is.
-const FLUSH_CHANGES_BOUNDS: &[u64] = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, super::BATCH_CHANGES_MAX as u64];
-
-/// Bounds of the time one transaction takes, in nanoseconds: 1 ms to 10 s.
-const FLUSH_NS_BOUNDS: &[u64] = &[
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_500_000_000,
-    5_000_000_000,
-    10_000_000_000,
-];
-
-/// What the persister has done since the start.
-#[derive(Debug)]
-pub struct Flushes {
-    /// Changes of each transaction that was committed.
-    pub changes: Histogram,
-    /// Time of each, in nanoseconds, without the tries before it that failed.
-    pub duration_ns: Histogram,
-    failed: AtomicU64,
-}
-
-impl Flushes {
-    fn new() -> Self {
-        let (changes, duration_ns) = (Histogram::new(FLUSH_CHANGES_BOUNDS), Histogram::new(FLUSH_NS_BOUNDS));
-        Self { changes, duration_ns, failed: AtomicU64::new(0) }
-    }
-
-    /// Tries that failed; each is tried again.
-    pub fn failed(&self) -> u64 {
-        self.failed.load(Ordering::Relaxed)
-    }
-}
 
 /// One durable decision on its way to the tables.
 pub struct Entry {
@@ -258,7 +221,7 @@ impl FlushQueue {
         }
         let waiting = self.lock();
         waiting.spilled
-            || waiting.changes >= super::SHORT_BATCH_CHANGES_MAX
+            || waiting.changes >= crate::persister::SHORT_BATCH_CHANGES_MAX
             || waiting.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
     }
 
@@ -271,9 +234,9 @@ impl FlushQueue {
             return if waiting.spilled { Taken::Spilled { from: waiting.read_to + 1 } } else { Taken::Nothing };
         };
         let (last, changes_max) = match waiting.changes {
-            changes if changes > super::BATCH_CHANGES_MAX => (Seq::MAX, super::BATCH_CHANGES_MAX),
-            _ if wanted >= first => (wanted, super::SHORT_BATCH_CHANGES_MAX),
-            _ => (Seq::MAX, super::SHORT_BATCH_CHANGES_MAX),
+            changes if changes > crate::persister::BATCH_CHANGES_MAX => (Seq::MAX, crate::persister::BATCH_CHANGES_MAX),
+            _ if wanted >= first => (wanted, crate::persister::SHORT_BATCH_CHANGES_MAX),
+            _ => (Seq::MAX, crate::persister::SHORT_BATCH_CHANGES_MAX),
         };
         let mut taken = Vec::new();
         let mut changes = 0;
@@ -409,101 +372,5 @@ impl Waiting {
         self.oldest_since.get_or_insert(now);
         self.changes += entry.changes.len();
         self.entries.push_back((now, entry));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use chrono::Utc;
-
-    use super::*;
-    use crate::tables::contacts::ContactChannel;
-    use crate::{ChannelId, CompanyId, ContactId};
-
-    fn entry(seq: Seq) -> Entry {
-        let change = ContactChannel {
-            company_id: CompanyId::new(1),
-            contact_id: ContactId::new(1),
-            channel_id: ChannelId::new(1),
-            at: Utc::now(),
-        };
-        Entry { seq, changes: vec![Change::ContactChannel(change)], done: None }
-    }
-
-    fn taken(queue: &FlushQueue) -> Vec<Seq> {
-        match queue.take() {
-            Taken::Entries(entries) => entries.iter().map(|entry| entry.seq).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_read_back_and_nothing_comes_twice() {
-        let queue = FlushQueue::with_room(0, true, 2);
-        queue.push((1..=5).map(entry));
-        assert_eq!(taken(&queue), [1, 2]);
-        let Taken::Spilled { from: 3 } = queue.take() else { panic!("3 to 5 are on disk only") };
-        // Entries 6 and 7 are synced, and read back with the others, before they come by here.
-        queue.read_back(7);
-        queue.push((6..=8).map(entry));
-        assert_eq!(taken(&queue), [8]);
-        assert!(matches!(queue.take(), Taken::Nothing));
-    }
-
-    #[test]
-    fn while_more_is_on_disk_than_was_read_back_memory_stays_aside() {
-        let queue = FlushQueue::with_room(0, true, 1);
-        queue.push((1..=4).map(entry));
-        assert_eq!(taken(&queue), [1]);
-        queue.read_back(3);
-        queue.push([entry(5)].into_iter());
-        let Taken::Spilled { from: 4 } = queue.take() else { panic!("4 and 5 are on disk only") };
-        queue.read_back(5);
-        queue.push([entry(6)].into_iter());
-        assert_eq!(taken(&queue), [6]);
-    }
-
-    #[test]
-    fn the_lag_is_the_age_of_what_is_left_after_a_flush() {
-        const PAUSE: Duration = Duration::from_millis(20);
-        let queue = FlushQueue::with_room(0, true, 2);
-        assert_eq!(queue.lag(), Duration::ZERO);
-        queue.push((1..=4).map(entry));
-        std::thread::sleep(PAUSE);
-        queue.wanted.store(1, Ordering::Release);
-        assert_eq!(taken(&queue), [1]);
-        queue.flushed_to(1, 1, PAUSE);
-        assert!(queue.lag() >= PAUSE, "2 has waited as long: {:?}", queue.lag());
-        assert_eq!(taken(&queue), [2]);
-        queue.flushed_to(2, 1, PAUSE);
-        assert!(queue.lag() >= PAUSE, "3 and 4 have, on disk: {:?}", queue.lag());
-        queue.read_back(4);
-        queue.flushed_to(4, 2, PAUSE);
-        assert_eq!(queue.lag(), Duration::ZERO);
-        assert_eq!((queue.written(), queue.flushes().changes.read().count()), (4, 3));
-    }
-
-    #[test]
-    fn what_somebody_waits_for_is_taken_without_what_came_after() {
-        let queue = FlushQueue::new(0, true);
-        queue.push((1..=6).map(entry));
-        queue.wanted.store(4, Ordering::Release);
-        assert_eq!(taken(&queue), [1, 2, 3, 4]);
-        assert_eq!(taken(&queue), [5, 6]);
-        let (short, long) = (super::super::SHORT_BATCH_CHANGES_MAX as Seq, super::super::BATCH_CHANGES_MAX as Seq);
-        queue.push((7..7 + long + short).map(entry));
-        assert_eq!(taken(&queue).len() as Seq, long, "much has piled up");
-        queue.push((7 + long + short..7 + long + 2 * short).map(entry));
-        assert_eq!(taken(&queue).len() as Seq, short, "the persister keeps up");
-    }
-
-    #[test]
-    fn a_log_without_a_journal_refuses_what_does_not_fit() {
-        let queue = FlushQueue::with_room(0, false, 1);
-        assert!(queue.has_room(false).is_ok());
-        queue.push_numbered(&AtomicU64::new(0), entry(1).changes, None);
-        assert!(queue.has_room(false).is_err());
-        assert_eq!(taken(&queue), [1]);
-        assert!(queue.has_room(false).is_ok());
     }
 }

@@ -1,0 +1,48 @@
+//! What the persister has done, for its figures.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::figures::Histogram;
+
+/// Bounds of the changes of one transaction, up to the largest there is.
+const FLUSH_CHANGES_BOUNDS: &[u64] =
+    &[1, 3, 10, 30, 100, 300, 1_000, 3_000, crate::persister::BATCH_CHANGES_MAX as u64];
+
+/// Bounds of the time one transaction takes, in nanoseconds: 1 ms to 10 s.
+const FLUSH_NS_BOUNDS: &[u64] = &[
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    5_000_000_000,
+    10_000_000_000,
+];
+
+/// What the persister has done since the start.
+#[derive(Debug)]
+pub struct Flushes {
+    /// Changes of each transaction that was committed.
+    pub changes: Histogram,
+    /// Time of each, in nanoseconds, without the tries before it that failed.
+    pub duration_ns: Histogram,
+    pub(super) failed: AtomicU64,
+}
+
+impl Flushes {
+    pub(super) fn new() -> Self {
+        let (changes, duration_ns) = (Histogram::new(FLUSH_CHANGES_BOUNDS), Histogram::new(FLUSH_NS_BOUNDS));
+        Self { changes, duration_ns, failed: AtomicU64::new(0) }
+    }
+
+    /// Tries that failed; each is tried again.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+}
