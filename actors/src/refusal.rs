@@ -121,6 +121,9 @@ pub enum Refusal {
     /// The change cannot be made durable, or the database is needed and away.
     #[error("{0}")]
     Unavailable(String),
+    /// Nobody knows whether the change was made.
+    #[error("{0}")]
+    Unknown(String),
     /// This actor has retired; its successor carries the command out.
     #[error("the actor has retired")]
     Gone,
@@ -138,12 +141,12 @@ impl Refusal {
     /// Whether it is certain that nothing was changed, now or later. Else the change may have been in the log before
     /// the refusal came about.
     pub fn changed_nothing(&self) -> bool {
-        !matches!(self, Self::Unavailable(_) | Self::Gone | Self::Defect(_))
+        !matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::Defect(_))
     }
 
     /// Whether what was refused is to be tried again: it says nothing of what was asked.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Gone | Self::ContactLeaving(_))
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_))
     }
 
     /// Why a message that nobody waits for could not be sent, in the words of `POST /messages`; `not_found` says what is
@@ -160,7 +163,7 @@ impl Refusal {
             }
             Self::Conflict(_) | Self::TicketClosed(_) | Self::AlreadyOpen(_) => ("ERR_API_CONFLICT", self.to_string()),
             Self::InteractiveInvalid(_) => ("ERR_API_INTERACTIVE_INVALID", self.to_string()),
-            Self::Defect(_) | Self::Unavailable(_) | Self::Gone | Self::ContactLeaving(_) => {
+            Self::Defect(_) | Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) => {
                 ("ERR_API_INTERNAL", "internal error".to_owned())
             }
         };
@@ -178,6 +181,7 @@ impl From<Error> for Refusal {
         match error {
             Error::NotFound(_) => Self::NotFound,
             Error::Unavailable(reason) => Self::Unavailable(reason),
+            Error::Unknown(reason) => Self::Unknown(reason),
             // In a moment its owner answers, or nobody does here any more.
             Error::Elsewhere | Error::NotOwner => Self::Unavailable(error.to_string()),
             Error::TooDeep(_) => {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
@@ -18,9 +19,10 @@ use sqlx::{
 };
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::cluster::{LifeId, lives};
-use crate::error::{is_fenced, with_timeout};
+use crate::error::{STATEMENT_TIME_MAX, is_fenced, of_commit, unheard, with_timeout};
 use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result};
 
@@ -82,6 +84,10 @@ fn may_write(sql: &str) -> bool {
     sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .any(|word| WORDS.iter().any(|writes| word.eq_ignore_ascii_case(writes)))
 }
+
+/// How long a statement that is a transaction of its own may take, its commit included: less than whoever waits for it does
+/// ([`STATEMENT_TIME_MAX`]).
+const COMMIT_HEARD_WITHIN: Duration = Duration::from_millis(STATEMENT_TIME_MAX.as_millis() as u64 - 250);
 
 /// A company's share of the connections.
 #[derive(Clone, Copy)]
@@ -213,6 +219,7 @@ macro_rules! ask_fenced {
                 lease.end();
                 return outcome;
             };
+            let begun = Instant::now();
             let mut query = $query;
             let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
             let is_persistent = query.persistent();
@@ -225,7 +232,9 @@ macro_rules! ask_fenced {
                     let mut transaction = fence.heard($connection.begin_with(fence.begin.clone()).await)?;
                     let $connection = &mut *transaction;
                     let outcome = again!(sql, arguments, is_persistent, $statement => $ask)?;
-                    transaction.commit().await?;
+                    // Whoever waits for all of it gives up later than this, and so hears that a commit was not answered.
+                    let committed = timeout_at(begun + COMMIT_HEARD_WITHIN, transaction.commit()).await;
+                    of_commit(committed.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
                     Ok(outcome)
                 } else {
                     again!(sql, arguments, is_persistent, $statement => $ask)
@@ -330,11 +339,12 @@ impl PlainChange {
     /// Makes it stand.
     ///
     /// # Errors
-    /// [`crate::Error::Unavailable`] when the database is away: then nobody knows whether it stands.
+    /// [`crate::Error::Unknown`] when the database does not answer: then nobody knows whether it stands.
     pub async fn commit(mut self) -> Result<()> {
-        match self.transaction.take() {
-            Some(transaction) => with_timeout(transaction.commit()).await,
-            None => Err(sqlx::Error::PoolClosed.into()),
+        let Some(transaction) = self.transaction.take() else { return Err(sqlx::Error::PoolClosed.into()) };
+        match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
+            Ok(outcome) => Ok(of_commit(outcome)?),
+            Err(_) => Err(unheard(format!("no answer within {} s", STATEMENT_TIME_MAX.as_secs())).into()),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Durable {
     /// Waits.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the log stopped before; whether the change was kept is unknown.
+    /// [`Error::Unknown`] when the log stopped before.
     pub async fn reached(self) -> Result<()> {
         let (told, durable) = oneshot::channel();
         self.notify(Box::new(Task(told)));
@@ -70,7 +70,7 @@ impl Durable {
 
 /// What is said when the log stopped before an entry was known to be durable.
 pub fn stopped() -> Error {
-    Error::Unavailable("the log has stopped".to_owned())
+    Error::Unknown("the log has stopped".to_owned())
 }
 
 struct Task(oneshot::Sender<bool>);

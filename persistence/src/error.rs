@@ -21,6 +21,10 @@ pub enum Error {
     /// The store cannot serve now; nothing was changed. Trying again later may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// Nobody knows whether the change was made: the database was asked to make it stand, and has not answered; or the log
+    /// has stopped before.
+    #[error("nobody knows whether the change was made: {0}")]
+    Unknown(String),
     /// Another process of the cluster serves the company, or is about to; nothing was changed.
     #[error("the company is served by another process")]
     Elsewhere,
@@ -181,6 +185,11 @@ impl From<sqlx::Error> for Error {
         if is_fenced(&error) {
             return Self::NotOwner;
         }
+        if let sqlx::Error::Io(reason) = &error
+            && reason.get_ref().is_some_and(|reason| reason.is::<Unheard>())
+        {
+            return Self::Unknown(reason.to_string());
+        }
         if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
     }
 }
@@ -194,6 +203,21 @@ impl Error {
             None => error.into(),
         }
     }
+}
+
+/// The answer to a commit was not heard.
+#[derive(Debug, thiserror::Error)]
+#[error("a commit was not answered: {0}")]
+struct Unheard(String);
+
+/// What became of a commit: an outage after it was sent leaves that open, and only a refusal by the server does not.
+pub(crate) fn of_commit(outcome: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
+    outcome.map_err(|error| if is_outage(&error) { unheard(error.to_string()) } else { error })
+}
+
+/// The same, of one that was not answered in time.
+pub(crate) fn unheard(reason: String) -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::other(Unheard(reason)))
 }
 
 /// Classes of SQLSTATE that speak of the database and not of what it was given (PostgreSQL, Appendix A): 08 connection,

@@ -116,7 +116,7 @@ async fn follow(to: Told<'_>, channel: ChannelId, strand: Vec<What>, counts: &Co
         let counted = match carry_out(to, channel, what).await {
             Ok(true) => &counts.taken,
             Ok(false) => &counts.repeated,
-            Err(refusal @ (Refusal::Unavailable(_) | Refusal::Defect(_))) => return Err(refusal),
+            Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_) | Refusal::Defect(_))) => return Err(refusal),
             // It will be refused as often as it is repeated.
             Err(refusal) => {
                 tracing::warn!(%refusal, company.id = %to.company, channel.id = %channel, "a part of a call is refused");

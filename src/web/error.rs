@@ -71,11 +71,25 @@ pub struct ApiError {
     pub allow: Option<String>,
     /// Who has the value that was asked for: looked up before this is answered.
     pub holder: Option<Box<Holder>>,
+    /// Whether nobody knows if the change was made. It is not told then: the connection ends ([`OutcomeUnknown`]).
+    pub is_unknown: bool,
 }
+
+/// Marks an answer that is not to be given, because nobody knows whether the change was made.
+pub struct OutcomeUnknown;
 
 impl ApiError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), details: None, retry_after_s: None, allow: None, holder: None }
+        Self {
+            status,
+            code,
+            message: message.into(),
+            details: None,
+            retry_after_s: None,
+            allow: None,
+            holder: None,
+            is_unknown: false,
+        }
     }
 
     /// The token is missing or no good; the reason is never said.
@@ -397,6 +411,10 @@ impl From<Refusal> for ApiError {
                 tracing::debug!(reason, "refused for now");
                 Self::unavailable()
             }
+            Refusal::Unknown(reason) => {
+                tracing::warn!(reason, "nobody knows whether a change was made");
+                Self { is_unknown: true, ..Self::unavailable() }
+            }
             Refusal::Gone | Refusal::ContactLeaving(_) => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
@@ -479,6 +497,9 @@ impl ResponseError for ApiError {
         }
         if let Some(allow) = self.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {
             response.headers_mut().insert(ALLOW, allow);
+        }
+        if self.is_unknown {
+            response.extensions_mut().insert(OutcomeUnknown);
         }
         response
     }

@@ -34,7 +34,7 @@ pub mod wrong_tokens;
 
 pub use auth::Caller;
 pub use body::Body;
-pub use error::{ApiError, ApiResult};
+pub use error::{ApiError, ApiResult, OutcomeUnknown};
 pub use fields::{Fields, Input, Patch};
 pub use form::BodyWithFiles;
 pub use front::Front;

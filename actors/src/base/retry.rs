@@ -54,7 +54,9 @@ pub(crate) async fn while_unavailable<T, F: Future<Output = Result<T, Refusal>>>
 ) -> Result<T, Refusal> {
     loop {
         match attempt().await {
-            Err(Refusal::Unavailable(reason)) => tracing::debug!(reason, "it is tried again"),
+            Err(Refusal::Unavailable(reason) | Refusal::Unknown(reason)) => {
+                tracing::debug!(reason, "it is tried again")
+            }
             outcome => return outcome,
         }
         tokio::time::sleep(pause).await;

@@ -37,9 +37,9 @@ use ipnet::IpNet;
 pub use limits::{CONNECTIONS_PER_ADDRESS, Limits};
 use line::Line;
 pub use pace::{Pace, Paced, body_error};
-use progress::{Counted, Progress};
+use progress::{Begun, Counted, Progress};
 
-use crate::web::ApiError;
+use crate::web::{ApiError, OutcomeUnknown};
 
 /// Seconds for telling those that are turned away why. They cost a descriptor for so long, so nothing is waited for.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_millis(250);
@@ -224,9 +224,13 @@ where
 {
     let has_body = !matches!(request.payload(), Payload::None);
     let begun = request.conn_data::<Rc<Progress>>().map(|progress| progress.begin(has_body));
+    let cut = Cut(begun.as_ref().map(Begun::progress));
     let serving = app.call(request);
     async move {
         let response: Response<B> = serving.await?.into();
+        if response.extensions().contains::<OutcomeUnknown>() {
+            match cut.now().await {}
+        }
         Ok(response.map_body(|_, body| Counted::new(body, begun)))
     }
 }

@@ -152,6 +152,13 @@ impl Progress {
 /// A request that has begun, until its answer is all written.
 pub(super) struct Begun(Rc<Progress>);
 
+impl Begun {
+    /// What is known of its connection.
+    pub(super) fn progress(&self) -> Rc<Progress> {
+        self.0.clone()
+    }
+}
+
 impl Drop for Begun {
     fn drop(&mut self) {
         self.0.open.set(self.0.open.get().saturating_sub(1));

@@ -63,7 +63,7 @@ impl Follows {
 /// A refused command has changed nothing; one that could not be carried out now is carried out later.
 fn if_possible(outcome: Result<Ticket, Refusal>) -> Result<(), Refusal> {
     match outcome {
-        Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
+        Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_))) => Err(refusal),
         Err(_) | Ok(_) => Ok(()),
     }
 }
