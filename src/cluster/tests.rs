@@ -11,7 +11,7 @@ use actix_web::{App, HttpRequest, HttpResponse};
 use chrono::DateTime;
 use futures_util::{SinkExt, StreamExt, stream};
 use hotline_actors::Directory;
-use hotline_persistence::cluster::{LifeId, Membership, Peer, Slot};
+use hotline_persistence::cluster::{LifeId, Membership, Moment, Peer, Slot};
 use hotline_persistence::tables::companies::CompanyRow;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
@@ -105,7 +105,7 @@ impl Node {
     fn start(life: i64) -> Self {
         let membership = Arc::new(Membership::new(LifeId::new(life), format!("node-{life}"), SECRET));
         // For longer than any test takes.
-        membership.lease.extend(Instant::now() + Duration::from_secs(3600));
+        membership.lease.extend(Moment::now() + Duration::from_secs(3600));
         let ownership = Ownership::default();
         let figures = Data::new(Metrics::new(Vec::new()));
         let (stopping, stops) = watch::channel(false);
@@ -483,7 +483,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     edge.knows(&heir.peer());
     assert!(sent.await.expect("asked").is_err(), "503 would say that nothing was changed");
     assert_eq!(heir.begun(), 2);
-    heir.membership.lease.extend(Instant::now() + Duration::from_secs(3600));
+    heir.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
 
     // One that hangs is over when the others say so.
     let hanging = Node::start(5);
@@ -507,7 +507,7 @@ async fn nothing_is_shown_without_the_lease() {
     for (method, status, shown) in
         [(Method::GET, 200, Some(503)), (Method::POST, 409, Some(503)), (Method::POST, 201, None)]
     {
-        node.membership.lease.extend(Instant::now() + Duration::from_secs(3600));
+        node.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
         let before = node.begun();
         let asked = tokio::spawn(ask(&client, method, node.url(&format!("/api/v1/hang/{status}"))).send());
         node.has_begun(before + 1).await;

@@ -8,7 +8,9 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use super::Moment;
 
 /// How long a life may answer after it has sent a beat that succeeded: four beats, so that one that is slow costs nothing.
 pub const LEASE_TIME: Duration = Duration::from_millis(2000);
@@ -32,15 +34,14 @@ const _: () = assert!(
 pub struct Lease(Arc<Inner>);
 
 struct Inner {
-    /// When the lease was made; what follows counts from here.
-    origin: Instant,
+    made: Moment,
     /// When the last beat was sent that succeeded, in nanoseconds; 0: none was.
     sent: AtomicU64,
 }
 
 impl Default for Lease {
     fn default() -> Self {
-        Self::from(Instant::now())
+        Self(Arc::new(Inner { made: Moment::now(), sent: AtomicU64::new(0) }))
     }
 }
 
@@ -51,10 +52,6 @@ impl fmt::Debug for Lease {
 }
 
 impl Lease {
-    fn from(origin: Instant) -> Self {
-        Self(Arc::new(Inner { origin, sent: AtomicU64::new(0) }))
-    }
-
     /// Whether this life may answer now.
     pub fn holds(&self) -> bool {
         !self.ends_in().is_zero()
@@ -62,19 +59,19 @@ impl Lease {
 
     /// How long it still may.
     pub fn ends_in(&self) -> Duration {
-        self.left_at(Instant::now())
+        self.left_at(Moment::now())
     }
 
     /// How long ago the beat was sent that the lease counts from; none was: since there is a lease.
     pub fn age(&self) -> Duration {
-        Instant::now().saturating_duration_since(self.0.origin).saturating_sub(self.sent())
+        let from = self.sent().max(self.0.made.since_first());
+        Moment::now().since_first().saturating_sub(from)
     }
 
     /// A beat that was sent at this moment has succeeded. One that comes late changes nothing.
-    pub fn extend(&self, sent: Instant) {
-        let since = sent.saturating_duration_since(self.0.origin);
+    pub fn extend(&self, sent: Moment) {
         // Five hundred years of nanoseconds; and 0 is for none.
-        let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let nanos = u64::try_from(sent.since_first().as_nanos()).unwrap_or(u64::MAX).max(1);
         self.0.sent.fetch_max(nanos, Ordering::AcqRel);
     }
 
@@ -87,8 +84,8 @@ impl Lease {
         Duration::from_nanos(self.0.sent.load(Ordering::Acquire))
     }
 
-    fn left_at(&self, now: Instant) -> Duration {
-        left(self.sent(), now.saturating_duration_since(self.0.origin))
+    fn left_at(&self, now: Moment) -> Duration {
+        left(self.sent(), now.since_first())
     }
 }
 
@@ -141,8 +138,7 @@ mod tests {
 
         #[test]
         fn a_beat_that_comes_late_does_not_shorten_the_lease(sent in prop::collection::vec(0..10_000_u64, 1..20)) {
-            let origin = Instant::now();
-            let lease = Lease::from(origin);
+            let (origin, lease) = (Moment::now(), Lease::default());
             prop_assert!(!lease.holds());
             for at in &sent {
                 lease.extend(origin + Duration::from_millis(*at));

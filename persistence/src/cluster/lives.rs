@@ -1,11 +1,11 @@
 //! Lives in PostgreSQL: how one begins, shows that it is there, is ended by another, and what then becomes of its slots.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgConnection, PgPool};
 
-use super::{LifeId, Slot};
+use super::{LifeId, Moment, Slot};
 use crate::error::with_timeout;
 use crate::pool::session_name;
 use crate::{Error, Result};
@@ -21,6 +21,10 @@ const SEAL_LOCK_TIME_MAX: &str = "300ms";
 
 /// How often a seal is tried: once to see who holds the lock, and again for sessions that came meanwhile.
 const SEAL_TRIES: usize = 5;
+
+/// How often a life is ended by itself, and the pause in between.
+const LEAVE_TRIES: usize = 5;
+const LEAVE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Moves and assignments are decided by one at a time: "hotlinep" in ASCII.
 const PLANNER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65_70;
@@ -165,8 +169,8 @@ pub(crate) fn journal_of(life: LifeId) -> String {
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
-pub async fn beat(db: &PgPool, life: LifeId) -> Result<Instant> {
-    let sent = Instant::now();
+pub async fn beat(db: &PgPool, life: LifeId) -> Result<Moment> {
+    let sent = Moment::now();
     // The lock makes it one of those that came before the end, or one of those that did not.
     let beat = "with alive as (select life from lives where life = $1 for key share)
         update beats b set at = clock_timestamp() from alive where b.life = alive.life";
@@ -344,9 +348,23 @@ pub async fn keep(db: &PgPool, life: LifeId, slots: &[Slot]) -> Result<()> {
 /// # Errors
 /// When the database cannot answer; others end it then, as one that has died.
 pub async fn leave(db: &PgPool, life: LifeId) -> Result<()> {
+    let mut tries = 1;
+    loop {
+        match try_leave(db, life).await {
+            // Others hand slots over meanwhile, and PostgreSQL may end one of two that wait for each other.
+            Err(Error::Unavailable(_)) if tries < LEAVE_TRIES => tries += 1,
+            outcome => return outcome,
+        }
+        tokio::time::sleep(LEAVE_PAUSE).await;
+    }
+}
+
+async fn try_leave(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(async {
         let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(life))).await?;
         for statement in [
+            // First, as everybody does: who is to be given slots is held by its row before the slots' own are.
+            "select life from lives where life = $1 for update",
             "update slots set life = null, next = null where life = $1",
             "update slots set next = null where next = $1",
             "delete from beats where life = $1",

@@ -10,16 +10,19 @@
 mod gates;
 mod lease;
 pub mod lives;
+mod moment;
 mod placement;
 mod slot;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sqlx::PgPool;
 
 pub use self::gates::{Gates, SlotOf};
 pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
 pub use self::lives::{LifeRow, NewLife, SealRow, SlotRow};
+pub use self::moment::Moment;
 pub use self::placement::{Owner, Peer, Placement};
 pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
 use crate::tables::installation_keys::InstallationKey;
@@ -37,6 +40,7 @@ pub struct Membership {
     /// Connections for what the member says of itself; none: in a test of what stands above.
     pub db: Option<PgPool>,
     peer_key: Arc<InstallationKey>,
+    is_retiring: AtomicBool,
 }
 
 /// How a process opens the store.
@@ -53,7 +57,18 @@ impl Membership {
     /// A member that knows of no one else yet, and has no lease.
     pub fn new(life: LifeId, node: String, peer_key: InstallationKey) -> Self {
         let placement = Placement::new(life);
-        Self { life, node, placement, lease: Lease::default(), db: None, peer_key: Arc::new(peer_key) }
+        let (lease, is_retiring) = (Lease::default(), AtomicBool::new(false));
+        Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring }
+    }
+
+    /// The process is about to stop: whoever sends it requests is to send them to others from here on.
+    pub fn begin_retiring(&self) {
+        self.is_retiring.store(true, Ordering::Release);
+    }
+
+    /// Whether it is.
+    pub fn is_retiring(&self) -> bool {
+        self.is_retiring.load(Ordering::Acquire)
     }
 
     /// What the members of a cluster sign with what they say to each other.
