@@ -77,14 +77,15 @@ pub async fn ready(app: Data<App>) -> Written<Readiness> {
     let persister = store.log.queue().is_up();
     // One of many without a lease answers nothing: whatever balances the load sends it nothing.
     let persister = persister && store.membership().is_none_or(|membership| membership.lease.holds());
-    let is_ready = database && journal && persister && !app.is_stopping();
+    let accepting = !app.is_stopping() && store.membership().is_none_or(|membership| !membership.is_retiring());
+    let is_ready = database && journal && persister && accepting;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = |good: bool| if good { "ready" } else { "not ready" };
     let parts = ReadyParts {
         database: word(database),
         journal: word(journal),
         persister: word(persister),
-        accepting: word(!app.is_stopping()),
+        accepting: word(accepting),
     };
     HttpResponse::build(status).json(Readiness { status: word(is_ready), parts }).into()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
-use actix_http::{HttpMessage, Request, RequestHead, Response};
+use actix_http::{ConnectionType, HttpMessage, Request, RequestHead, Response};
 use actix_service::Service;
 use actix_web::ResponseError;
 use actix_web::http::{Method, StatusCode};
@@ -25,6 +25,7 @@ use super::signed::{Forwarded, Signer};
 use super::whose::{Whose, whose};
 use crate::metrics::Metrics;
 use crate::web::ApiError;
+use crate::web::OutcomeUnknown;
 use crate::web::auth::Entered;
 use crate::web::idempotency::IDEMPOTENCY_KEY;
 use crate::web::modules::API;
@@ -120,7 +121,20 @@ impl Local {
     }
 
     /// Answers anybody.
-    pub(super) async fn answer<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    pub(super) async fn answer<S>(&self, served: &S, request: Request) -> Result<Response<BoxBody>, S::Error>
+    where
+        S: Service<Request>,
+        S::Response: Into<Response<BoxBody>>,
+    {
+        let mut response = self.answer_of(served, request).await?;
+        // The connection ends with an answer, and not later while the next request is on its way.
+        if self.inner().membership.is_retiring() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            response.head_mut().set_connection_type(ConnectionType::Close);
+        }
+        Ok(response)
+    }
+
+    async fn answer_of<S>(&self, served: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,
@@ -204,6 +218,7 @@ impl Local {
         if said.life != self.inner().membership.life {
             return not_mine();
         }
+        self.inner().figures.cluster.taken();
         request.head_mut().peer_addr = said.peer;
         match self.whose(request.head()) {
             (Whose::Company(company), Some(slot)) => match self.place(company, slot) {
@@ -236,6 +251,9 @@ impl Local {
             request.extensions_mut().insert(Entered::new(company, presence));
         }
         let response: Response<BoxBody> = served.call(request).await?.into();
+        if response.extensions().contains::<OutcomeUnknown>() {
+            return self.cut(cut).await;
+        }
         if !lease.holds() {
             // A change that was made is no refusal: `503` says that nothing was changed.
             let is_change = !is_read && response.status().as_u16() < 400;

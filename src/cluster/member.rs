@@ -142,7 +142,7 @@ impl Member {
     }
 
     /// Whether nobody is there who takes slots.
-    async fn is_last(&self) -> bool {
+    pub async fn is_last(&self) -> bool {
         lives::all(&self.0.db).await.is_ok_and(|lives| lives.iter().all(|life| life.draining))
     }
 

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use hotline_persistence::Durability;
@@ -9,6 +10,9 @@ use hotline_persistence::Durability;
 use super::{DatabaseArgs, address};
 use crate::media::{self, StoreUrl};
 use crate::service::ClusterSettings;
+
+/// Most seconds a stop may be put off for who balances the load. Balancers ask every few seconds.
+const NOTICE_S_MAX: u64 = 600;
 
 /// One of many processes on one database. Without `--cluster-listen` a process is alone.
 #[derive(Args, Clone, Debug)]
@@ -23,6 +27,11 @@ pub struct ClusterArgs {
     /// What this machine is called in `hotline cluster status`; without it the address for the others
     #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
     pub cluster_node: Option<String>,
+    /// Seconds for which a process of a cluster that is to stop still answers after /health/ready has said so: until then
+    /// whatever balances the load must have taken it out
+    #[arg(long, env = "HOTLINE_CLUSTER_NOTICE_S", default_value_t = 5, value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(..=NOTICE_S_MAX))]
+    pub cluster_notice_s: u64,
     /// A folder for the files of messages that all processes of a cluster share; without it, and without --media-store, they
     /// are kept in the data folder
     #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "FOLDER")]
@@ -68,7 +77,8 @@ impl ClusterArgs {
         }
         let address = self.cluster_address.clone().unwrap_or_else(|| listen.to_string());
         let node = self.cluster_node.clone().unwrap_or_else(|| address.clone());
-        Ok(Some(ClusterSettings { listen, address, node }))
+        let notice = Duration::from_secs(self.cluster_notice_s);
+        Ok(Some(ClusterSettings { listen, address, node, notice }))
     }
 
     /// Where files are kept when they are kept in a folder.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct ClusterFigures {
     forwarded: AtomicU64,
+    taken: AtomicU64,
     sent_again: AtomicU64,
     waited: AtomicU64,
     refused: AtomicU64,
@@ -31,6 +32,8 @@ macro_rules! count {
 count! {
     /// A request is handed to another process.
     forwarded, all_forwarded;
+    /// One comes from another process.
+    taken, all_taken;
     /// One is handed on again, since nobody knows what became of it and it may be.
     sent_again, all_sent_again;
     /// One waits for somebody to serve its company.

@@ -124,6 +124,7 @@ impl Sample {
     fn edge(&self, page: &mut Page<'_>) -> fmt::Result {
         let edge = &self.figures.cluster;
         page.counter("cluster_forwarded_total", "Requests handed to their company's process", edge.all_forwarded())?;
+        page.counter("cluster_taken_total", "Requests that other processes have handed to this one", edge.all_taken())?;
         let mut lines =
             page.counters("cluster_requests_total", "Requests at the edge that were not simply answered")?;
         for (end, count) in [

@@ -22,6 +22,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use self::doors::{Doors, LISTEN, METRICS_LISTEN};
 pub use self::error::ServiceError;
@@ -53,8 +54,12 @@ use crate::webhooks::Webhooks;
 /// How long requests that are being served may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long others still send what was this process's before its slots were given away: until then its listeners answer.
-const HEARD_OF_AFTER: Duration = Duration::from_millis(500);
+/// How long no other process has sent anything once all have heard that nothing is served here any more: they read who
+/// serves what every second, should news of it be lost.
+const QUIET: Duration = Duration::from_millis(1500);
+
+/// How long that is waited for. Who has not heard of it by then has lost its database, and its own slots with it.
+const QUIET_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A running service.
 pub struct Service {
@@ -74,6 +79,8 @@ pub struct Service {
     deliveries: Option<Deliveries>,
     /// This process as one of many; none: it is alone.
     pub member: Option<Member>,
+    /// How long it still answers as one of many once it has said that it stops.
+    notice: Duration,
     cluster: Option<Cluster>,
     server: ServerHandle,
     serving: JoinHandle<std::io::Result<()>>,
@@ -175,6 +182,7 @@ impl Service {
             metrics,
             deliveries,
             member,
+            notice: settings.cluster.as_ref().map_or(Duration::ZERO, |cluster| cluster.notice),
             cluster: None,
             server: server.handle(),
             serving: tokio::spawn(server),
@@ -188,8 +196,7 @@ impl Service {
     /// When the database does not take the last changes; the journal keeps them for the next start.
     pub async fn stop(self) -> Result<(), ServiceError> {
         if let Some(member) = &self.member {
-            member.drain().await;
-            tokio::time::sleep(HEARD_OF_AFTER).await;
+            self.retire(member).await;
         }
         self.app.begin_stopping();
         self.app.engine.begin_stopping();
@@ -216,6 +223,29 @@ impl Service {
             cluster.stop().await?;
         }
         Ok(flushed?)
+    }
+
+    /// Sees to it that nobody sends requests here any more: those who balance the load, who hear of it at
+    /// `/health/ready`, and the other processes, which get what was served here. All that come meanwhile are answered.
+    async fn retire(&self, member: &Member) {
+        let told = Instant::now();
+        member.membership().begin_retiring();
+        member.drain().await;
+        if member.is_last().await {
+            // There is nobody to send them to.
+            return;
+        }
+        sleep_until(told + self.notice).await;
+        let edge = &self.app.figures.cluster;
+        let given_up = Instant::now() + QUIET_TIME_MAX;
+        let mut taken = edge.all_taken();
+        loop {
+            sleep(QUIET).await;
+            let before = std::mem::replace(&mut taken, edge.all_taken());
+            if before == taken || Instant::now() >= given_up {
+                return;
+            }
+        }
     }
 
     /// The private PostgreSQL, if there is one.

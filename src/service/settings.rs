@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use hotline_actors::EngineOptions;
 use hotline_persistence::cluster::NewLife;
@@ -83,6 +84,8 @@ pub struct ClusterSettings {
     pub address: String,
     /// What people call the machine.
     pub node: String,
+    /// How long it still answers once it has said that it stops.
+    pub notice: Duration,
 }
 
 /// Whether and how long events are kept.
