@@ -322,6 +322,7 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
     let db = pool::connect_member(options.database.clone(), life);
     let mut membership = Membership::new(life, new.node.clone(), peer_key);
     membership.lease.extend(lives::beat(&db, life).await?);
+    membership.begin_beating(db.clone());
     membership.db = Some(db);
     let recovered = recovery::Report { watermark: 0, replayed: 0 };
     Ok(Opened { writes, log, mark, ids: IdBlocks::of_member(), recovered, membership: Some(Arc::new(membership)) })

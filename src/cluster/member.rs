@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use hotline_actors::{Engine, Refusal};
-use hotline_persistence::cluster::{LifeId, Membership, Peer, SEALED_FOR, Slot, SlotRow, lives};
+use hotline_persistence::cluster::{BEAT_EVERY, LifeId, Membership, Peer, SEALED_FOR, Slot, SlotRow, lives};
 use hotline_persistence::{CompanyId, Error, PgPool};
 use sqlx::postgres::PgListener;
 use tokio::task::JoinSet;
@@ -18,9 +18,6 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use super::observer::Observer;
 use super::planner::{self, MOVES_MAX};
 use crate::web::idempotency::Keys;
-
-/// How often a member shows that it is there: four times in a lease.
-const BEAT_EVERY: Duration = Duration::from_millis(500);
 
 /// How often the tables are read, should news have been lost; and how often somebody plans.
 const LOOK_EVERY: Duration = Duration::from_millis(1000);
@@ -102,7 +99,10 @@ impl Member {
         let member = Self(Arc::new(inner));
         let (beats, places, listens) = (member.clone(), member.clone(), member.clone());
         let mut work = member.lock_work();
-        work.spawn(async move { beats.keep_beating().await });
+        work.spawn(async move {
+            beats.0.membership.has_started();
+            beats.keep_beating().await;
+        });
         work.spawn(async move { places.keep_placing().await });
         work.spawn(async move { listens.keep_listening().await });
         drop(work);
@@ -279,6 +279,10 @@ impl Member {
         let mut clock = interval(LOOK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut left: HashMap<LifeId, ()> = HashMap::new();
+        while let Err(error) = lives::join(&self.0.db, self.life()).await {
+            tracing::debug!(%error, "slots are taken later");
+            sleep(RETRY_PAUSE).await;
+        }
         loop {
             tokio::select! {
                 _ = clock.tick() => self.look_after_left(&mut left).await,

@@ -40,7 +40,7 @@ pub struct LifeRow {
     pub address: String,
     /// Which messages of others it understands.
     pub speaks: i32,
-    /// Whether it gives its slots away.
+    /// Whether it gives its slots away, or does not take any yet.
     pub draining: bool,
     /// When it began.
     pub began_at: DateTime<Utc>,
@@ -138,7 +138,10 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             .fetch_one(&mut *transaction)
             .await?;
         let life: LifeId =
-            sqlx::query_scalar("insert into lives (node, address, speaks) values ($1, $2, $3) returning life")
+            // It is given nothing before it listens.
+            sqlx::query_scalar(
+                "insert into lives (node, address, speaks, draining) values ($1, $2, $3, true) returning life",
+            )
                 .bind(&new.node)
                 .bind(&new.address)
                 .bind(SPEAKS)
@@ -289,6 +292,15 @@ pub async fn inherit(db: &PgPool, heir: LifeId, dead: LifeId) -> Result<bool> {
 pub async fn forget_seals(db: &PgPool) -> Result<()> {
     let old = "delete from seals where done and sealed_at < now() - interval '1 minute'";
     with_timeout(sqlx::query(old).execute(db)).await.map(drop)
+}
+
+/// Says that a life takes slots: it listens.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn join(db: &PgPool, life: LifeId) -> Result<()> {
+    let join = "update lives set draining = false where life = $1";
+    with_timeout(sqlx::query(join).bind(life).execute(db)).await.map(drop)
 }
 
 /// Says that a life gives its slots away and takes none; answers whether there is such a life.

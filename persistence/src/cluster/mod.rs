@@ -14,10 +14,12 @@ mod moment;
 mod placement;
 mod slot;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use sqlx::PgPool;
+use tokio::task::JoinHandle;
 
 pub use self::gates::{Gates, SlotOf};
 pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
@@ -41,7 +43,21 @@ pub struct Membership {
     pub db: Option<PgPool>,
     peer_key: Arc<InstallationKey>,
     is_retiring: AtomicBool,
+    /// Shows that it is there until somebody else does.
+    starting: Mutex<Option<Starting>>,
 }
+
+/// Beats until it is dropped.
+struct Starting(JoinHandle<()>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// How often a member shows that it is there: four times in a lease.
+pub const BEAT_EVERY: Duration = Duration::from_millis(500);
 
 /// How a process opens the store.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +74,28 @@ impl Membership {
     pub fn new(life: LifeId, node: String, peer_key: InstallationKey) -> Self {
         let placement = Placement::new(life);
         let (lease, is_retiring) = (Lease::default(), AtomicBool::new(false));
-        Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring }
+        let starting = Mutex::default();
+        Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring, starting }
+    }
+
+    /// Shows that it is there while the rest of the process starts, which may take longer than others wait for a beat.
+    pub(crate) fn begin_beating(&self, db: PgPool) {
+        let (life, lease) = (self.life, self.lease.clone());
+        let beats = tokio::spawn(async move {
+            loop {
+                match lives::beat(&db, life).await {
+                    Ok(sent) => lease.extend(sent),
+                    Err(error) => tracing::debug!(%error, "a process that starts is not seen"),
+                }
+                tokio::time::sleep(BEAT_EVERY).await;
+            }
+        });
+        *self.starting.lock().unwrap_or_else(PoisonError::into_inner) = Some(Starting(beats));
+    }
+
+    /// Whoever has started the process shows that it is there from here on.
+    pub fn has_started(&self) {
+        drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// The process is about to stop: whoever sends it requests is to send them to others from here on.
