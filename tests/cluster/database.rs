@@ -13,6 +13,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::support::eventually;
+use crate::support::process::children;
 
 const USER: &str = "hotline";
 
@@ -127,7 +128,7 @@ impl Server {
         let Some(process) = &self.process else { return };
         let postmaster = Pid::from_raw(process.id() as i32);
         let _ = kill(postmaster, signal);
-        for child in crate::member::children(postmaster) {
+        for child in children(postmaster) {
             let _ = kill(child, signal);
         }
     }

@@ -15,26 +15,35 @@ mod support;
 #[path = "../faults/checker/mod.rs"]
 mod checker;
 #[allow(dead_code)]
-#[path = "../faults/mix.rs"]
+#[path = "../faults/mix/mod.rs"]
 mod mix;
 #[allow(dead_code)]
 #[path = "../faults/record.rs"]
 mod record;
 #[allow(dead_code)]
+#[path = "../faults/shim.rs"]
+mod shim;
+#[allow(dead_code)]
 #[path = "../faults/summary.rs"]
 mod summary;
-
-// What can be done to them is more than each run does.
 #[allow(dead_code)]
+#[path = "../webchat/visitor.rs"]
+mod visitor;
+
+mod balancer;
 mod database;
 mod member;
-#[allow(dead_code)]
 mod proxy;
 mod rig;
 
+mod clocks;
+mod cut;
 mod edges;
+mod failover;
 mod frozen;
 mod killed;
+mod moves;
+mod rolling;
 
 /// Where the table is left.
 const SUMMARY: &str = "cluster";

@@ -12,6 +12,7 @@ use tokio::task::block_in_place;
 
 use crate::database::{free_port, url};
 use crate::proxy::Proxy;
+use crate::shim::Shim;
 use crate::support::Api;
 use crate::support::process::{Process, data_folder, serving};
 
@@ -29,6 +30,9 @@ const OPTIONS: &[&str] = &[
     "0",
     "--visitor-sessions-per-minute",
     "0",
+    // The balancer of the runs asks ten times a second.
+    "--cluster-notice-s",
+    "1",
 ];
 
 pub struct Member {
@@ -39,19 +43,22 @@ pub struct Member {
     pub from_peers: Proxy,
     peers: SocketAddr,
     process: Option<Process>,
+    /// Its wall clock, where it can be set.
+    clock: Option<Shim>,
     folder: TempDir,
 }
 
 impl Member {
-    pub async fn new(number: usize, database: SocketAddr) -> Self {
-        let peers = free_port();
+    pub async fn new(number: usize, database: SocketAddr, clock: bool) -> Self {
+        let (peers, folder) = (free_port(), data_folder());
         Self {
             name: format!("node-{number}"),
             to_database: Proxy::to(database).await,
             from_peers: Proxy::to(peers).await,
             peers,
             process: None,
-            folder: data_folder(),
+            clock: clock.then(|| Shim::compile(folder.path())),
+            folder,
         }
     }
 
@@ -67,9 +74,16 @@ impl Member {
         command.arg("--media-shared").arg(shared.join("media"));
         command.args(["--cluster-node", &self.name, "--cluster-listen", &self.peers.to_string()]);
         command.args(["--cluster-address", &self.from_peers.address.to_string()]);
+        if let Some(clock) = &self.clock {
+            clock.preload(&mut command);
+        }
         // It waits; whoever else is on this thread goes on.
         self.process = Some(block_in_place(|| Process::start(self.folder.path(), &mut command))?);
         Ok(())
+    }
+
+    pub fn clock(&self) -> &Shim {
+        self.clock.as_ref().expect("a member with a clock")
     }
 
     pub fn is_up(&self) -> bool {
@@ -115,6 +129,11 @@ impl Member {
     /// A clean stop.
     pub fn stop(&mut self) {
         self.signal(Signal::SIGTERM);
+        self.stopped();
+    }
+
+    /// Waits for the end of a clean stop that was asked for.
+    pub fn stopped(&mut self) {
         let (status, log) = self.died();
         assert!(status.success(), "{} does not stop cleanly ({status}): {log}", self.name);
     }
@@ -129,17 +148,4 @@ impl Member {
         }
         text
     }
-}
-
-/// The processes whose parent this is.
-pub fn children(parent: Pid) -> Vec<Pid> {
-    let is_child = |process: &Pid| {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
-        // Behind the name in parentheses, which may hold anything: the state, then the parent.
-        let parent_of = stat.and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2)?.parse().ok());
-        parent_of == Some(parent.as_raw())
-    };
-    let names =
-        std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
 }

@@ -1,23 +1,24 @@
 //! The cluster under fault: its members, its database, its companies, and the load on all of them.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use hotline_persistence::PgPool;
+use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::balancer::Balancer;
 use crate::checker::{Verdict, check_held, check_shown};
 use crate::database::Servers;
 use crate::member::Member;
 use crate::mix::{Door, Mix};
 use crate::support::process::data_folder;
 use crate::support::{Api, Company, Reply, eventually};
-
-/// Companies at least; there are more until every member serves one.
-const COMPANIES_MIN: usize = 3;
 
 /// More are not needed to find one for each of three members: slots are given in equal shares.
 const COMPANIES_MAX: usize = 30;
@@ -30,6 +31,9 @@ pub const FIRST_CHANGE_MAX: Duration = Duration::from_secs(10);
 
 /// How long a caller waits who asks whether a company can be changed.
 const ASK_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How long a caller waits: longer than its edge does.
+const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
 /// How soon callers that were not answered come again.
 const COME_AGAIN: Duration = Duration::from_millis(100);
@@ -53,6 +57,8 @@ pub struct Rig {
     pub db: PgPool,
     pub companies: Vec<Company>,
     doors: Vec<watch::Sender<Door>>,
+    /// What callers come through; none: they choose themselves.
+    balancer: Option<Balancer>,
     ticking: JoinHandle<()>,
     shared: TempDir,
 }
@@ -63,9 +69,20 @@ pub struct Load(Vec<Mix>);
 impl Rig {
     /// Starts so many members, with companies in each.
     pub async fn start(members: usize) -> Self {
+        Self::start_with(members, false).await
+    }
+
+    /// The same, with wall clocks that can be set.
+    pub async fn start_with_clocks(members: usize) -> Self {
+        Self::start_with(members, true).await
+    }
+
+    async fn start_with(members: usize, clocks: bool) -> Self {
+        let begun = Instant::now();
         let shared = data_folder();
         std::fs::create_dir(shared.path().join("media")).expect("a folder for files");
         let servers = Servers::start(shared.path()).await;
+        let stood = begun.elapsed();
         let db = servers.primary.connect();
         let (over, _) = watch::channel(());
         let mut rig = Self {
@@ -74,20 +91,26 @@ impl Rig {
             db,
             companies: Vec::new(),
             doors: Vec::new(),
+            balancer: None,
             ticking: tokio::spawn(async move { over.closed().await }),
             shared,
         };
         for number in 0..members {
-            rig.add(number).await;
+            rig.add(number, clocks).await;
         }
+        let served = begun.elapsed();
         rig.balanced().await;
+        let balanced = begun.elapsed();
         rig.found().await;
+        println!(
+            "servers {stood:.1?}, members {served:.1?}, balanced {balanced:.1?}, companies {:.1?}",
+            begun.elapsed()
+        );
         rig
     }
 
-    /// Adds a member.
-    pub async fn add(&mut self, number: usize) {
-        let mut member = Member::new(number, self.servers.primary.address).await;
+    async fn add(&mut self, number: usize, clock: bool) {
+        let mut member = Member::new(number, self.servers.primary.address, clock).await;
         member.serve(self.shared.path());
         self.members.push(member);
     }
@@ -100,23 +123,76 @@ impl Rig {
 
     /// Waits until every member serves its share.
     pub async fn balanced(&self) {
-        let share = 1024 / self.members.iter().filter(|member| member.is_up()).count() as i64;
-        let statement = "select count(*) from slots s join lives l on l.life = s.life where l.node = $1";
-        for member in self.members.iter().filter(|member| member.is_up()) {
-            eventually("every member has its share", || async {
-                let owned = sqlx::query_scalar::<_, i64>(statement).bind(&member.name).fetch_one(&self.db).await;
-                owned.is_ok_and(|owned| owned >= share / 2)
-            })
-            .await;
+        let share = 1024 / self.up().count() as i64;
+        for member in self.up() {
+            eventually("every member has its share", || async { self.slots_of(&member.name).await >= share / 2 }).await;
         }
     }
 
-    /// Makes companies until every member serves one.
+    /// How many slots the member of this name serves.
+    pub async fn slots_of(&self, member: &str) -> i64 {
+        let statement = "select count(*) from slots s join lives l on l.life = s.life where l.node = $1";
+        sqlx::query_scalar(statement).bind(member).fetch_one(&self.db).await.expect("a count")
+    }
+
+    /// Whose lives there are, in the order of their names, each with its number.
+    pub async fn lives(&self) -> Vec<(String, i64)> {
+        sqlx::query_as("select node, life from lives order by node").fetch_all(&self.db).await.expect("lives")
+    }
+
+    /// Stops a member in the middle of a transaction, as PostgreSQL sees it: it holds the lock on its life.
+    pub async fn stop_within_a_transaction(&self, member: usize) {
+        let Member { name, .. } = &self.members[member];
+        let statement =
+            "select count(*) from pg_stat_activity a join lives l on a.application_name = 'hotline ' || l.life
+            where l.node = $1 and a.state = 'idle in transaction'";
+        let is_within = async || {
+            let found = sqlx::query_scalar::<_, i64>(statement).bind(name).fetch_one(&self.db).await;
+            found.expect("a count") > 0
+        };
+        eventually("it is within a transaction", || async {
+            if is_within().await {
+                self.members[member].signal(Signal::SIGSTOP);
+                if is_within().await {
+                    return true;
+                }
+                self.members[member].signal(Signal::SIGCONT);
+            }
+            false
+        })
+        .await;
+    }
+
+    /// The member that has ended another one, and has not yet given away what that one has left.
+    pub async fn heir(&self) -> usize {
+        let statement = "select l.node from seals s join lives l on l.life = s.heir where not s.done";
+        let (found, heard) = watch::channel(None);
+        eventually("a member takes over", || async {
+            let heir = sqlx::query_scalar::<_, String>(statement).fetch_optional(&self.db).await.expect("an answer");
+            let is_found = heir.is_some();
+            found.send_replace(heir);
+            is_found
+        })
+        .await;
+        let name = heard.borrow().clone().expect("a member");
+        self.members.iter().position(|member| member.name == name).expect("a member")
+    }
+
+    /// The folder of what all members share.
+    pub fn shared(&self) -> &Path {
+        self.shared.path()
+    }
+
+    /// Makes companies until every member serves one, and keeps one of each.
     async fn found(&mut self) {
         loop {
             let owners = self.owners().await;
-            let has_one = |member: &Member| owners.contains(&Some(member.name.clone()));
-            if self.companies.len() >= COMPANIES_MIN && self.members.iter().all(has_one) {
+            let of_each = self.members.iter().map(|member| {
+                let owned = owners.iter().position(|owner| owner.as_ref() == Some(&member.name))?;
+                self.companies.get(owned).cloned()
+            });
+            if let Some(of_each) = of_each.collect() {
+                self.companies = of_each;
                 break;
             }
             assert!(self.companies.len() < COMPANIES_MAX, "no company for some member: {owners:?}");
@@ -124,13 +200,7 @@ impl Rig {
             self.companies.push(Company::create(&self.db, &name).await);
         }
         for company in &self.companies {
-            for member in &self.members {
-                let api = member.api(&company.key);
-                eventually("the company is seen everywhere", || async {
-                    api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2)
-                })
-                .await;
-            }
+            self.seen_everywhere(company).await;
         }
         self.doors = self.companies.iter().map(|_| watch::channel(Door::default()).0).collect();
         self.open_doors();
@@ -144,15 +214,39 @@ impl Rig {
         });
     }
 
+    /// Makes a company without load that this member serves, and waits until everybody has heard of it.
+    pub async fn another_of(&self, member: usize) -> Company {
+        for number in 0..COMPANIES_MAX {
+            let company = Company::create(&self.db, &format!("Another {number}")).await;
+            if self.owner_of(&company).await.as_ref() == Some(&self.members[member].name) {
+                self.seen_everywhere(&company).await;
+                return company;
+            }
+        }
+        panic!("no company for {}", self.members[member].name);
+    }
+
+    async fn seen_everywhere(&self, company: &Company) {
+        for member in &self.members {
+            let api = member.api(&company.key);
+            eventually("the company is seen everywhere", || async {
+                api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2)
+            })
+            .await;
+        }
+    }
+
+    async fn owner_of(&self, company: &Company) -> Option<String> {
+        let statement = "select l.node from companies c join slots s on s.slot = c.slot join lives l on l.life = s.life
+             where c.id = $1";
+        sqlx::query_scalar(statement).bind(company.id).fetch_optional(&self.db).await.expect("an answer")
+    }
+
     /// The member that serves each company; none: nobody does.
     pub async fn owners(&self) -> Vec<Option<String>> {
         let mut owners = Vec::new();
         for company in &self.companies {
-            let statement =
-                "select l.node from companies c join slots s on s.slot = c.slot join lives l on l.life = s.life
-                 where c.id = $1";
-            let owner = sqlx::query_scalar::<_, String>(statement).bind(company.id).fetch_optional(&self.db).await;
-            owners.push(owner.expect("an answer"));
+            owners.push(self.owner_of(company).await);
         }
         owners
     }
@@ -166,48 +260,66 @@ impl Rig {
 
     /// Callers come to whoever is up.
     pub fn open_doors(&self) {
-        self.open_doors_but(None);
-    }
-
-    /// The same, as a balancer that has taken one out.
-    pub fn open_doors_but(&self, out: Option<usize>) {
+        if let Some(balancer) = &self.balancer {
+            return balancer.set(self.up().map(Member::address).collect());
+        }
         for (door, company) in self.doors.iter().zip(&self.companies) {
-            let in_turn = self.members.iter().enumerate();
-            let up = in_turn.filter(|(number, member)| member.is_up() && Some(*number) != out);
-            let apis = up.map(|(_, member)| member.api(&company.key).within(Duration::from_secs(8))).collect();
+            let apis = self.up().map(|member| member.api(&company.key).within(CALL_TIME_MAX)).collect();
             door.send_modify(|door| door.apis = apis);
         }
     }
 
+    /// From here on a balancer says whom callers come to.
+    pub fn balance(&mut self) {
+        let doors = self.companies.iter().cloned().zip(self.doors.iter().cloned()).collect();
+        self.balancer = Some(Balancer::before(self.up().map(Member::address).collect(), doors));
+    }
+
+    /// The standby takes the primary's place, and everybody is led there.
+    pub async fn fail_over(&mut self) {
+        self.servers.fail_over().await;
+        for member in &self.members {
+            member.to_database.lead_to(self.servers.primary.address);
+        }
+        self.db = self.servers.primary.connect();
+    }
+
+    fn up(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.is_up())
+    }
+
     /// Begins the load.
     pub async fn load(&self) -> Load {
-        let mut mixes = Vec::new();
-        for (company, door) in self.companies.iter().zip(&self.doors) {
+        let begun = Instant::now();
+        let mixes = self.companies.iter().zip(&self.doors).map(async |(company, door)| {
             let api = self.some_api(company);
-            mixes.push(Mix::begin_with(&api, company, door.subscribe(), CALLERS).await);
-        }
+            Mix::begin_with(&api, company, door.subscribe(), CALLERS).await
+        });
+        let mixes = join_all(mixes).await;
+        println!("the load of {} companies began within {:.1?}", mixes.len(), begun.elapsed());
         Load(mixes)
     }
 
     fn some_api(&self, company: &Company) -> Api {
-        let member = self.members.iter().find(|member| member.is_up()).expect("somebody is up");
+        let member = self.up().next().expect("somebody is up");
         member.api(&company.key)
     }
 
     /// Waits until every company has been changed, live and plain, by a call that began after this; fails when that takes
     /// too long. Answers how long it took.
     pub async fn first_changes(&self, since: Instant) -> Duration {
-        for company in &self.companies {
+        let changes = self.companies.iter().map(async |company| {
             let visitor = json!({"channelId": company.webchat, "visitor": {"name": "after a fault"}});
             self.changed(company, since, "/webchat/sessions", &visitor).await;
             let tag = json!({"name": format!("tag {}", rand::random::<u64>()), "color": "#112233"});
             self.changed(company, since, "/tags", &tag).await;
-        }
+        });
+        join_all(changes).await;
         since.elapsed()
     }
 
     async fn changed(&self, company: &Company, since: Instant, path: &str, body: &serde_json::Value) {
-        let up: Vec<_> = self.members.iter().filter(|member| member.is_up()).collect();
+        let up: Vec<_> = self.up().collect();
         for member in up.iter().cycle() {
             let request = member.api(&company.key).request(Method::POST, path).json(body).timeout(ASK_TIME_MAX);
             let reply = Reply::try_of(request).await;
@@ -226,6 +338,7 @@ impl Rig {
     /// Ends the load on a cluster that is well, and compares with what there is.
     pub async fn end(mut self, load: Load) -> (Verdict, u64) {
         self.ticking.abort();
+        self.balancer = None;
         self.doors.iter().for_each(|door| door.send_modify(|door| door.over = true));
         let mut seen = Vec::new();
         let (mut all, mut reads) = (Verdict::default(), 0);
@@ -239,9 +352,9 @@ impl Rig {
             let shown = check_shown(&record, &api).await;
             seen.push((record, shown, company));
         }
-        for member in self.members.iter_mut().filter(|member| member.is_up()) {
-            member.stop();
-        }
+        // All at once: there is nobody to give anything to.
+        self.up().for_each(|member| member.signal(Signal::SIGTERM));
+        self.members.iter_mut().filter(|member| member.is_up()).for_each(Member::stopped);
         for (record, shown, company) in seen {
             let verdict = check_held(&record, shown, &self.db, company.id.0).await;
             all.acknowledged += verdict.acknowledged;
@@ -266,6 +379,16 @@ impl Load {
     pub async fn progress(&self, changes: u64) {
         for mix in &self.0 {
             mix.progress(changes).await;
+        }
+    }
+
+    /// Fails if a call or a read was not answered, or was told to come again.
+    #[track_caller]
+    pub fn check_none_failed(&self) {
+        for mix in &self.0 {
+            let (unanswered, failed) = mix.unanswered();
+            let later = mix.unavailable();
+            assert!(unanswered + later == 0, "{unanswered} not answered, {later} told to come again: {failed:#?}");
         }
     }
 }

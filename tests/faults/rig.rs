@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::mix::Door;
 use crate::shim::Shim;
-use crate::support::process::{Process, data_folder, serving, with_database};
+use crate::support::process::{Process, children, data_folder, serving, with_database};
 use crate::support::{Api, Company, Reply, eventually};
 
 /// Small segments: a start writes two of zeros, and a run is to see more than one. No limit of requests: the load is
@@ -227,16 +227,4 @@ async fn at_database<T>(folder: &Path, url: Option<&str>, work: impl AsyncFnOnce
     let done = work(&db).await;
     db.close().await;
     done
-}
-
-fn children(parent: Pid) -> Vec<Pid> {
-    let is_child = |process: &Pid| {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
-        // Behind the name in parentheses, which may hold anything: the state, then the parent.
-        let parent_of = stat.and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2)?.parse().ok());
-        parent_of == Some(parent.as_raw())
-    };
-    let names =
-        std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
 }

@@ -113,18 +113,23 @@ impl Reply {
     }
 
     pub async fn try_of(request: RequestBuilder) -> Option<Self> {
-        let response = request.send().await.ok()?;
+        Self::asked(request).await.ok()
+    }
+
+    /// What was answered, or why nothing was.
+    pub async fn asked(request: RequestBuilder) -> reqwest::Result<Self> {
+        let response = request.send().await?;
         let (status, headers) = (response.status(), response.headers().clone());
         // A stream has no end: its body is for who reads it piece by piece.
         let is_stream = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
-        let bytes = if is_stream { Default::default() } else { response.bytes().await.ok()? };
+        let bytes = if is_stream { Default::default() } else { response.bytes().await? };
         let body = if bytes.is_empty() {
             Value::Null
         } else {
             serde_json::from_slice(&bytes)
                 .unwrap_or_else(|error| panic!("no JSON ({error}): {}", String::from_utf8_lossy(&bytes)))
         };
-        Some(Self { status, headers, body, bytes: bytes.to_vec() })
+        Ok(Self { status, headers, body, bytes: bytes.to_vec() })
     }
 
     /// Whether it is what was answered before under the same key.

@@ -200,6 +200,19 @@ impl Drop for Process {
     }
 }
 
+/// The processes whose parent this is.
+pub fn children(parent: Pid) -> Vec<Pid> {
+    let is_child = |process: &Pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
+        // Behind the name in parentheses, which may hold anything: the state, then the parent.
+        let parent_of = stat.and_then(|stat| stat.rsplit_once(')')?.1.split(' ').nth(2)?.parse().ok());
+        parent_of == Some(parent.as_raw())
+    };
+    let names =
+        std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
+}
+
 /// Does something with the private database of a folder, beside the service that runs on it, or instead of it.
 pub async fn with_database<T>(folder: &Path, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");

@@ -1,0 +1,75 @@
+//! What stands before the members, as callers have it: it asks each of them whether it is ready, and leads to those that
+//! are.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::mix::Door;
+use crate::support::{Api, Company, Reply};
+
+/// How often it asks.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// How long it waits for an answer.
+const ASK_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// How long a caller waits: longer than its edge does.
+const CALL_TIME_MAX: Duration = Duration::from_secs(8);
+
+pub struct Balancer {
+    members: watch::Sender<Vec<SocketAddr>>,
+    asking: JoinHandle<()>,
+}
+
+impl Balancer {
+    /// Before the members at these addresses; callers of each company come through its door.
+    pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>) -> Self {
+        let (members, known) = watch::channel(members);
+        Self { members, asking: tokio::spawn(lead(known, doors)) }
+    }
+
+    /// Some have gone, others have come.
+    pub fn set(&self, members: Vec<SocketAddr>) {
+        self.members.send_replace(members);
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        self.asking.abort();
+    }
+}
+
+async fn lead(known: watch::Receiver<Vec<SocketAddr>>, doors: Vec<(Company, watch::Sender<Door>)>) {
+    let mut asked: Vec<(SocketAddr, Api)> = Vec::new();
+    let mut ready_before = Vec::new();
+    loop {
+        let members = known.borrow().clone();
+        asked.retain(|(address, _)| members.contains(address));
+        for address in members {
+            if !asked.iter().any(|(known, _)| *known == address) {
+                asked.push((address, Api::new(address, "")));
+            }
+        }
+        let answers = asked.iter().map(async |(address, api)| {
+            let asked = api.anonymous(Method::GET, "/health/ready").timeout(ASK_TIME_MAX);
+            let is_ready = Reply::try_of(asked).await.is_some_and(|reply| reply.status == 200);
+            is_ready.then(|| (*address, api.clone()))
+        });
+        let ready: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+        let addresses: Vec<SocketAddr> = ready.iter().map(|(address, _)| *address).collect();
+        if addresses != ready_before {
+            for (company, door) in &doors {
+                let apis = ready.iter().map(|(_, api)| api.with_key(&company.key).within(CALL_TIME_MAX)).collect();
+                door.send_modify(|door| door.apis = apis);
+            }
+            ready_before = addresses;
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+}

@@ -1,0 +1,119 @@
+//! Connections are held up and cut: between a member and PostgreSQL, and between members.
+
+use std::time::{Duration, Instant};
+
+use crate::proxy::{Flow, Proxy};
+use crate::rig::{Rig, rounds};
+use crate::summary::Row;
+
+const CHANGES_MIN: u64 = 15;
+
+/// How long nothing comes through: by far longer than a lease, and than the others take to end a life.
+const HELD_FOR: Duration = Duration::from_secs(12);
+
+/// How often connections are cut that flap, and how long they are there in between.
+const FLAPS: usize = 12;
+const FLAP: Duration = Duration::from_millis(300);
+
+/// How slow they are then, each way.
+const SLOW: Duration = Duration::from_millis(10);
+
+/// What is lost on the way to PostgreSQL and on the way back.
+const WAYS: [(&str, Flow, Flow); 3] = [
+    ("both ways", Flow::Held, Flow::Held),
+    ("on the way there", Flow::Held, Flow::Open),
+    ("on the way back", Flow::Open, Flow::Held),
+];
+
+impl Proxy {
+    /// Cuts every connection: as it is, or in the middle of what goes over it; and those that come are slow for a moment.
+    async fn flap(&self, number: usize) {
+        if number.is_multiple_of(2) {
+            self.cut();
+        } else {
+            self.flow(Flow::Halved, Flow::Halved);
+            tokio::time::sleep(FLAP / 4).await;
+        }
+        self.flow(Flow::Slow(SLOW), Flow::Slow(SLOW));
+        tokio::time::sleep(FLAP).await;
+        self.flow(Flow::Open, Flow::Open);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn a_member_without_its_database_is_taken_over_from() {
+    let row = Row::begin(
+        6,
+        "nothing comes through between a member and PostgreSQL for 12 s: both ways, on the way there, on the way back (one of \
+         them, and all of them for long)",
+        "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
+    );
+    let mut rig = Rig::start(3).await;
+    let load = rig.load().await;
+    let first = rand::random_range(0..WAYS.len());
+    let (mut slowest, mut seen) = (Duration::ZERO, Vec::new());
+    for round in rounds(1) {
+        let (way, there, back) = WAYS[(first + round) % WAYS.len()];
+        load.progress(CHANGES_MIN).await;
+        let owner = rig.owner().await;
+        let fault = Instant::now();
+        rig.members[owner].to_database.flow(there, back);
+        let took = rig.first_changes(fault).await;
+        slowest = slowest.max(took);
+        tokio::time::sleep(HELD_FOR.saturating_sub(fault.elapsed())).await;
+        rig.members[owner].to_database.flow(Flow::Open, Flow::Open);
+        let (status, log) = rig.members[owner].died();
+        assert!(!status.success(), "its life was over: {log}");
+        seen.push(format!("{way}: {took:.1?}"));
+        rig.open_doors();
+        load.progress(CHANGES_MIN).await;
+        rig.serve(owner);
+        rig.balanced().await;
+    }
+    load.progress(CHANGES_MIN).await;
+    let (verdict, reads) = rig.end(load).await;
+    row.end(&verdict, &format!("every company changed within {slowest:.1?} ({}); {reads} reads", seen.join(", ")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn connections_that_flap_cost_no_answer() {
+    let row = Row::begin(
+        7,
+        "the connections of one member to PostgreSQL cut 12 times, 0.3 s apart; then those of all others to one of them; then \
+         these held up for 6 s",
+        "nothing that was answered is lost; every company can be changed within 10 s; nobody is ended while its database is there",
+    );
+    let rig = Rig::start(3).await;
+    let load = rig.load().await;
+    let mut slowest = Duration::ZERO;
+    for _ in rounds(1) {
+        load.progress(CHANGES_MIN).await;
+        let lives = rig.lives().await;
+        let owner = rig.owner().await;
+        for flap in 0..FLAPS {
+            rig.members[owner].to_database.flap(flap).await;
+        }
+        slowest = slowest.max(rig.first_changes(Instant::now()).await);
+        load.progress(CHANGES_MIN).await;
+        for flap in 0..FLAPS {
+            rig.members[owner].from_peers.flap(flap).await;
+        }
+        slowest = slowest.max(rig.first_changes(Instant::now()).await);
+        load.progress(CHANGES_MIN).await;
+        // Who comes to another member waits in vain, and a caller comes to any; its own callers do not.
+        let fault = Instant::now();
+        rig.members[owner].from_peers.flow(Flow::Held, Flow::Held);
+        load.progress(1).await;
+        tokio::time::sleep((HELD_FOR / 2).saturating_sub(fault.elapsed())).await;
+        rig.members[owner].from_peers.cut();
+        rig.members[owner].from_peers.flow(Flow::Open, Flow::Open);
+        slowest = slowest.max(rig.first_changes(Instant::now()).await);
+        load.progress(CHANGES_MIN).await;
+        assert_eq!(rig.lives().await, lives, "somebody was ended");
+    }
+    load.progress(CHANGES_MIN).await;
+    let (verdict, reads) = rig.end(load).await;
+    row.end(&verdict, &format!("every company changed within {slowest:.1?}; nobody was ended; {reads} reads"));
+}

@@ -1,0 +1,49 @@
+//! PostgreSQL fails over to its synchronous standby.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::rig::{Rig, rounds};
+use crate::summary::Row;
+
+const CHANGES_MIN: u64 = 15;
+
+/// How long PostgreSQL stands still: longer than a commit is waited for (5 s), which it makes when it goes on.
+const STOPPED: Duration = Duration::from_secs(7);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn what_was_answered_survives_the_primary() {
+    let row = Row::begin(
+        4,
+        "PostgreSQL stopped under load for 7 s (SIGSTOP, SIGCONT); then the primary killed (`kill -9`), and its synchronous \
+         standby promoted in its place",
+        "nothing that was answered is lost, nothing that was refused is there; every company can be changed within 10 s of \
+         either end; nobody is ended for it",
+    );
+    let mut rig = Rig::start(3).await;
+    let load = rig.load().await;
+    let mut slowest = Duration::ZERO;
+    // There is one standby.
+    for _ in rounds(1).take(1) {
+        load.progress(CHANGES_MIN).await;
+        let lives = rig.lives().await;
+        rig.servers.signal(Signal::SIGSTOP);
+        tokio::time::sleep(STOPPED).await;
+        rig.servers.signal(Signal::SIGCONT);
+        slowest = slowest.max(rig.first_changes(Instant::now()).await);
+        load.progress(CHANGES_MIN).await;
+        // The moment differs from run to run: that is what is tested.
+        tokio::time::sleep(Duration::from_millis(rand::random_range(0..400))).await;
+        rig.fail_over().await;
+        slowest = slowest.max(rig.first_changes(Instant::now()).await);
+        assert_eq!(rig.lives().await, lives, "somebody was ended");
+    }
+    load.progress(CHANGES_MIN).await;
+    let (verdict, reads) = rig.end(load).await;
+    row.end(
+        &verdict,
+        &format!("every company changed within {slowest:.1?} of PostgreSQL's return; nobody was ended; {reads} reads"),
+    );
+}

@@ -1,0 +1,178 @@
+//! The mixed load: callers who open, send, transfer, close, reopen, read and list, and visitors who talk, all at once and
+//! in each other's conversations. Every answer is recorded; an answer that is lost is asked for again where that is safe.
+
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rand::seq::IndexedRandom;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use world::{World, lock};
+
+use crate::record::{Call, Deed, Outcome, Person, Record};
+use crate::support::{Api, Company, eventually};
+
+/// Callers at once; every other one also asks for what only the database can tell, and so comes to stand when it does.
+pub const CALLERS: usize = 8;
+/// Conversations on the phone and on the webchat; few enough that callers meet in them.
+const PHONES: usize = 6;
+const VISITORS: usize = 6;
+/// What a caller does who was told to come back later.
+const PAUSE: Duration = Duration::from_millis(25);
+/// One success in so many is asked for again at once.
+const REPEATED_ONE_IN: u32 = 10;
+/// Successes that are asked for again at the end.
+const REPLAYED_MAX: usize = 200;
+
+/// Where the service is found.
+#[derive(Clone, Default)]
+pub struct Door {
+    /// Its addresses; none while it is down.
+    pub apis: Vec<Api>,
+    /// Which of its lives this is.
+    pub life: u64,
+    /// Whether the load ends.
+    pub over: bool,
+}
+
+/// A load that runs.
+pub struct Mix {
+    world: Arc<World>,
+    callers: Vec<JoinHandle<Vec<Call>>>,
+    first: Vec<Call>,
+}
+
+impl Mix {
+    /// Begins every conversation of a company, and lets so many callers go through the door.
+    pub async fn begin_with(api: &Api, company: &Company, door: watch::Receiver<Door>, callers: usize) -> Self {
+        let mut people = Vec::new();
+        for number in 0..PHONES + VISITORS {
+            people.push(meet(api, company, number).await);
+        }
+        let world = Arc::new(World::of(company, people));
+        let mut first = Vec::new();
+        for (number, conversation) in world.conversations.iter().enumerate() {
+            let deed = if conversation.person.session.is_some() { Deed::Say } else { Deed::Open };
+            let call = world.carry_out(api, world.plan(deed, number, format!("first/{number}"), false)).await;
+            assert!(call.acknowledged().is_some(), "the beginning: {call:?}");
+            first.push(call);
+        }
+        let go = |number| tokio::spawn(call_on(world.clone(), number, door.clone()));
+        Self { callers: (0..callers).map(go).collect(), world, first }
+    }
+
+    /// Changes that were acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.world.acknowledged.load(Ordering::Acquire)
+    }
+
+    /// Times somebody was told to come back later.
+    pub fn unavailable(&self) -> u64 {
+        self.world.unavailable.load(Ordering::Acquire)
+    }
+
+    /// Times nobody answered, reads included, and what of it is remembered, with those that were told to come back.
+    #[allow(dead_code, reason = "of a service that is alone, runs ask what became of each call")]
+    pub fn unanswered(&self) -> (u64, Vec<String>) {
+        (self.world.unanswered.load(Ordering::Acquire), lock(&self.world.failed).clone())
+    }
+
+    /// Waits until so many more changes are acknowledged.
+    pub async fn progress(&self, changes: u64) {
+        let goal = self.acknowledged() + changes;
+        eventually("the load goes on", || async { self.acknowledged() >= goal }).await;
+    }
+
+    /// A ticket somebody talks in.
+    pub fn some_ticket(&self) -> i64 {
+        self.world.conversations[0].ticket.load(Ordering::Acquire)
+    }
+
+    /// Ends the load on a service that is well, once its door has said that it is over: whatever can be asked for again is,
+    /// and so are some successes, which must be answered as before.
+    pub async fn end_with(self, api: &Api) -> Record {
+        let mut calls = self.first;
+        for caller in self.callers {
+            calls.extend(caller.await.expect("a caller's record"));
+        }
+        let world = self.world;
+        for call in calls.iter_mut().filter(|call| call.is_unknown() && call.is_repeatable()) {
+            world.ask_again(api, call).await;
+            assert!(!call.is_unknown(), "no answer from a service that is well: {call:?}");
+        }
+        let answered: Vec<&Call> = calls.iter().filter(|call| call.keyed && call.acknowledged().is_some()).collect();
+        for call in answered.sample(&mut rand::rng(), REPLAYED_MAX) {
+            world.repeat(api, call).await;
+        }
+        let contradictions = std::mem::take(&mut *lock(&world.contradictions));
+        Record {
+            people: world.conversations.iter().map(|conversation| conversation.person.clone()).collect(),
+            calls,
+            contradictions,
+            reads: world.reads.load(Ordering::Acquire),
+            repeats: world.repeats.load(Ordering::Acquire),
+            slowest: Duration::from_millis(world.slowest_ms.load(Ordering::Acquire)),
+        }
+    }
+}
+
+/// Somebody new: the first half on the phone, the others on the webchat.
+async fn meet(api: &Api, company: &Company, number: usize) -> Person {
+    if number < PHONES {
+        let contact = api.post("/contacts", json!({"number": format!("55119000000{number:02}")})).await;
+        return Person { contact: contact.data(201)["id"].as_i64().expect("id"), session: None };
+    }
+    let visitor = json!({"channelId": company.webchat, "visitor": {"externalId": format!("visitor-{number}")}});
+    let opened = api.post("/webchat/sessions", visitor).await;
+    let contact = opened.data(201)["contact"]["id"].as_i64().expect("contact");
+    Person { contact, session: opened.data(201)["id"].as_str().map(str::to_owned) }
+}
+
+/// A caller's life: until the load is over.
+async fn call_on(world: Arc<World>, caller: usize, mut door: watch::Receiver<Door>) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut lost_in = 0;
+    for number in 0.. {
+        let found = door.wait_for(|door| door.over || (!door.apis.is_empty() && door.life > lost_in)).await;
+        let found = found.ok().filter(|door| !door.over);
+        let Some((api, life)) = found.and_then(|door| Some((door.apis.choose(&mut rand::rng())?.clone(), door.life)))
+        else {
+            break;
+        };
+        if let Some(lost) = calls.last_mut().filter(|call| call.is_unknown() && call.is_repeatable()) {
+            world.ask_again(&api, lost).await;
+            if lost.is_unknown() {
+                lost_in = life;
+                continue;
+            }
+        }
+        let conversation = rand::random_range(0..world.conversations.len());
+        let Some(deed) = world.choose(conversation) else {
+            let is_answered = match caller % 2 {
+                0 => world.read(&api, conversation).await,
+                _ => world.list(&api, conversation).await,
+            };
+            if !is_answered {
+                lost_in = life;
+            }
+            continue;
+        };
+        let call = world.plan(deed, conversation, format!("{caller}/{number}"), rand::random());
+        let call = world.carry_out(&api, call).await;
+        match call.outcome {
+            Outcome::Unknown => lost_in = life,
+            Outcome::Refused(503) => tokio::time::sleep(PAUSE).await,
+            Outcome::Refused(_) => {}
+            Outcome::Acknowledged { .. } if call.is_repeatable() && rand::random_ratio(1, REPEATED_ONE_IN) => {
+                world.repeat(&api, &call).await;
+            }
+            Outcome::Acknowledged { .. } => {}
+        }
+        calls.push(call);
+    }
+    calls
+}
