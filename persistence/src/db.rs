@@ -80,7 +80,7 @@ impl Fence {
 /// Whether a statement may change something, by its words. One that does and is not taken for one is refused by the
 /// server, so a mistake here is a failed request and never an unfenced write.
 fn may_write(sql: &str) -> bool {
-    const WORDS: [&str; 6] = ["insert", "update", "delete", "merge", "nextval", "setval"];
+    const WORDS: [&str; 7] = ["insert", "update", "delete", "merge", "nextval", "setval", "share"];
     sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .any(|word| WORDS.iter().any(|writes| word.eq_ignore_ascii_case(writes)))
 }
@@ -370,6 +370,7 @@ mod tests {
             "insert into tags (company_id) values ($1)",
             "with gone as (DELETE from tags) select 1",
             "select id from tags for update",
+            "select id from tags for share",
             "update\ntags set name = $1",
         ] {
             assert!(may_write(sql), "{sql}");
