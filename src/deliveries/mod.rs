@@ -290,11 +290,13 @@ impl Dispatcher {
 async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
     let store = shared.app.engine.store();
     let db = || store.db(company);
-    let Some(first) = events::first_id(db(), company).await? else { return Ok(()) };
+    // Asked for first: what is told meanwhile is behind it.
+    let last = events::last_id(db(), company).await?;
+    let first = events::first_id(db(), company).await?.map_or(last.0 + 1, |first| first.0);
     for webhook in webhooks::ids(db(), company).await? {
         loop {
             let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
-            let dropped = deliveries::drop_to(db(), company, webhook, first.0 - 1).await?;
+            let dropped = deliveries::drop_to(db(), company, webhook, first - 1).await?;
             if dropped.are_due {
                 deliveries::wake(db(), company, webhook).await?;
             }
