@@ -12,6 +12,7 @@ mod output;
 mod permissions;
 mod profile;
 mod reports;
+mod retention;
 mod secrets;
 mod serve;
 mod token;
@@ -73,6 +74,9 @@ enum Command {
     /// Figures that reports are made of
     #[command(subcommand)]
     Reports(reports::Command),
+    /// How long companies keep conversations
+    #[command(subcommand)]
+    Retention(retention::Command),
     /// Administrators of the panel
     #[command(subcommand)]
     Admin(admin::Command),
@@ -100,6 +104,7 @@ pub async fn run() -> ExitCode {
         Command::Secrets(command) => secrets::run(command).await,
         Command::Webhook(command) => webhook::run(*command).await,
         Command::Reports(command) => reports::run(command).await,
+        Command::Retention(command) => retention::run(command).await,
         Command::Admin(command) => admin::run(command).await,
         Command::Cluster(command) => cluster::run(command).await,
     };

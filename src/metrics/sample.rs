@@ -86,6 +86,7 @@ impl Collector for Sample {
         }
         self.webhooks(&mut page)?;
         self.mails(&mut page)?;
+        self.retention(&mut page)?;
         if let Some(stats) = self.engine.store().log.journal_stats() {
             journal(&mut page, &stats)?;
         }
@@ -249,6 +250,14 @@ impl Sample {
             lines.value([("end", end)], letters)?;
         }
         Ok(())
+    }
+
+    fn retention(&self, page: &mut Page<'_>) -> fmt::Result {
+        let retention = self.engine.retention.figures();
+        let help = "Conversations that were removed because they were kept long enough";
+        page.counter("retention_removed_total", help, retention.removed)?;
+        let help = "For how long the oldest conversation should be gone that is still there";
+        page.gauge("retention_oldest_due_seconds", help, retention.oldest_due.as_secs_f64())
     }
 
     fn flushes(&self, page: &mut Page<'_>) -> fmt::Result {

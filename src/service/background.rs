@@ -26,6 +26,9 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     engine.spawn(async move { pending.keep_pending().await });
     let store = engine.store().clone();
     engine.spawn(async move { keep_event_days(store, events).await });
+    let media = handles.app.media.clone();
+    let retention = engine.retention.clone();
+    engine.spawn(async move { retention.keep(|| media.sweep_soon()).await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.keep_swept(&app.engine).await });
 }

@@ -35,6 +35,7 @@ mod profiles;
 mod queues;
 mod quick_messages;
 mod reports;
+mod retention;
 mod routing;
 mod sales;
 mod schedules;

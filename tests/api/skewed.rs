@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hotline::service::Service;
+use hotline_persistence::tables::retentions;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -770,6 +771,44 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         .map(|(path, _)| path.strip_prefix("/api/v1").unwrap_or(path).to_owned())
         .collect();
     assert_eq!(removed, removable, "every DELETE of the document is judged");
+    world.end().await;
+}
+
+#[actix_web::test]
+async fn what_was_kept_long_enough_is_found_and_removed_without_a_look_at_others() {
+    let (mut world, askers) = World::make().await;
+    let db = world.app.database.db.clone();
+    for asker in &askers {
+        let company = asker.company.id;
+        run(
+            &db,
+            &format!(
+                "update tickets set closed_at = now() - interval '40 days'
+                 where company_id = {company} and status = 'closed' and (id % 20 = 2 or {} = {TINY})",
+                asker.rows
+            ),
+        )
+        .await;
+        world.plans.take();
+        let removed = retentions::set(&db, company, Some(30)).await.expect("said").due;
+        assert!(removed > 0, "nothing is due");
+        eventually("all of it is gone", || async {
+            retentions::all(&db)
+                .await
+                .expect("a list")
+                .iter()
+                .any(|kept| kept.company == company && kept.removed == removed && kept.last_run.is_some())
+        })
+        .await;
+        let plans = world.plans.take();
+        let read = rows_read_by(&plans);
+        if read > asker.reads_max {
+            let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
+            world.too_much.push(format!("a removal of {company} read {read} rows: {worst:#}"));
+        }
+        world.judged += 1;
+        world.seen += usize::from(!plans.is_empty());
+    }
     world.end().await;
 }
 

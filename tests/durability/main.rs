@@ -25,6 +25,7 @@ mod open_files;
 mod outage;
 mod outbox;
 mod refused_rows;
+mod retention;
 mod rows;
 mod scene;
 mod schedules;

@@ -1,5 +1,5 @@
-//! Contacts that are being deleted. While one is marked, no ticket of theirs is opened or changed and no session of
-//! theirs begins: the attempt waits until it is known whether the contact is gone, and is repeated.
+//! Contacts that are being deleted, or conversations of theirs. While one is marked, no ticket of theirs is opened or changed
+//! and no session of theirs begins: the attempt waits until it is known what is gone, and is repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,14 +39,20 @@ impl PendingDeletions {
     /// [`Refusal::Unavailable`] when that takes too long.
     pub(crate) async fn mark(self: &Arc<Self>, key: Key) -> Result<DeletionGuard, Refusal> {
         loop {
-            if let Entry::Vacant(free) = self.marks.entry(key) {
-                let (gone, seen) = watch::channel(());
-                self.count.fetch_add(1, Ordering::AcqRel);
-                free.insert(seen);
-                return Ok(DeletionGuard { leaving: self.clone(), key, _gone: gone });
+            if let Some(mark) = self.try_mark(key) {
+                return Ok(mark);
             }
             self.left(key).await?;
         }
+    }
+
+    /// Marks a contact that nobody has marked.
+    pub(crate) fn try_mark(self: &Arc<Self>, key: Key) -> Option<DeletionGuard> {
+        let Entry::Vacant(free) = self.marks.entry(key) else { return None };
+        let (gone, seen) = watch::channel(());
+        self.count.fetch_add(1, Ordering::AcqRel);
+        free.insert(seen);
+        Some(DeletionGuard { leaving: self.clone(), key, _gone: gone })
     }
 
     /// Whether a contact is marked.
@@ -78,7 +84,7 @@ impl PendingDeletions {
         // It never changes; it closes.
         match tokio::time::timeout(LEAVING_TIME_MAX, seen.changed()).await {
             Ok(_) => Ok(()),
-            Err(_) => Err(Refusal::Unavailable("the contact is being deleted".to_owned())),
+            Err(_) => Err(Refusal::Unavailable("something of the contact is being deleted".to_owned())),
         }
     }
 }
@@ -108,6 +114,7 @@ mod tests {
         assert!(leaving.is_marked(KEY));
         assert!(!leaving.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
         assert_eq!(leaving.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
+        assert!(leaving.try_mark(KEY).is_none(), "one has a turn");
         let waiting = tokio::spawn({
             let leaving = leaving.clone();
             async move { leaving.mark(KEY).await.map(drop) }

@@ -43,6 +43,7 @@ impl Engine {
             campaigns,
             assignment,
             sessions,
+            retention,
             base,
             sweeper: _,
             swept: _,
@@ -61,6 +62,7 @@ impl Engine {
         inbound.forget_company(company);
         assignment.forget_company(company);
         contacts.forget_company(company);
+        retention.forget_company(company);
         base.forget_company(company);
         Ok(())
     }

@@ -5,6 +5,7 @@ mod campaigns;
 mod contacts;
 mod forget;
 mod inbound;
+mod retention;
 mod schedules;
 mod sending;
 mod sessions;
@@ -21,6 +22,7 @@ pub use assignment::Assignment;
 pub use campaigns::{Begins, CampaignStats, Campaigns, HeldCampaign};
 pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{Inbound, InboundMessage, Number, Sender};
+pub use retention::{Retention, RetentionFigures};
 pub use schedules::{ScheduleStats, Schedules};
 pub use sending::{NewContact, Recipient, Sending, Target};
 pub use sessions::{Identified, Sessions, VisitorTurn};
@@ -74,6 +76,8 @@ pub struct Engine {
     pub assignment: Arc<Assignment>,
     /// Every visitor session.
     pub sessions: Arc<Sessions>,
+    /// What is kept long enough.
+    pub retention: Arc<Retention>,
     base: Arc<Base>,
     sweeper: Arc<Sweeper>,
     swept: Arc<AtomicBool>,
@@ -114,9 +118,23 @@ impl Engine {
         let campaigns = Arc::new(Campaigns::new(base.clone(), contacts.clone(), sending.clone(), in_transit));
         let session_scope = Arc::new(SessionScope::new(base.clone(), inbound.clone(), tickets.clone(), watchers));
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
+        let retention = Arc::new(Retention::new(base.clone(), known.clone(), ticket_scope.clone(), sessions.clone()));
         let sweeper = Arc::new(Sweeper::new(base.clone(), known, ticket_scope, session_scope, sessions.clone()));
         let swept = Arc::default();
-        Self { tickets, contacts, inbound, sending, schedules, campaigns, assignment, sessions, base, sweeper, swept }
+        Self {
+            tickets,
+            contacts,
+            inbound,
+            sending,
+            schedules,
+            campaigns,
+            assignment,
+            sessions,
+            retention,
+            base,
+            sweeper,
+            swept,
+        }
     }
 
     /// Starts the regular work: idle actors make room, forgotten sessions end. Once.

@@ -222,10 +222,15 @@ impl Sending {
         let Target { company, channel, .. } = *target;
         match self.conversation(target, contact, what.command.reopen).await? {
             Some(ticket) => match self.tickets.attempt(company, ticket, what).await {
-                // With the contact, which has gone since we looked.
-                Err(Refusal::NotFound) if self.contacts.get(company, contact).await?.is_none() => {
-                    Err(Refusal::ContactNotFound)
-                }
+                // It has gone since we looked: with the contact, or because it was kept long enough.
+                Err(Refusal::NotFound) => match self.contacts.get(company, contact).await? {
+                    None => Err(Refusal::ContactNotFound),
+                    Some(_) => match self.tickets.get(company, ticket).await {
+                        Err(Refusal::NotFound) => Err(Refusal::Gone),
+                        Err(refusal) => Err(refusal),
+                        Ok(_) => Err(Refusal::NotFound),
+                    },
+                },
                 outcome => outcome,
             },
             None => {

@@ -23,6 +23,7 @@ impl Engine {
             // By the clock, for whatever is served then.
             sweeper: _,
             swept: _,
+            retention: _,
             sending,
             schedules: later,
             campaigns: to_many,

@@ -124,10 +124,10 @@ pub struct Retire {
 #[rtype(result = "()")]
 pub(crate) struct ContactIs(pub(crate) Arc<ContactRef>);
 
-/// The contact is gone, and the ticket with it: nothing is left to be changed.
+/// The ticket is gone, or may be: nothing is left to be changed, or whoever comes next reads it anew.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct ContactGone;
+pub(crate) struct TicketGone;
 
 /// Memory drops the ticket's company: the actor makes room at once.
 #[derive(Message)]
@@ -194,10 +194,10 @@ impl Handler<ContactIs> for TicketActor {
     }
 }
 
-impl Handler<ContactGone> for TicketActor {
+impl Handler<TicketGone> for TicketActor {
     type Result = ();
 
-    fn handle(&mut self, _: ContactGone, _: &mut Self::Context) {
+    fn handle(&mut self, _: TicketGone, _: &mut Self::Context) {
         self.retire();
     }
 }

@@ -11,7 +11,7 @@ pub mod state;
 mod written;
 
 pub use actor::{AttachedChanges, Execute, Retire, TicketActor};
-pub(crate) use actor::{ContactGone, ContactIs, Dismiss, Look, TicketScope};
+pub(crate) use actor::{ContactIs, Dismiss, Look, TicketGone, TicketScope};
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use command::{Command, Context, Decided, Knowledge, Needs, apply};

@@ -29,6 +29,7 @@ pub mod queues;
 pub mod quick_messages;
 pub mod removals;
 pub mod reports;
+pub mod retentions;
 pub mod schedules;
 pub mod secret_keys;
 pub mod source;

@@ -6,6 +6,7 @@ mod companies;
 mod config_file;
 mod refusals;
 mod reports;
+mod retention;
 mod secrets;
 mod start;
 mod tokens;

@@ -10,7 +10,7 @@ use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 use super::Contacts;
 use crate::base::retry::while_unavailable;
 use crate::contacts::DeletionGuard;
-use crate::tickets::{ContactGone, ContactIs};
+use crate::tickets::{ContactIs, TicketGone};
 use crate::{Conflict, Refusal};
 
 /// Pause before contacts are read anew after the database went away.
@@ -119,7 +119,7 @@ impl Contacts {
             for ticket in self.known.hot.of((company, id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {
                     // It may have ended by itself.
-                    let _ = hot.addr.send(ContactGone).await;
+                    let _ = hot.addr.send(TicketGone).await;
                 }
             }
         }

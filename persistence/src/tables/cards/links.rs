@@ -25,14 +25,14 @@ pub async fn set_custom_values(
     CARD_VALUES.set(db, company, &values).await
 }
 
-/// Whether the company has a ticket. Its contact stays until the transaction ends, and so does the ticket.
+/// Whether the company has a ticket. It stays until the transaction ends, and so does its contact.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn hold_ticket(db: &mut PgConnection, company: CompanyId, ticket: TicketId) -> Result<bool> {
     let held = sqlx::query(
         "select from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id
-         where t.company_id = $1 and t.id = $2 for key share of c",
+         where t.company_id = $1 and t.id = $2 for key share of c, t",
     );
     Ok(with_timeout(held.bind(company).bind(ticket).fetch_optional(db)).await?.is_some())
 }

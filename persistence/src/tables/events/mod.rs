@@ -399,6 +399,24 @@ pub async fn drop_expired(db: &PgPool, before: DateTime<Utc>) -> Result<()> {
     DAYS.drop_expired(db, before).await
 }
 
+/// Deletes rows of one company's events of days that were over so many days ago, the oldest first; at most `limit`. Answers
+/// how many it were.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, limit: i64) -> Result<u64> {
+    // By whole days: once they are empty there is nothing in them to look through.
+    let removed = sqlx::query(
+        "with old as (
+             select last_id, created_at from events
+             where company_id = $1 and created_at < date_trunc('day', now() - make_interval(hours => 24 * $2), 'UTC') order by last_id limit $3)
+         delete from events e using old
+         where e.company_id = $1 and e.last_id = old.last_id and e.created_at = old.created_at
+             and e.created_at < date_trunc('day', now() - make_interval(hours => 24 * $2), 'UTC')",
+    );
+    Ok(with_timeout(removed.bind(company).bind(days).bind(limit).execute(db)).await?.rows_affected())
+}
+
 /// One event of a company that happened at a time, if it is kept.
 ///
 /// # Errors

@@ -56,7 +56,8 @@ const WRAPUPS: Counted = Counted {
 };
 
 /// Counts the figures of a company anew, corrects those that were not right, and says how many those were. What was
-/// deleted since (a contact goes with its conversations) counts no more.
+/// deleted since (a contact goes with its conversations) counts no more. Figures of before the company's retention has left
+/// everything stay as they were counted.
 ///
 /// # Errors
 /// When the database cannot answer; nothing was changed then.
@@ -105,7 +106,8 @@ impl Counted {
                  select * from (
                      select {key}, {lacking} from ({from_rows}) n
                      full join (select * from {table} where company_id = {company}) r using ({key})) compared
-                 where {is_other}"
+                 where ({is_other}) and at >= coalesce(
+                     (select counted_from from retentions where company_id = {company}), '-infinity')"
             ),
         ];
         for statement in statements {

@@ -1,0 +1,361 @@
+//! Conversations that were closed longer ago than their company keeps them go, with everything that is theirs; contacts stay,
+//! and so do the figures of reports ([decision 47](../../../docs/decisions/0047-conversations-go-while-their-contact-is-marked.md)).
+//!
+//! It goes on behind everything else: step by step, each with a pause that grows with it, and companies in turns. A contact
+//! whose conversations go is marked for that moment, as one who is deleted: nothing of them is decided until it is known what
+//! is gone, so nobody changes a conversation that goes, and no entry of the log brings one back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::tables::events;
+use hotline_persistence::tables::retentions::{self, Due, Removed, Rule};
+use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainChange, SessionId, TicketId};
+use tokio::time::MissedTickBehavior;
+
+use super::sessions::Sessions;
+use crate::Refusal;
+use crate::base::Base;
+use crate::base::retry::while_unavailable;
+use crate::clock::now;
+use crate::contacts::{DeletionGuard, KnownContacts};
+use crate::tickets::{TicketGone, TicketScope};
+
+/// Tickets of one step, at first and at most. Their contacts wait while it lasts, so it is to be over before anybody notices.
+const TICKETS_FIRST: i64 = 25;
+const TICKETS_MAX: i64 = 200;
+
+/// A step that takes less is followed by one of twice as many tickets; one that takes more, by one of half as many.
+const STEP_TIME_LOW: Duration = Duration::from_millis(50);
+const STEP_TIME_HIGH: Duration = Duration::from_millis(200);
+
+/// How many times longer than a step the pause behind it is: the database is others' for four fifths of the time.
+const PAUSE_TIMES: u32 = 4;
+
+/// Rows of events of one step. A row holds up to 64 KiB.
+const EVENT_ROWS_MAX: i64 = 1_000;
+
+/// How often a company is looked through that had nothing left the last time: ages are counted in days.
+const LOOK_EVERY: Duration = Duration::from_secs(600);
+
+/// Pause before it is asked again how a transaction has ended, after the database went away.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// What removes conversations.
+pub struct Retention {
+    base: Arc<Base>,
+    contacts: Arc<KnownContacts>,
+    tickets: Arc<TicketScope>,
+    sessions: Arc<Sessions>,
+    runs: Mutex<HashMap<CompanyId, Run>>,
+    removed: AtomicU64,
+}
+
+/// What was removed since the start, and what waits for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RetentionFigures {
+    /// Conversations that have gone.
+    pub removed: u64,
+    /// For how long the oldest one should be gone that is still there.
+    pub oldest_due: Duration,
+}
+
+/// One look through a company, from what was closed longest ago on.
+#[derive(Clone, Debug)]
+struct Run {
+    rule: Rule,
+    begun: Instant,
+    /// The last ticket that was looked at.
+    after: (DateTime<Utc>, TicketId),
+    tickets_max: i64,
+    /// When the ones that were met first were closed: of all that had to stay, and of the present step.
+    left: Option<DateTime<Utc>>,
+    at: Option<DateTime<Utc>>,
+    tickets: u64,
+    messages: u64,
+    events: u64,
+    /// None: it is under way.
+    ended: Option<Instant>,
+}
+
+impl Run {
+    fn of(rule: Rule) -> Self {
+        Self {
+            rule,
+            begun: Instant::now(),
+            after: (DateTime::UNIX_EPOCH, TicketId::new(0)),
+            tickets_max: TICKETS_FIRST,
+            left: None,
+            at: None,
+            tickets: 0,
+            messages: 0,
+            events: 0,
+            ended: None,
+        }
+    }
+
+    /// The run that is to go on now: this one, the next one, or none yet.
+    fn now(&self, rule: Rule) -> Option<Self> {
+        match self.ended {
+            _ if self.rule != rule => Some(Self::of(rule)),
+            None => Some(self.clone()),
+            Some(ended) if ended.elapsed() >= LOOK_EVERY => Some(Self { left: None, at: self.left, ..Self::of(rule) }),
+            Some(_) => None,
+        }
+    }
+
+    /// Notes what has become of the tickets of a step.
+    fn passed(&mut self, due: &[Due], removed: &Removed) {
+        if let Some(last) = due.last() {
+            self.after = (last.closed_at, last.id);
+        }
+        let stays = due.iter().find(|due| !removed.tickets.contains(&due.id));
+        self.left = self.left.or(stays.map(|due| due.closed_at));
+        self.tickets += removed.tickets.len() as u64;
+        self.messages += removed.messages;
+    }
+
+    /// Has the next step be shorter. A ticket that fails alone waits for the next run: it keeps no other waiting.
+    fn failed(&mut self, due: &[Due]) {
+        if self.tickets_max == 1 {
+            self.passed(due, &Removed::default());
+        }
+        self.tickets_max = (self.tickets_max / 2).max(1);
+    }
+
+    /// Has the next step be shorter, or lets it be longer.
+    fn pace(&mut self, took: Duration) {
+        if took > STEP_TIME_HIGH {
+            self.tickets_max = (self.tickets_max / 2).max(1);
+        } else if took < STEP_TIME_LOW {
+            self.tickets_max = (self.tickets_max * 2).min(TICKETS_MAX);
+        }
+    }
+}
+
+impl Retention {
+    pub(super) fn new(
+        base: Arc<Base>,
+        contacts: Arc<KnownContacts>,
+        tickets: Arc<TicketScope>,
+        sessions: Arc<Sessions>,
+    ) -> Self {
+        Self { base, contacts, tickets, sessions, runs: Mutex::default(), removed: AtomicU64::new(0) }
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<CompanyId, Run>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes what is due, for as long as the process lives. `files_left` is told when files have lost their messages.
+    pub async fn keep(&self, files_left: impl Fn() + Send + Sync) {
+        let mut clock = tokio::time::interval(self.base.options.sweep_every);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            clock.tick().await;
+            match retentions::rules(&self.base.store.housekeeping).await {
+                Ok(rules) => self.go_on(rules, &files_left).await,
+                Err(error) => tracing::debug!(%error, "nothing that was kept long enough is removed now"),
+            }
+        }
+    }
+
+    /// Goes on with every company that has something left, in turns, until somebody may have said something new.
+    async fn go_on(&self, rules: Vec<Rule>, files_left: &(impl Fn() + Send + Sync)) {
+        self.runs().retain(|company, _| rules.iter().any(|rule| rule.company_id == *company));
+        let begun = Instant::now();
+        let mut going = rules;
+        while !going.is_empty() {
+            let mut has_more = Vec::new();
+            for rule in going {
+                let Some(presence) = self.base.store.ownership().try_enter(rule.company_id) else { continue };
+                let run = self.runs().get(&rule.company_id).map_or_else(|| Some(Run::of(rule)), |run| run.now(rule));
+                let Some(run) = run else { continue };
+                let began = Instant::now();
+                match self.step(run, files_left).await {
+                    Ok(true) => {}
+                    Ok(false) => has_more.push(rule),
+                    Err(refusal) => {
+                        tracing::debug!(%refusal, company.id = %rule.company_id, "what was kept long enough is removed later");
+                    }
+                }
+                drop(presence);
+                tokio::time::sleep(began.elapsed() * PAUSE_TIMES).await;
+            }
+            going = if begun.elapsed() < self.base.options.sweep_every { has_more } else { Vec::new() };
+        }
+    }
+
+    /// One step of a company; true when nothing is left.
+    async fn step(&self, mut run: Run, files_left: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
+        let (rule, company) = (run.rule, run.rule.company_id);
+        let began = Instant::now();
+        let db = self.base.reads().tables(company).await?;
+        let due = retentions::due(db, &rule, run.after, run.tickets_max).await?;
+        run.at = due.first().map(|due| due.closed_at);
+        self.runs().insert(company, run.clone());
+        if due.is_empty() {
+            let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
+            run.events += events;
+            if events < EVENT_ROWS_MAX.unsigned_abs() {
+                retentions::note_run(db, &rule).await?;
+                run.ended = Some(Instant::now());
+            }
+        } else {
+            let removed = match self.remove(&rule, &due).await {
+                Ok(Some(removed)) => removed,
+                // It is to be kept by now, which is read soon.
+                Ok(None) => return Ok(true),
+                Err(refusal) => {
+                    run.failed(&due);
+                    self.runs().insert(company, run);
+                    return Err(refusal);
+                }
+            };
+            if removed.files > 0 {
+                files_left();
+            }
+            self.removed.fetch_add(removed.tickets.len() as u64, Ordering::Relaxed);
+            run.passed(&due, &removed);
+            run.pace(began.elapsed());
+        }
+        let is_over = run.ended.is_some();
+        if is_over && run.tickets + run.events > 0 {
+            let Run { tickets, messages, events, .. } = run;
+            let duration_ms = u64::try_from(run.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            tracing::info!(
+                company.id = %company, days = rule.days, conversations = tickets, messages, events, duration_ms,
+                "removed what was kept long enough"
+            );
+        }
+        self.runs().insert(company, run);
+        Ok(is_over)
+    }
+
+    /// Removes those of these tickets that are due. None: the company keeps them by now.
+    async fn remove(&self, rule: &Rule, due: &[Due]) -> Result<Option<Removed>, Refusal> {
+        let company = rule.company_id;
+        let mut marks: HashMap<ContactId, DeletionGuard> = HashMap::new();
+        for Due { contact_id, .. } in due {
+            // One that is being deleted takes its tickets along.
+            if !marks.contains_key(contact_id)
+                && let Some(mark) = self.contacts.leaving.try_mark((company, *contact_id))
+            {
+                marks.insert(*contact_id, mark);
+            }
+        }
+        let tickets: Vec<TicketId> =
+            due.iter().filter(|due| marks.contains_key(&due.contact_id)).map(|due| due.id).collect();
+        // What was decided before is in the tables by then, and nothing is decided any more.
+        self.base.arbiters.pass().await;
+        let db = self.base.reads().tables(company).await?;
+        // From here on they are read from the tables, where all of one goes at once.
+        self.end_actors(company, &tickets).await;
+        let mut change = db.heavy().begin().await?;
+        let Some(removed) = retentions::remove(change.connection()?, rule, &tickets).await? else {
+            return Ok(None);
+        };
+        hotline_persistence::fail_point!("retention_removed", |_| std::process::abort());
+        if let Err(error) = commit(change).await {
+            // It may have happened. Until that is known the marks stay.
+            let settled = || async {
+                let settled = retentions::settled(self.base.db(company), company, &removed.tickets).await;
+                settled.map_err(|error| Refusal::Unavailable(error.to_string()))
+            };
+            let _ = while_unavailable(RETRY_PAUSE, settled).await;
+            self.forget(company, &removed.tickets, &removed.sessions).await;
+            return Err(error.into());
+        }
+        hotline_persistence::fail_point!("retention_committed", |_| std::process::abort());
+        self.forget(company, &removed.tickets, &removed.sessions).await;
+        drop(marks);
+        Ok(Some(removed))
+    }
+
+    /// Drops what memory holds of tickets of marked contacts, which the tables have whole or not at all.
+    async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
+        // Whoever has read one before has it where it is found; whoever comes later reads what the tables have now.
+        let _turn = self.contacts.changing(company).await;
+        self.end_actors(company, tickets).await;
+        self.sessions.forget(company, sessions);
+    }
+
+    async fn end_actors(&self, company: CompanyId, tickets: &[TicketId]) {
+        for ticket in tickets {
+            if let Some(hot) = self.tickets.hot.get(&(company, *ticket)) {
+                // It may have ended by itself.
+                let _ = hot.addr.send(TicketGone).await;
+            }
+        }
+    }
+
+    /// Drops what is known of a company that this process no longer serves.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { base: _, contacts: _, tickets: _, sessions: _, runs, removed: _ } = self;
+        runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
+    }
+
+    /// What was removed, and what waits for it.
+    pub fn figures(&self) -> RetentionFigures {
+        let now = now();
+        let due_since =
+            |run: &Run| run.left.into_iter().chain(run.at).min().map(|closed_at| closed_at + run.rule.age());
+        let oldest = self.runs().values().filter_map(due_since).min();
+        let oldest_due = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
+        RetentionFigures { removed: self.removed.load(Ordering::Relaxed), oldest_due }
+    }
+}
+
+async fn commit(change: PlainChange) -> Result<(), Error> {
+    hotline_persistence::fail_point!("retention_unclear", |_| Err(Error::Unavailable("fail point".to_owned())));
+    change.commit().await?;
+    hotline_persistence::fail_point!("retention_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule = Rule { company_id: CompanyId::new(1), days: 30, updated_at: DateTime::UNIX_EPOCH };
+
+    fn due(id: i64) -> Due {
+        let closed_at = DateTime::from_timestamp(id, 0).unwrap_or_default();
+        Due { id: TicketId::new(id), contact_id: ContactId::new(id), closed_at }
+    }
+
+    #[test]
+    fn what_has_to_stay_is_passed_and_told_of_and_what_took_long_is_followed_by_less() {
+        let mut run = Run::of(RULE);
+        let removed = Removed { tickets: vec![TicketId::new(1)], ..Removed::default() };
+        run.passed(&[due(1), due(2), due(3)], &removed);
+        run.passed(&[due(4)], &Removed::default());
+        assert_eq!((run.after.1, run.left, run.tickets), (TicketId::new(4), Some(due(2).closed_at), 1));
+        run.pace(STEP_TIME_LOW / 2);
+        assert_eq!(run.tickets_max, 2 * TICKETS_FIRST);
+        for _ in 0..20 {
+            run.pace(STEP_TIME_HIGH * 2);
+        }
+        assert_eq!(run.tickets_max, 1);
+        run.failed(&[due(5)]);
+        assert_eq!((run.after.1, run.tickets_max), (TicketId::new(5), 1), "one that fails alone is passed");
+        for _ in 0..20 {
+            run.pace(Duration::ZERO);
+        }
+        assert_eq!(run.tickets_max, TICKETS_MAX);
+    }
+
+    #[test]
+    fn a_run_goes_on_until_it_has_ended_and_begins_anew_when_somebody_says_so() {
+        let mut run = Run::of(RULE);
+        run.after = (DateTime::UNIX_EPOCH, TicketId::new(7));
+        assert_eq!(run.now(RULE).map(|run| run.after.1), Some(TicketId::new(7)));
+        run.ended = Some(Instant::now());
+        assert!(run.now(RULE).is_none(), "it was looked at");
+        let again = Rule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
+        assert_eq!(run.now(again).map(|run| run.after.1), Some(TicketId::new(0)));
+    }
+}

@@ -1,0 +1,107 @@
+//! The figures of reports stay as they were counted.
+
+use chrono::{TimeDelta, Utc};
+use hotline_persistence::tables::reports::{self, Difference};
+use hotline_persistence::tables::retentions;
+use serde_json::{Value, json};
+
+use super::{DAYS, FIRST_ID, keep_for, old, quick, rows};
+use crate::steps::{close, sent};
+use crate::support::{TestApp, eventually};
+
+async fn rebuild(app: &TestApp) -> Difference {
+    let mut db = app.database.db.acquire().await.expect("connection");
+    reports::rebuild(&mut db, app.company.id).await.expect("rebuilt")
+}
+
+/// Every report of the last hundred days.
+async fn reported(app: &TestApp) -> Vec<Value> {
+    let time = |days: i64| (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%dT00:00:00Z");
+    let period = format!("from={}&to={}&timeZone=UTC", time(-100), time(1));
+    let mut found = Vec::new();
+    for path in [
+        "/reports/tickets?groupBy=day",
+        "/reports/tickets?groupBy=channel",
+        "/reports/messages?groupBy=day",
+        "/reports/messages?groupBy=type",
+    ] {
+        found.push(app.api.get(&format!("{path}&{period}")).await.data(200).clone());
+    }
+    found
+}
+
+#[actix_web::test]
+async fn figures_stay_as_they_were_counted_also_after_a_rebuild() {
+    let app = TestApp::start_with(quick()).await;
+    let (db, here) = (&app.database.db, (app.company.id, app.company.phone));
+    for number in 0..12 {
+        let contact = app.contact(&format!("55119000000{number:02}")).await.0;
+        old(db, here, contact, FIRST_ID + number, 24 + 5 * number).await;
+    }
+    let body = json!({"channelId": app.company.phone, "number": "5511911111111", "type": "text", "body": "hello"});
+    let today = sent(&app.api, body).await["ticketId"].as_i64().expect("ticket");
+    close(&app.api, today).await;
+    assert!(!rebuild(&app).await.is_none(), "what was put into the tables was not counted");
+    assert!(rebuild(&app).await.is_none());
+    let counted = reported(&app).await;
+
+    keep_for(&app, app.company.id, DAYS).await;
+    assert_eq!(
+        (rows(&app, FIRST_ID).await.0, rows(&app, FIRST_ID + 1).await.0, rows(&app, FIRST_ID + 2).await.0),
+        (1, 1, 0)
+    );
+    assert_eq!(reported(&app).await, counted, "they stay as they were");
+    assert!(rebuild(&app).await.is_none(), "what is gone is not missed");
+    assert_eq!(reported(&app).await, counted);
+    // Of what is left they are still counted anew, and nothing of before is touched.
+    for statement in [
+        "update report_messages set outbound = outbound + 7 where at > now() - interval '29 days'",
+        "update report_tickets set opened = opened + 7 where at > now() - interval '29 days'",
+    ] {
+        sqlx::query(statement).execute(db).await.expect(statement);
+    }
+    assert_ne!(reported(&app).await, counted);
+    assert!(!rebuild(&app).await.is_none());
+    assert_eq!(reported(&app).await, counted);
+    // Also once everything is kept again.
+    retentions::set(db, app.company.id, None).await.expect("said");
+    assert!(rebuild(&app).await.is_none());
+    assert_eq!(reported(&app).await, counted);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
+    const MANY: i64 = 3_000;
+    let app = TestApp::start_with(quick()).await;
+    let db = &app.database.db;
+    let (other, _) = app.another_company().await;
+    let contact = app.contact("5511900000001").await.0;
+    old(db, (app.company.id, app.company.phone), contact, FIRST_ID, 40).await;
+    let many = "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
+            reopen_count, opened_at, closed_at, created_at, updated_at)
+        select company_id, id + k, channel_id, contact_id, status, creation_source, 0, 0, opened_at, closed_at, created_at,
+            updated_at from tickets, generate_series(1, $1) k where id = $2";
+    sqlx::query(many).bind(MANY).bind(FIRST_ID).execute(db).await.expect(many);
+    let few = "insert into contacts (company_id, name) values ($1, 'Ana') returning id";
+    let few: i64 = sqlx::query_scalar(few).bind(other.id).fetch_one(db).await.expect(few);
+    old(db, (other.id, other.phone), few, 2 * FIRST_ID, 40).await;
+
+    retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
+    retentions::set(db, other.id, Some(DAYS)).await.expect("said");
+    eventually("the other's is gone", || async { rows(&app, 2 * FIRST_ID).await.0 == 0 }).await;
+    let left = async || -> i64 {
+        let left = sqlx::query_scalar("select count(*) from tickets where company_id = $1");
+        left.bind(app.company.id).fetch_one(db).await.expect("a count")
+    };
+    assert!(left().await > 0, "the first one was waited for");
+    // What is to be kept from now on is kept, at once.
+    retentions::set(db, app.company.id, None).await.expect("said");
+    let kept = left().await;
+    let waited = Utc::now();
+    eventually("some rounds have passed", || async { Utc::now() > waited + TimeDelta::milliseconds(200) }).await;
+    assert_eq!(left().await, kept);
+    retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
+    eventually("all of it is gone", || async { left().await == 0 }).await;
+    app.stop().await;
+}

@@ -1,0 +1,110 @@
+//! Whoever uses a conversation while it goes finds it whole, or gone.
+
+use std::time::Duration;
+
+use futures_util::future::join;
+use hotline_persistence::tables::retentions;
+use serde_json::json;
+
+use super::{DAYS, FIRST_ID, looked_through, old, quick, rows};
+use crate::support::{Reply, TestApp};
+
+/// Conversations that somebody uses while they go.
+const ROUNDS: i64 = 90;
+
+/// The whole of an old one.
+const WHOLE: (i64, i64, i64) = (1, 3, 2);
+
+/// What somebody does with a conversation.
+async fn used(app: &TestApp, round: i64, contact: i64, ticket: i64) -> (bool, Reply) {
+    let text = |to: &str, id: i64, reopen: bool| json!({"channelId": app.company.phone, to: id, "type": "text", "body": "again", "reopenTicket": reopen});
+    let named = |id: i64| json!({"ticketId": id, "type": "text", "body": "again", "reopenTicket": true});
+    match round % 6 {
+        0 => (false, app.api.post("/messages", text("contactId", contact, true)).await),
+        1 => (false, app.api.post("/messages", text("contactId", contact, false)).await),
+        2 => (true, app.api.post("/messages", named(ticket)).await),
+        3 => (true, app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await),
+        4 => (true, app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "again"})).await),
+        _ => {
+            let wrapup = json!({"wrapupTypeId": app.company.sold});
+            (true, app.api.put(&format!("/tickets/{ticket}/wrapup"), wrapup).await)
+        }
+    }
+}
+
+#[actix_web::test]
+async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
+    let app = TestApp::start_with(quick()).await;
+    let (db, here) = (&app.database.db, (app.company.id, app.company.phone));
+    let (mut kept, mut gone) = (0, 0);
+    for round in 0..ROUNDS {
+        retentions::set(db, app.company.id, None).await.expect("said");
+        let ticket = FIRST_ID + round;
+        let contact = app.contact(&format!("551190000{round:04}")).await.0;
+        old(db, here, contact, ticket, 40).await;
+        // Two of three are in memory.
+        if round % 3 > 0 {
+            app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
+        }
+        let moment = Duration::from_micros(rand::random_range(0..25_000));
+        let use_it = async {
+            tokio::time::sleep(moment).await;
+            used(&app, round, contact, ticket).await
+        };
+        let set = async { retentions::set(db, app.company.id, Some(DAYS)).await.expect("said") };
+        let ((names_it, reply), _) = join(use_it, set).await;
+        looked_through(&app, app.company.id).await;
+        let log = &app.service.app.engine.store().log;
+        log.reached(log.appended()).await.expect("the tables have all of it");
+        let found = rows(&app, ticket).await;
+        let status = reply.status.as_u16();
+        if found == (0, 0, 0) {
+            gone += 1;
+            app.api.get(&format!("/tickets/{ticket}")).await.error(404, "ERR_API_NOT_FOUND");
+            // Used before it went, which its age does not mind unless it was opened, or not found any more.
+            assert!(
+                if names_it { status == 404 || [4, 5].contains(&(round % 6)) } else { status == 202 },
+                "round {round}: {status} {}",
+                reply.body
+            );
+        } else {
+            kept += 1;
+            assert!([200, 201, 202].contains(&status), "round {round}: {status} {}", reply.body);
+            assert!(found.1 >= WHOLE.1 && found.2 >= WHOLE.2 && found.0 == 1, "round {round}: {found:?} is left");
+            app.api.get(&format!("/tickets/{ticket}")).await.data(200);
+        }
+        if round % 6 < 2 {
+            // Wherever it was said, it is there.
+            let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
+            let message = app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"].clone();
+            let message = app.api.get(&format!("/messages/{message}")).await;
+            app.api.get(&format!("/tickets/{}", message.data(200)["ticketId"])).await.data(200);
+        }
+    }
+    println!("{kept} kept, {gone} gone");
+    assert!(gone > 0 && kept > 0, "{kept} kept, {gone} gone: nothing met");
+    // No row was refused: `stop` looks.
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_removal_whose_outcome_is_unclear_leaves_nothing_half_done() {
+    let app = TestApp::start_with(quick()).await;
+    let (db, here) = (&app.database.db, (app.company.id, app.company.phone));
+    for (number, point) in (0..).zip(["retention_unclear", "retention_lost"]) {
+        retentions::set(db, app.company.id, None).await.expect("said");
+        let ticket = FIRST_ID + number;
+        let contact = app.contact(&format!("551190000000{number}")).await.0;
+        old(db, here, contact, ticket, 40).await;
+        app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
+        fail::cfg(point, "1*return").expect("failpoint");
+        retentions::set(db, app.company.id, Some(DAYS)).await.expect("said");
+        looked_through(&app, app.company.id).await;
+        fail::remove(point);
+        assert_eq!(rows(&app, ticket).await, (0, 0, 0), "{point}");
+        let reopen = format!("/tickets/{ticket}/reopen");
+        app.api.post(&reopen, json!({})).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    assert_eq!(app.service.app.engine.hot().0, 0, "no ticket that is gone is kept");
+    app.stop().await;
+}

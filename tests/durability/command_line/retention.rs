@@ -1,0 +1,57 @@
+//! `hotline retention`.
+
+use serde_json::json;
+
+use super::{failure, json as printed};
+use crate::process::{Process, data_folder, run, with_database};
+use crate::retention::{OLD, conversations, gone};
+use crate::support::{Company, eventually};
+
+#[actix_web::test]
+async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
+    let folder = data_folder();
+    let mut process = Process::serve(folder.path());
+    let company = with_database(folder.path(), async |db| {
+        let company = Company::create(db, "Acme").await;
+        conversations(db, &company, 3).await;
+        company
+    })
+    .await;
+    let id = company.id.to_string();
+    assert_eq!(printed(folder.path(), &["retention", "list"]), json!({"retentions": []}));
+    // Kept for longer than anything is old.
+    let longer = (OLD + 30).to_string();
+    let mut kept = printed(folder.path(), &["retention", "set", &id, "--days", &longer]);
+    kept["lastRun"].take();
+    let expected =
+        json!({"company": company.id, "name": "Acme", "days": OLD + 30, "due": 0, "removed": 0, "lastRun": null});
+    assert_eq!(kept, expected);
+    // A stopped one is told as well, and goes by it once it serves.
+    process.terminate();
+    assert!(process.wait().success());
+    let set = printed(folder.path(), &["retention", "set", &id, "--days", "30"]);
+    assert_eq!((&set["days"], &set["due"]), (&json!(30), &json!(3)));
+    let mut process = Process::serve(folder.path());
+    let listed = || async {
+        let listed = printed(folder.path(), &["retention", "list"])["retentions"][0].clone();
+        listed["removed"] == 3 && listed["due"] == 0 && listed["lastRun"].is_string()
+    };
+    eventually("all of them are gone", listed).await;
+    assert_eq!(with_database(folder.path(), async |db| gone(db).await).await, 3);
+    assert!(process.log().contains("removed what was kept long enough"), "{}", process.log());
+
+    let off = printed(folder.path(), &["retention", "off", &id]);
+    assert_eq!((&off["days"], &off["removed"]), (&json!(null), &json!(3)));
+    let table = String::from_utf8(run(folder.path(), &["retention", "list"]).stdout).expect("text");
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["company", "name", "days", "due", "removed", "lastRun"]);
+    assert_eq!(lines[1][..5], [&id, "Acme", "-", "0", "3"]);
+
+    assert!(failure(folder.path(), &["retention", "set", &id, "--days", "29"]).contains("30..="));
+    for arguments in [&["set", "999999", "--days", "30"][..], &["off", "999999"]] {
+        let said = failure(folder.path(), &[&["retention"], arguments].concat());
+        assert!(said.contains("no such company"), "{said}");
+    }
+    process.terminate();
+    assert!(process.wait().success());
+}
