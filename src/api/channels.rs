@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::named;
 use crate::app::App;
+use crate::web::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
 
 /// Where contacts write: a phone number, a social account or a chat on a page.
@@ -50,12 +51,13 @@ impl Channel {
     }
 }
 
-/// Filters of the list.
+/// Filters of the list: `search` looks into name and number.
 pub struct Filters(ChannelFilter);
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
         Self(ChannelFilter {
+            search: query.filter::<Search>("search").map(|text| text.0),
             kind: query.filter("type"),
             status: query.filter("status"),
             created: query.span("created"),

@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table;
 use hotline_persistence::tables::contact_lists::{self, Added, CONTACTS, ContactList, ContactListId};
-use hotline_persistence::tables::contacts::{self, ContactRef};
+use hotline_persistence::tables::contacts::{self, ContactFilter, ContactRef};
 use hotline_persistence::tables::tags::{Tag, TagId};
 use hotline_persistence::{ContactId, Database};
 
@@ -15,7 +15,7 @@ use super::named::LINKS_MAX;
 use super::plain::{BodyColumns, Plain};
 use crate::app::App;
 use crate::web::params::Span;
-use crate::web::values::Name;
+use crate::web::values::{Name, Search};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params, PathId, Query,
 };
@@ -47,15 +47,16 @@ impl Input for Addition {
     }
 }
 
-/// When the contacts of a list were created and changed last.
+/// Filters of the contacts of a list: `search` looks where that of all contacts does; when they were created and changed last.
 pub struct Filters {
+    search: Option<Search>,
     created: Span,
     updated: Span,
 }
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
-        Self { created: query.span("created"), updated: query.span("updated") }
+        Self { search: query.filter("search"), created: query.span("created"), updated: query.span("updated") }
     }
 }
 
@@ -82,8 +83,9 @@ pub async fn list_contacts(
     if !table::exists::<ContactList>(db, caller.company, id.0).await? {
         return Err(ApiError::not_found());
     }
-    let Filters { created, updated } = query.filter;
-    let rows = contacts::list_of(db, caller.company, id.0, created, updated, query.page).await?;
+    let Filters { search, created, updated } = query.filter;
+    let filter = ContactFilter { search: search.map(|text| text.0), created, updated, ..ContactFilter::default() };
+    let rows = contacts::list_of(db, caller.company, id.0, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, Contact::from))
 }
 

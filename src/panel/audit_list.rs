@@ -61,13 +61,14 @@ pub struct AuditTarget {
     pub name: Option<String>,
 }
 
-/// Filters of the list.
+/// Filters of the list: `search` looks into who it was, from where, and what it was done to.
 pub struct Filters(AuditFilter);
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
         let action = query.filter::<Search>("action").map(|text| text.0).filter(|text| !text.is_empty());
-        Self(AuditFilter { action, created: (query.filter("from"), query.filter("to")) })
+        let search = query.filter::<Search>("search").map(|text| text.0);
+        Self(AuditFilter { search, action, created: (query.filter("from"), query.filter("to")) })
     }
 }
 

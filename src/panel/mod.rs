@@ -185,7 +185,7 @@ pub fn of_company(table: &mut Table<'_>) {
         .at("/users/{userId}/password-reset").post("resetUserPassword", users::reset, "Make a link to reset a password").says("A link by which the user chooses another password, good for an hour; the link before is not any more.".to_owned())
         .at("/users/{userId}/second-factor/remove").post("removeUserSecondFactor", users::remove_factor, "Take a user's second factor away").says("For who has lost their phone and their recovery codes; the user is signed in nowhere any more.".to_owned());
     table.tagged("audit-log")
-        .at("/audit-log").get("listAuditLog", audit_list::list, "List what administrators did").says("Who did what, when and from where, by id: with `order=desc` the newest first. Entries are kept for 400 days.".to_owned());
+        .at("/audit-log").get("listAuditLog", audit_list::list, "List what administrators did").says("Who did what, when and from where, by id: with `order=desc` the newest first. `search` looks into who it was, from where, and what it was done to. Entries are kept for 400 days.".to_owned());
 }
 
 /// So much of a path is known to the scope it is in.

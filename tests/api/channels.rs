@@ -58,6 +58,9 @@ async fn every_filter_finds_its_channels_and_no_others() {
         ("status=error", vec![messenger]),
         ("status=disconnected", vec![instagram]),
         ("status=connected&type=instagram", vec![]),
+        ("search=INSTA", vec![instagram]),
+        ("search=phone", vec![phone]),
+        ("search=instagram&status=error", vec![]),
     ] {
         assert_eq!(listed(&app.api, &format!("/channels?{query}")).await, expected, "{query}");
     }

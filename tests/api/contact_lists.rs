@@ -102,6 +102,12 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
     let shown_there = app.api.all(&format!("/contact-lists/{other}/contacts")).await;
     assert_eq!(&shown_there[0], app.api.get(&format!("/contacts/{c}")).await.data(200));
     check_list(&app, &format!("/contact-lists/{one}/contacts"), &contacts, &["created", "updated"]).await;
+    let found = app.api.all(&format!("/contact-lists/{one}/contacts?search=0000002")).await;
+    assert_eq!(found.iter().map(|contact| &contact["id"]).collect::<Vec<_>>(), [b]);
+    assert!(
+        app.api.all(&format!("/contact-lists/{other}/contacts?search=0000002")).await.is_empty(),
+        "only of the list"
+    );
 
     let member = format!("/contact-lists/{one}/contacts/{b}");
     for _ in 0..2 {

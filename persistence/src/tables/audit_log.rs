@@ -106,6 +106,7 @@ pub async fn end(
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct AuditFilter {
+    pub search: Option<String>,
     pub action: Option<String>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
 }
@@ -125,6 +126,10 @@ pub async fn list(
          from audit_log",
         "company_id",
         company,
+    )
+    .contains(
+        "hotline_fold(actor_name || E'\\n' || coalesce(target_name, '') || E'\\n' || coalesce(address, ''))",
+        filter.search.as_deref(),
     )
     .heavy_if(filter.action.is_some())
     .equals("action", filter.action.clone())

@@ -20,7 +20,7 @@ pub use verbs::{Replayed, Tested, replay, rotate_secret, test, test_event};
 
 use crate::api::events::KeptEvents;
 use crate::app::App;
-use crate::web::values::{Name, WebAddress};
+use crate::web::values::{Name, Search, WebAddress};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Filter, Idempotency, Input, Json, NoContent,
     Page, Params, Patch, PathId, Query,
@@ -111,12 +111,13 @@ fn check_url(webhooks: &Webhooks, columns: &Columns) -> ApiResult<()> {
     }
 }
 
-/// Filters of the list.
+/// Filters of the list: `search` looks into address and description.
 pub struct Filters(table::Filter);
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
         let mut filter = table::Filter::default();
+        filter.search = query.filter::<Search>("search").map(|text| text.0);
         if let Some(active) = query.filter::<bool>("active") {
             filter.equals("active", active);
         }

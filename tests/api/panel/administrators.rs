@@ -385,6 +385,10 @@ async fn what_administrators_do_is_in_the_log() {
     assert_eq!(ana.get("/audit-log?order=desc&perPage=1").await.data(200)[0]["action"], "updateUser");
     let at = entries[3]["at"].as_str().expect("a time");
     assert!(ana.get(&format!("/audit-log?from={at}")).await.data(200).as_array().is_some_and(|rows| !rows.is_empty()));
+    for (search, count) in [("benny", 1), ("BENNY%20ana", 1), ("shop", 2), ("127.0.0.1", 4), ("nobody", 0)] {
+        let found = ana.get(&format!("/audit-log?search={search}")).await;
+        assert_eq!(found.data(200).as_array().map(Vec::len), Some(count), "{search}");
+    }
     assert_eq!(ana.get("/audit-log?to=2020-01-01T00:00:00Z").await.data(200), &json!([]));
     // A table that is taken along is an act too.
     let export =

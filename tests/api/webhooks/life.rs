@@ -62,6 +62,10 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
     assert_eq!(listed(&app.api, "/webhooks?active=false").await, [id]);
     assert_eq!(listed(&app.api, "/webhooks?createdFrom=2099-01-01T00:00:00Z").await, [0_i64; 0]);
     assert_eq!(listed(&app.api, "/webhooks?updatedTo=2099-01-01T00:00:00Z").await, [id, other]);
+    app.api.put(&path, json!({"description": "Armazém"})).await.data(200);
+    assert_eq!(listed(&app.api, "/webhooks?search=ARMAZEM").await, [id]);
+    assert_eq!(listed(&app.api, "/webhooks?search=other.example").await, [id]);
+    assert_eq!(listed(&app.api, "/webhooks?search=nowhere").await, [0_i64; 0]);
     assert_eq!(app.api.get("/webhooks?active=maybe").await.invalid_fields(), ["active"]);
 
     assert_eq!(app.api.delete(&path).await.status, 204);

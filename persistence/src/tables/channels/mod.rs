@@ -357,6 +357,7 @@ pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Ve
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct ChannelFilter {
+    pub search: Option<String>,
     pub kind: Option<ChannelType>,
     pub status: Option<ChannelStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
@@ -374,6 +375,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<ChannelRow>> {
     Select::new("select * from channels", "company_id", company)
+        .contains("hotline_fold(name || E'\\n' || coalesce(number, ''))", filter.search.as_deref())
         .equals("type", filter.kind)
         .equals("status", filter.status)
         .between("created_at", filter.created)

@@ -195,7 +195,7 @@ pub async fn list(
     with_timeout(list.page_then(db, "c.id", page, &shown)).await
 }
 
-/// A page of the contacts in a list, which were created and changed within these spans.
+/// A page of the contacts in a list: a search and spans of time narrow it, and nothing else of the filter.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -203,8 +203,7 @@ pub async fn list_of(
     db: impl Database<'_>,
     company: CompanyId,
     list: ContactListId,
-    created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    filter: &ContactFilter,
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
     let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
@@ -212,8 +211,9 @@ pub async fn list_of(
         join contacts c on c.company_id = l.company_id and c.id = l.contact_id";
     let listed = Select::new(found, "l.company_id", company)
         .equals("l.contact_list_id", Some(list))
-        .between("c.created_at", created)
-        .between("c.updated_at", updated);
+        .contains("c.search", filter.search.as_deref())
+        .between("c.created_at", filter.created)
+        .between("c.updated_at", filter.updated);
     let db = listed.weigh(db, page);
     with_timeout(listed.page_then(db, "c.id", page, &shown)).await
 }

@@ -49,6 +49,7 @@ pub struct Webhook {
 impl Table for Webhook {
     const NAME: &'static str = "webhooks";
     const NOUN: &'static str = "webhook";
+    const SEARCH: &'static [&'static str] = &["hotline_fold(url || E'\\n' || coalesce(description, ''))"];
     const COLUMNS: &'static str = "id, url, description, types, active, disabled_reason, created_at, updated_at";
     type Id = WebhookId;
 }
