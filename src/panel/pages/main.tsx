@@ -16,8 +16,6 @@ import {
   contactLists,
   globalVariables,
   listContacts,
-  productCategories,
-  products,
   queues,
   queueUsers,
   quickMessages,
@@ -26,6 +24,7 @@ import {
   wrapupCategories,
   wrapupTypes,
 } from "./resources/organization";
+import { boards, productCategories, products } from "./resources/sales";
 import { channels, companies, profiles } from "./resources/setup";
 import { tokens } from "./resources/tokens";
 import { Questions } from "./ui/dialog";
@@ -45,7 +44,7 @@ import { isWelcome, WelcomePage } from "./views/welcome";
 
 const RESOURCES: readonly Resource[] = [
   ...[tags, queues, wrapupTypes, wrapupCategories, quickMessages, globalVariables, products, productCategories],
-  ...[users, contactLists, customFields, webhooks, tokens, channels, profiles, companies],
+  ...[boards, users, contactLists, customFields, webhooks, tokens, channels, profiles, companies],
 ];
 
 interface Route {

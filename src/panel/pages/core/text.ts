@@ -34,10 +34,18 @@ export function say(text: Text, values: Record<string, string | number> = {}): s
   return (text[at] ?? text[0]).replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
-/** A moment as people write it. */
+/** A moment as people write it: where it takes two lines, the day stands in one and the hour in the other. */
 export function moment(value: string | null | undefined): string {
   if (!value) return "";
-  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
+  const at = new Date(value);
+  const parts = [{ dateStyle: "medium" }, { timeStyle: "short" }] as const;
+  return parts.map((part) => new Intl.DateTimeFormat(language.value, part).format(at).replace(/\s/g, "\u00a0")).join(", ");
+}
+
+/** Seconds in the unit that people would take. */
+export function duration(seconds: number): string {
+  const [unit, value] = seconds < 120 ? ["s", seconds] : seconds < 7_200 ? ["min", seconds / 60] : ["h", seconds / 3_600];
+  return `${count(value, { maximumFractionDigits: unit === "s" ? 2 : 1 })} ${unit}`;
 }
 
 /** A number as people write it. */

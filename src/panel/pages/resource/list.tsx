@@ -165,7 +165,7 @@ function Filters({ filters, isSearched, asked }: { filters: Filter[]; isSearched
               value={asked[filter.name]}
               onChange={(event) => ask({ [filter.name]: event.currentTarget.value, page: "" })}
             >
-              <option value="">{say(words.all)}</option>
+              <option value="">{say(filter.none ?? words.all)}</option>
               {filter.options.map(([value, label]) => (
                 <option key={value} value={value}>
                   {say(label)}
@@ -196,7 +196,8 @@ function NamedFilter({ filter, id, label }: { filter: Filter & { kind: "one" }; 
     else if (String(chosen.value?.id) !== id) {
       get<Named>(`${filter.of.path}/${encodeURIComponent(id)}`).then(
         (found) => (chosen.value = found),
-        () => (chosen.value = { id: Number(id), name: id }),
+        // What is read in its list alone has its name from there.
+        () => (chosen.value = { id: Number(id), name: Number(id) ? "" : id }),
       );
     }
   }, [id]);
@@ -205,6 +206,7 @@ function NamedFilter({ filter, id, label }: { filter: Filter & { kind: "one" }; 
       id={`filter-${filter.name}`}
       source={filter.of}
       isMany={false}
+      none={say(words.all)}
       label={say(label)}
       value={chosen.value ? [chosen.value] : []}
       change={([next]) => {

@@ -31,6 +31,8 @@ export interface MembersOf {
   words: { many: Text; lead: Text; back: Text; empty: Text; choose: Text; removed: Text };
   columns: { label: Text; show: (row: Named & Record<string, unknown>) => ComponentChildren }[];
   join: (path: string, chosen: Named[]) => Promise<unknown>;
+  /** Another way to add them: all that something else has. */
+  joinAll?: { of: Source; choose: Text; join: (path: string, chosen: Named) => Promise<string> };
 }
 
 export function MembersPage({ what, id }: { what: MembersOf; id: string }) {
@@ -51,6 +53,14 @@ export function MembersPage({ what, id }: { what: MembersOf; id: string }) {
     chosen.value = [];
     version.value += 1;
     notify(say(words.saved));
+  };
+  const whole = useSignal<Named[]>([]);
+  const joinAll = async () => {
+    const [one] = whole.value;
+    if (!one || !what.joinAll) return;
+    notify(await what.joinAll.join(`${base}/${what.members}`, one));
+    whole.value = [];
+    version.value += 1;
   };
   const leave = (row: Named) =>
     confirm({
@@ -90,6 +100,17 @@ export function MembersPage({ what, id }: { what: MembersOf; id: string }) {
                 <Picker id="member" source={what.of} isMany value={chosen.value} change={(next) => (chosen.value = next)} label={say(what.words.choose)} />
               </div>
               <Button kind="primary" icon="plus" isDisabled={!chosen.value.length} onClick={join}>
+                {say(words.add)}
+              </Button>
+            </div>
+          )}
+          {what.joinAll && may(what.module, what.add) && (
+            <div class="adder">
+              <div class="field">
+                <label for="members-of">{say(what.joinAll.choose)}</label>
+                <Picker id="members-of" source={what.joinAll.of} isMany={false} value={whole.value} change={(next) => (whole.value = next)} label={say(what.joinAll.choose)} />
+              </div>
+              <Button icon="plus" isDisabled={!whole.value.length} onClick={joinAll} label={`${say(words.add)}: ${say(what.joinAll.choose)}`}>
                 {say(words.add)}
               </Button>
             </div>

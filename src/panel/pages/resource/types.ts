@@ -11,10 +11,10 @@ import type { Field, Option, Source } from "../ui/fields";
 export interface ColumnOf<Row> {
   label: Text;
   show: (row: Row) => ComponentChildren;
-  kind?: "number";
+  kind?: "number" | "actions";
 }
 
-export type Filter = { name: string; label: Text } & ({ kind: "choice"; options: readonly Option[] } | { kind: "one"; of: Source } | { kind: "moment" });
+export type Filter = { name: string; label: Text } & ({ kind: "choice"; options: readonly Option[]; /** What is listed when none is chosen. */ none?: Text } | { kind: "one"; of: Source } | { kind: "moment" });
 
 /** What of a row has a page of its own. */
 export interface Branch<Row> {

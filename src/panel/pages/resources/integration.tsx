@@ -14,6 +14,8 @@ import { reveal } from "../ui/reveal";
 import { Active } from "../ui/states";
 import { EVENT_TYPES } from "./events";
 
+const APPLIES: Text = ["Used for", "Usado em", "Usado en"];
+
 const APPLICATIONS: readonly Option[] = [
   ["contact", ["Contacts", "Contatos", "Contactos"]],
   ["card", ["Cards", "Cards", "Tarjetas"]],
@@ -54,11 +56,11 @@ export const customFields = resource<Of<"CustomField">, Of<"CustomFieldCreate">>
   columns: [
     { label: words.name, show: (field) => field.name },
     { label: ["Key", "Chave", "Clave"], show: (field) => <code>{field.key}</code> },
-    { label: ["Of", "De", "De"], show: (field) => labelOf(APPLICATIONS, field.application) },
+    { label: APPLIES, show: (field) => labelOf(APPLICATIONS, field.application) },
     { label: ["Kind", "Tipo", "Tipo"], show: (field) => labelOf(TYPES, field.type) },
   ],
   filters: [
-    { name: "application", kind: "choice", label: ["Of", "De", "De"], options: APPLICATIONS },
+    { name: "application", kind: "choice", label: APPLIES, options: APPLICATIONS },
     { name: "type", kind: "choice", label: ["Kind", "Tipo", "Tipo"], options: TYPES },
   ],
   actions: () =>
@@ -69,14 +71,15 @@ export const customFields = resource<Of<"CustomField">, Of<"CustomFieldCreate">>
     ),
   fields: [
     { name: "name", kind: "line", label: words.name, isRequired: true },
-    { name: "application", kind: "choice", label: ["Of", "De", "De"], options: APPLICATIONS, initial: "contact", isFixed: true },
+    { name: "application", kind: "choice", label: APPLIES, options: APPLICATIONS, initial: "contact", isFixed: true },
     { name: "type", kind: "choice", label: ["Kind", "Tipo", "Tipo"], options: TYPES, initial: "text", hint: ["It can be changed only while there are no values.", "Só pode mudar enquanto não há valores.", "Solo se puede cambiar mientras no haya valores."] },
     { name: "options", kind: "lines", label: ["Options", "Opções", "Opciones"], hint: ["One a line.", "Uma por linha.", "Una por línea."], isRequired: true, when: hasOptions },
     { name: "required", kind: "check", label: ["Forms ask for it", "Formulários exigem", "Los formularios lo exigen"] },
   ],
 });
 
-const secretWords: Record<"title" | "text" | "label", Text> = {
+const secretWords: Record<"title" | "text" | "label" | "rotate", Text> = {
+  rotate: ["Rotate the secret", "Trocar o segredo", "Rotar el secreto"],
   title: ["The webhook's secret", "O segredo do webhook", "El secreto del webhook"],
   text: ["Your server checks with it that a call is ours. It is shown this once: store it now.", "Seu servidor confere com ele que a chamada é nossa. Só aparece desta vez: guarde agora.", "Su servidor comprueba con él que la llamada es nuestra. Solo se muestra esta vez: guárdelo ahora."],
   label: ["Secret", "Segredo", "Secreto"],
@@ -96,7 +99,6 @@ export const webhooks = resource<Of<"Webhook">, Of<"WebhookCreate">>({
     goesWith: ["Nothing is sent to it any more, also what is pending. Its deliveries go with it.", "Nada mais é enviado, nem o que está pendente. O histórico de entregas vai junto.", "Nada más se envía, tampoco lo pendiente. Sus entregas se van con él."],
   },
   nameOf: (hook) => hook.description ?? hook.url,
-  isSearched: false,
   columns: [
     { label: ["Address", "Endereço", "Dirección"], show: (hook) => <span class="clamp">{hook.url}</span> },
     { label: words.description, show: (hook) => hook.description },
@@ -126,9 +128,9 @@ function WebhookTools({ hook, again }: { hook: Of<"Webhook">; again: () => void 
   };
   const rotate = () =>
     confirm({
-      title: say(["Make another secret?", "Criar outro segredo?", "¿Crear otro secreto?"]),
-      text: <p>{say(["The one of now stays good for a day beside it, so that your server can change over.", "O atual vale por mais um dia junto com o novo, para o seu servidor trocar.", "El actual sigue valiendo un día junto al nuevo, para que su servidor cambie."])}</p>,
-      yes: say(["Make it", "Criar", "Crear"]),
+      title: say(["Rotate the secret?", "Trocar o segredo?", "¿Rotar el secreto?"]),
+      text: <p>{say(["There is a new one. The current one stays valid beside it for a day, so that your server can change over.", "Há um novo. O atual vale por mais um dia junto com ele, para o seu servidor trocar.", "Hay uno nuevo. El actual sigue valiendo un día junto a él, para que su servidor cambie."])}</p>,
+      yes: say(secretWords.rotate),
       isDangerous: false,
       act: async () => showSecret(await post<Of<"WebhookWithSecret">>(`/webhooks/${hook.id}/rotate-secret`), again),
     });
@@ -139,7 +141,7 @@ function WebhookTools({ hook, again }: { hook: Of<"Webhook">; again: () => void 
       <div class="row">
         <Button onClick={test}>{say(["Send a test", "Enviar teste", "Enviar prueba"])}</Button>
         <Button onClick={rotate} icon="key">
-          {say(["Another secret", "Outro segredo", "Otro secreto"])}
+          {say(secretWords.rotate)}
         </Button>
       </div>
     </section>

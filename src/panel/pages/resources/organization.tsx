@@ -1,28 +1,14 @@
-// Tags, queues, wrap-ups, quick messages, global variables, products, users and contact lists.
+// Tags, queues, wrap-ups, quick messages, global variables, users and contact lists.
 
 import { post, put, type Of } from "../core/client";
-import { count, moment, say, type Text } from "../core/text";
+import { count, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { resource } from "../resource/types";
 import type { MembersOf } from "../resource/members";
 import { Swatch } from "../ui/parts";
 import { Active } from "../ui/states";
 import { Invitation } from "../views/invitation";
-
-const created = { label: words.createdAt, show: (row: { createdAt: string }) => moment(row.createdAt) };
-const updated = { label: words.updatedAt, show: (row: { updatedAt: string }) => moment(row.updatedAt) };
-const active = { label: words.state, show: (row: { active: boolean }) => <Active is={row.active} /> };
-
-/** Filters by whether it is in use. */
-const isActive = {
-  name: "active",
-  label: words.state as Text,
-  kind: "choice" as const,
-  options: [
-    ["true", words.active],
-    ["false", words.inactive],
-  ] as const,
-};
+import { active, created, isActive, updated } from "./common";
 
 export const tags = resource<Of<"Tag">, Of<"TagCreate">>({
   path: "tags",
@@ -133,6 +119,7 @@ export const wrapupTypes = resource<Of<"WrapupType">, Of<"WrapupTypeCreate">>({
   ],
   filters: [
     isActive,
+    { name: "categoryId", kind: "one", label: ["Category", "Categoria", "Categoría"], of: { path: "/wrapup-categories" } },
     { name: "queueId", kind: "one", label: ["Queue", "Fila", "Cola"], of: { path: "/queues" } },
   ],
   actions: () => (
@@ -209,58 +196,6 @@ export const globalVariables = resource<Of<"GlobalVariable">, Of<"GlobalVariable
   ],
 });
 
-export const products = resource<Of<"Product">, Of<"ProductCreate">>({
-  path: "products",
-  module: "products",
-  words: {
-    many: ["Products", "Produtos", "Productos"],
-    make: ["New product", "Novo produto", "Nuevo producto"],
-    lead: ["What the company sells, to be put on cards.", "O que a empresa vende, para colocar nos cards.", "Lo que la empresa vende, para ponerlo en tarjetas."],
-    empty: ["Create a first product.", "Crie o primeiro produto.", "Cree un primer producto."],
-    goesWith: ["Cards keep it with the name and the price it had there.", "Os cards o mantêm com o nome e o preço que tinha.", "Las tarjetas lo conservan con el nombre y el precio que tenía."],
-  },
-  nameOf: (product) => product.name,
-  columns: [
-    { label: words.name, show: (product) => product.name },
-    { label: ["SKU", "SKU", "SKU"], show: (product) => product.sku },
-    { label: ["Category", "Categoria", "Categoría"], show: (product) => product.category?.name },
-    { label: ["Price", "Preço", "Precio"], kind: "number", show: (product) => count(Number(product.price), { minimumFractionDigits: 2, maximumFractionDigits: 4 }) },
-    active,
-  ],
-  filters: [isActive, { name: "categoryId", kind: "one", label: ["Category", "Categoria", "Categoría"], of: { path: "/product-categories" } }],
-  actions: () => (
-    <a class="button" href="/panel/product-categories">
-      {say(productCategories.words.many)}
-    </a>
-  ),
-  fields: [
-    { name: "name", kind: "line", label: words.name, isRequired: true },
-    { name: "sku", kind: "line", label: ["SKU", "SKU", "SKU"], hint: ["The company's own number of it.", "O código próprio da empresa.", "El código propio de la empresa."] },
-    { name: "price", kind: "number", label: ["Price", "Preço", "Precio"] },
-    { name: "categoryId", kind: "one", label: ["Category", "Categoria", "Categoría"], of: { path: "/product-categories" }, from: (product) => product.category },
-    { name: "description", kind: "text", label: words.description },
-    { name: "active", kind: "check", label: words.active, initial: true },
-  ],
-});
-
-export const productCategories = resource<Of<"ProductCategory">, Of<"ProductCategoryCreate">>({
-  path: "product-categories",
-  module: "products",
-  words: {
-    many: ["Product categories", "Categorias de produtos", "Categorías de productos"],
-    make: ["New category", "Nova categoria", "Nueva categoría"],
-    lead: ["Group products.", "Agrupam produtos.", "Agrupan productos."],
-    empty: ["Create a first category.", "Crie a primeira categoria.", "Cree una primera categoría."],
-    goesWith: ["Its products stay, without a category.", "Os produtos ficam, sem categoria.", "Sus productos quedan, sin categoría."],
-  },
-  nameOf: (category) => category.name,
-  columns: [{ label: words.name, show: (category) => category.name }, { label: words.description, show: (category) => category.description }, created],
-  fields: [
-    { name: "name", kind: "line", label: words.name, isRequired: true },
-    { name: "description", kind: "text", label: words.description },
-  ],
-});
-
 export const users = resource<Of<"User">, Of<"UserCreate">>({
   path: "users",
   module: "users",
@@ -323,7 +258,7 @@ export const listContacts: MembersOf = {
   module: "campaigns",
   add: "POST",
   of: { path: "/contacts" },
-  isSearched: false,
+  isSearched: true,
   isRead: false,
   words: {
     many: ["contacts", "contatos", "contactos"],
@@ -339,4 +274,12 @@ export const listContacts: MembersOf = {
     { label: words.email, show: (contact) => String(contact.email ?? "") },
   ],
   join: (path, chosen) => post(path, { contactIds: chosen.map(({ id }) => id) }),
+  joinAll: {
+    of: { path: "/tags" },
+    choose: ["All with the tag", "Todos com a etiqueta", "Todos con la etiqueta"],
+    join: async (path, tag) => {
+      const { added, alreadyThere } = await post<Of<"Added">>(path, { tagId: tag.id });
+      return say(["Added: {added}. Already there: {there}.", "Adicionados: {added}. Já estavam: {there}.", "Añadidos: {added}. Ya estaban: {there}."], { added: count(added), there: count(alreadyThere) });
+    },
+  },
 };

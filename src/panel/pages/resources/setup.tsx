@@ -9,10 +9,12 @@ import { count, moment, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { resource } from "../resource/types";
 import type { Option } from "../ui/fields";
-import { Button } from "../ui/parts";
-import { Active, State } from "../ui/states";
+import { Button, LinkButton } from "../ui/parts";
+import { Active, optionsOf, State } from "../ui/states";
+import { queues, users } from "./organization";
+import { boards } from "./sales";
 import { ChannelTools } from "../views/channel";
-import { Preview } from "../views/preview";
+import { DEFAULT_COLOR, Preview } from "../views/preview";
 
 const CHANNEL_TYPES: readonly Option[] = [
   ["webchat", ["Webchat", "Webchat", "Webchat"]],
@@ -39,7 +41,6 @@ export const channels = resource<ChannelSetup, Of<"ChannelCreate">>({
   isFor: administers,
   recordPath: (id) => `/channels/${encodeURIComponent(id)}/setup`,
   cannot: ["delete"],
-  isSearched: false,
   words: {
     many: ["Channels", "Canais", "Canales"],
     make: ["New channel", "Novo canal", "Nuevo canal"],
@@ -53,7 +54,11 @@ export const channels = resource<ChannelSetup, Of<"ChannelCreate">>({
     { label: ["Kind", "Tipo", "Tipo"], show: (channel) => CHANNEL_TYPES.filter(([type]) => type === channel.type).map(([, label]) => say(label)) },
     { label: ["Queue", "Fila", "Cola"], show: (channel) => channel.queue?.name },
     { label: words.state, show: (channel) => <State is={channel.status} /> },
-    { label: ["Last error", "Último erro", "Último error"], show: (channel) => channel.lastError },
+    { label: ["Last error", "Último erro", "Último error"], show: (channel) => channel.lastError && <span class="clamp">{channel.lastError}</span> },
+  ],
+  filters: [
+    { name: "type", kind: "choice", label: ["Kind", "Tipo", "Tipo"], options: CHANNEL_TYPES },
+    { name: "status", kind: "choice", label: words.state, options: optionsOf("connected", "disconnected", "error") },
   ],
   fields: [
     { name: "type", kind: "choice", label: ["Kind", "Tipo", "Tipo"], options: CHANNEL_TYPES, initial: "webchat", isFixed: true },
@@ -63,7 +68,7 @@ export const channels = resource<ChannelSetup, Of<"ChannelCreate">>({
     { name: "allowedOrigins", kind: "lines", label: ["Websites that may show it", "Sites que podem mostrá-lo", "Sitios que pueden mostrarlo"], hint: ["One a line, with https:// and without a path.", "Um por linha, com https:// e sem caminho.", "Uno por línea, con https:// y sin ruta."], example: "https://www.example.com", when: isChat, from: setting("allowedOrigins") },
     { name: "title", kind: "line", label: ["Title", "Título", "Título"], when: isChat, from: setting("title") },
     { name: "greeting", kind: "text", label: ["Greeting", "Saudação", "Saludo"], when: isChat, from: setting("greeting") },
-    { name: "color", kind: "color", label: words.color, when: isChat, from: setting("color") },
+    { name: "color", kind: "color", label: words.color, when: isChat, from: setting("color"), example: DEFAULT_COLOR },
     {
       name: "position",
       kind: "choice",
@@ -74,7 +79,7 @@ export const channels = resource<ChannelSetup, Of<"ChannelCreate">>({
         ["right", ["Right", "Direita", "Derecha"]],
         ["left", ["Left", "Esquerda", "Izquierda"]],
       ],
-      from: setting("position"),
+      from: (channel) => setting("position")(channel) ?? "right",
     },
     {
       name: "preChatFields",
@@ -132,7 +137,26 @@ export const profiles = resource<ProfileSetup, Of<"ProfileCreate">>({
     { name: "seesAllCards", kind: "check", label: ["Sees the cards of others", "Vê os cards dos outros", "Ve las tarjetas de otros"] },
     { name: "permissions", kind: "matrix", label: ["Permissions", "Permissões", "Permisos"] },
   ],
+  beside: (profile) => <ProfileReach has={profile.users} />,
 });
+
+/** What a profile does not say: whose conversations and boards its users see. */
+function ProfileReach({ has }: { has: number }) {
+  return (
+    <section class="card">
+      <h2>{say(["Users, queues and boards", "Usuários, filas e quadros", "Usuarios, colas y tableros"])}</h2>
+      <p>{say(["Users with this profile: {count}.", "Usuários com este perfil: {count}.", "Usuarios con este perfil: {count}."], { count: count(has) })}</p>
+      <p class="soft">{say(["They see the boards of the queues that they work in; who sees the cards of others sees every board.", "Veem os quadros das filas em que trabalham; quem vê os cards dos outros vê todos os quadros.", "Ven los tableros de las colas en que trabajan; quien ve las tarjetas de otros ve todos los tableros."])}</p>
+      <div class="row">
+        {[users, queues, boards].map((of) => (
+          <LinkButton key={of.path} to={`/${of.path}`}>
+            {say(of.words.many)}
+          </LinkButton>
+        ))}
+      </div>
+    </section>
+  );
+}
 
 export const companies = resource<Company, Of<"CompanyCreate"> & Of<"CompanyUpdate">>({
   path: "companies",
@@ -152,7 +176,7 @@ export const companies = resource<Company, Of<"CompanyCreate"> & Of<"CompanyUpda
     { label: ["Time zone", "Fuso horário", "Zona horaria"], show: (company) => company.timeZone },
     { label: ["API", "API", "API"], show: (company) => say(company.apiEnabled ? words.yes : words.no) },
     { label: words.state, show: (company) => <Active is={company.active} /> },
-    { label: words.actions, show: (company) => <OpenCompany company={company} /> },
+    { label: words.actions, kind: "actions", show: (company) => <OpenCompany company={company} /> },
   ],
   filters: [{ name: "active", kind: "choice", label: words.state, options: [["true", words.active], ["false", words.inactive]] }],
   fields: [

@@ -12,12 +12,14 @@ import { resource } from "../resource/types";
 import { confirm } from "../ui/dialog";
 import { Button, Note } from "../ui/parts";
 import { reveal } from "../ui/reveal";
-import { State } from "../ui/states";
+import { optionsOf, State } from "../ui/states";
 
 const keyWords = {
   title: ["The token's key", "A chave do token", "La clave del token"],
   text: ["It is shown this once and cannot be recovered: store it now.", "Só aparece desta vez e não pode ser recuperada: guarde agora.", "Solo se muestra esta vez y no se puede recuperar: guárdela ahora."],
   key: ["Key", "Chave", "Clave"],
+  prefix: ["Begins with", "Começa com", "Empieza por"],
+  rotate: ["Rotate the key", "Trocar a chave", "Rotar la clave"],
   curl: ["Try it", "Testar", "Probar"],
 } as const satisfies Record<string, Text>;
 
@@ -54,7 +56,7 @@ export const tokens = resource<Token, Of<"TokenCreate">>({
   cannot: ["delete"],
   columns: [
     { label: words.name, show: (token) => token.name },
-    { label: ["Begins with", "Começa com", "Empieza por"], show: (token) => <code>{token.prefix}…</code> },
+    { label: keyWords.prefix, show: (token) => <code>{token.prefix}…</code> },
     { label: words.state, show: (token) => <State is={token.status} /> },
     { label: ["Expires", "Expira", "Caduca"], show: (token) => (token.expiresAt ? moment(token.expiresAt) : say(words.never)) },
     { label: ["Addresses", "Endereços", "Direcciones"], show: (token) => (token.allowedIps.length ? <span class="clamp">{token.allowedIps.join(", ")}</span> : say(words.any)) },
@@ -65,11 +67,7 @@ export const tokens = resource<Token, Of<"TokenCreate">>({
       name: "status",
       kind: "choice",
       label: words.state,
-      options: [
-        ["active", words.active],
-        ["revoked", ["Revoked", "Revogado", "Revocado"]],
-        ["expired", ["Expired", "Expirado", "Caducado"]],
-      ],
+      options: optionsOf("active", "revoked", "expired"),
     },
   ],
   fields: [
@@ -86,9 +84,9 @@ function TokenTools({ token, again }: { token: Token; again: () => void }) {
   const may = list(MODULES.filter(({ name }) => token.permissions[name]?.length).map(({ label }) => say(label)));
   const rotate = () =>
     confirm({
-      title: say(["Give “{name}” another key?", "Dar outra chave a “{name}”?", "¿Dar otra clave a «{name}»?"], { name: token.name }),
-      text: <p>{say(["The key of now stops working at once. Name, permissions and addresses stay.", "A chave atual para de funcionar na hora. Nome, permissões e endereços ficam.", "La clave actual deja de funcionar de inmediato. Nombre, permisos y direcciones quedan."])}</p>,
-      yes: say(["Another key", "Outra chave", "Otra clave"]),
+      title: say(["Rotate the key of “{name}”?", "Trocar a chave de “{name}”?", "¿Rotar la clave de «{name}»?"], { name: token.name }),
+      text: <p>{say(["There is a new one, and the current key stops working at once. Name, permissions and addresses stay.", "Há uma nova, e a chave atual para de funcionar na hora. Nome, permissões e endereços ficam.", "Hay una nueva, y la clave actual deja de funcionar de inmediato. Nombre, permisos y direcciones quedan."])}</p>,
+      yes: say(keyWords.rotate),
       act: async () => showKey(await post<NewToken>(`/tokens/${token.id}/rotate`), again),
     });
   const revoke = () =>
@@ -104,13 +102,13 @@ function TokenTools({ token, again }: { token: Token; again: () => void }) {
     });
   return (
     <section class="card">
-      <h2>{say(words.state)}</h2>
+      <h2>{say(keyWords.key)}</h2>
       <dl class="facts">
         <dt>{say(words.state)}</dt>
         <dd>
           <State is={token.status} />
         </dd>
-        <dt>{say(["Begins with", "Começa com", "Empieza por"])}</dt>
+        <dt>{say(keyWords.prefix)}</dt>
         <dd>
           <code>{token.prefix}…</code>
         </dd>
@@ -126,7 +124,7 @@ function TokenTools({ token, again }: { token: Token; again: () => void }) {
       ) : (
         <div class="row">
           <Button icon="key" onClick={rotate}>
-            {say(["Another key", "Outra chave", "Otra clave"])}
+            {say(keyWords.rotate)}
           </Button>
           <Button kind="danger" onClick={revoke}>
             {say(["Revoke", "Revogar", "Revocar"])}

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import type { Query } from "../core/client";
 import type { Values } from "../core/drafts";
 import type { Permissions } from "../core/shapes";
-import { say, type Text } from "../core/text";
+import { count, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { Matrix } from "./matrix";
 import { Picker } from "./picker";
@@ -39,12 +39,14 @@ interface Common<Name extends string> {
   initial?: unknown;
   /** Where it is in the record, should it not be under its own name. */
   from?: (record: Values) => unknown;
+  /** What is sent for it, should it not be what its kind says. */
+  to?: (value: unknown) => unknown;
   example?: string;
 }
 
 type Kind =
   | { kind: "line" | "text" | "email" | "url" | "number" | "color" | "password" | "new-password" | "code" | "moment" | "check" | "lines" | "matrix" }
-  | { kind: "choice"; options: readonly Option[]; isNullable?: boolean }
+  | { kind: "choice"; options: readonly Option[]; /** What it means when none is chosen, where that may be. */ none?: Text }
   | { kind: "checks"; options: readonly Option[] }
   | { kind: "one" | "many"; of: Source };
 
@@ -71,13 +73,17 @@ function shown(field: Field, value: unknown): unknown {
       return Array.isArray(value) ? value.join("\n") : "";
     case "moment":
       return typeof value === "string" ? toLocal(value) : "";
+    case "number":
+      return value === null || value === undefined || value === "" ? "" : count(Number(value), { useGrouping: false, maximumFractionDigits: 4 });
     default:
       return value === null || value === undefined ? "" : String(value);
   }
 }
 
 /** The same as the service takes it. */
-export function toBody(field: Field, value: unknown): unknown {
+export const toBody = (field: Field, value: unknown): unknown => (field.to ? field.to(taken(field, value)) : taken(field, value));
+
+function taken(field: Field, value: unknown): unknown {
   switch (field.kind) {
     case "check":
     case "checks":
@@ -227,7 +233,7 @@ function Input({ id, field, value, error, isNew, change, described }: Shown & { 
       const { options } = field;
       return (
         <select id={id} aria-describedby={described} aria-invalid={common["aria-invalid"]} value={String(value)} disabled={common.readOnly} onChange={typed}>
-          {(field.isNullable || !options.some(([known]) => known === value)) && <option value="">{say(words.chooseMany)}</option>}
+          {(field.none || !options.some(([known]) => known === value)) && <option value="">{say(field.none ?? words.chooseMany)}</option>}
           {options.map(([known, label]) => (
             <option key={known} value={known}>
               {say(label)}
@@ -255,7 +261,7 @@ function Input({ id, field, value, error, isNew, change, described }: Shown & { 
     case "matrix":
       return <Matrix id={id} value={value as Permissions} change={change} />;
     case "color":
-      return <Color {...common} value={String(value)} change={change} label={say(field.label)} />;
+      return <Color {...common} value={String(value)} change={change} label={say(field.label)} placeholder={field.example} />;
     default: {
       return (
         <input
@@ -276,11 +282,11 @@ function Input({ id, field, value, error, isNew, change, described }: Shown & { 
 const COLOR = /^#[0-9a-f]{6}$/i;
 
 /** The words of a colour, and the browser's own way to choose one. */
-function Color({ label, change, value, ...common }: { id: string; label: string; value: string; change: (value: string) => void }) {
+function Color({ label, change, value, ...common }: { id: string; label: string; value: string; change: (value: string) => void; placeholder: string | undefined }) {
   const typed = (event: { currentTarget: { value: string } }) => change(event.currentTarget.value);
   return (
     <div class="row color">
-      <input type="color" aria-label={label} value={COLOR.test(value) ? value : "#64748b"} onInput={typed} />
+      <input type="color" aria-label={label} value={COLOR.test(value) ? value : (common.placeholder ?? "#64748b")} onInput={typed} />
       <input {...common} type="text" value={value} onInput={typed} autoComplete="off" />
     </div>
   );

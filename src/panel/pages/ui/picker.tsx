@@ -24,9 +24,11 @@ export interface PickerProps {
   label: string;
   described?: string | undefined;
   isWrong?: boolean;
+  /** What it means when none is chosen. */
+  none?: string;
 }
 
-export function Picker({ id, source, isMany, value, change, label, described, isWrong }: PickerProps) {
+export function Picker({ id, source, isMany, value, change, label, described, isWrong, none }: PickerProps) {
   const text = useSignal<string | null>(null);
   const offered = useSignal<Named[]>([]);
   const isOpen = useSignal(false);
@@ -128,7 +130,7 @@ export function Picker({ id, source, isMany, value, change, label, described, is
           aria-activedescendant={at.value >= 0 && isOpen.value ? `${id}-${at.value}` : undefined}
           aria-describedby={described}
           aria-invalid={isWrong ? true : undefined}
-          placeholder={say(words.chooseMany)}
+          placeholder={none ?? say(words.chooseMany)}
           value={text.value ?? single}
           onInput={(event) => {
             text.value = event.currentTarget.value;

@@ -19,11 +19,13 @@ const HEIGHT = 64;
 export function Plot({ title, hint, value, points, limit }: PlotProps) {
   const id = useId();
   const most = Math.max(...points, limit ?? 0, Number.MIN_VALUE);
+  // One alone is a level.
+  const drawn = points.length === 1 ? [...points, ...points] : points;
   const at = (point: number, index: number) => {
-    const x = points.length > 1 ? (index / (points.length - 1)) * WIDTH : WIDTH;
+    const x = (index / (drawn.length - 1)) * WIDTH;
     return `${x.toFixed(1)},${(HEIGHT - (Math.max(0, point) / most) * (HEIGHT - 4) - 2).toFixed(1)}`;
   };
-  const line = points.map(at).join(" ");
+  const line = drawn.map(at).join(" ");
   const isOver = limit !== undefined && (points.at(-1) ?? 0) > limit;
   return (
     <figure class={`card plot ${isOver ? "over" : ""}`} aria-labelledby={`${id}-title`}>
@@ -32,8 +34,8 @@ export function Plot({ title, hint, value, points, limit }: PlotProps) {
         <strong>{value}</strong>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        {points.length > 1 && <polygon points={`0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}`} />}
-        {points.length > 1 && <polyline points={line} />}
+        {drawn.length > 1 && <polygon points={`0,${HEIGHT} ${line} ${WIDTH},${HEIGHT}`} />}
+        {drawn.length > 1 && <polyline points={line} />}
         {limit !== undefined && <line x1="0" x2={WIDTH} y1={HEIGHT - (limit / most) * (HEIGHT - 4) - 2} y2={HEIGHT - (limit / most) * (HEIGHT - 4) - 2} />}
       </svg>
       <p class="hint">{hint}</p>

@@ -2,6 +2,7 @@
 
 import { say, type Text } from "../core/text";
 import { words } from "../core/words";
+import type { Option } from "./fields";
 import { Badge } from "./parts";
 
 export function Active({ is }: { is: boolean }) {
@@ -19,6 +20,9 @@ const STATES: Record<string, [kind: "good" | "bad" | "off", text: Text]> = {
   delivered: ["good", ["Delivered", "Entregue", "Entregado"]],
   failed: ["bad", ["Failed", "Falhou", "Falló"]],
 };
+
+/** States to be chosen from, by the words of the API. */
+export const optionsOf = (...names: string[]): Option[] => names.map((name) => [name, STATES[name]?.[1] ?? [name, name, name]] as const);
 
 /** The state that the API calls by this word. */
 export function State({ is }: { is: string }) {

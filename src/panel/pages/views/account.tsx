@@ -87,8 +87,7 @@ export function AccountPage() {
                     name: "language",
                     kind: "choice",
                     label: said.language,
-                    isNullable: true,
-                    hint: ["Not chosen: what the browser speaks.", "Sem escolha: o idioma do navegador.", "Sin elegir: el idioma del navegador."],
+                    none: ["As the browser", "O do navegador", "El del navegador"],
                     options: [
                       ["en", ["English", "English", "English"]],
                       ["pt", ["Português", "Português", "Português"]],
@@ -140,7 +139,7 @@ function SecondFactor({ account, again }: { account: Account; again: () => void 
     showCodes(recoveryCodes, again);
   };
   return (
-    <section class="card">
+    <section class="card wide">
       <h2>{say(said.factor)}</h2>
       <p class="soft">{say(said.factorLead)}</p>
       <p>{account.secondFactor ? <Badge kind="good">{say(said.isOn, { count: account.recoveryCodesLeft ?? 0 })}</Badge> : <Badge kind="off">{say(said.isOff)}</Badge>}</p>

@@ -46,7 +46,7 @@ export function AuditLogPage() {
           { name: "from", kind: "moment", label: said.from },
           { name: "to", kind: "moment", label: said.to },
         ]}
-        isSearched={false}
+        isSearched
         columns={[
           { label: say(said.when), show: (entry) => moment(entry.at) },
           { label: say(said.who), show: (entry) => called(entry.actor.name) },

@@ -10,7 +10,7 @@ import { reveal } from "../ui/reveal";
 import { State } from "../ui/states";
 
 const said = {
-  next: ["What is next", "Próximos passos", "Qué sigue"],
+  next: ["Next steps", "Próximos passos", "Próximos pasos"],
   embed: ["Put this line into your pages", "Ponha esta linha nas suas páginas", "Ponga esta línea en sus páginas"],
   hook: ["Enter this address at the provider as callback URL", "Informe este endereço no provedor como URL de callback", "Indique esta dirección en el proveedor como URL de callback"],
   hookLead: ["With it goes your verify token. Subscribe to “messages” there.", "Junto vai o seu token de verificação. Assine lá o campo “messages”.", "Con ella va su token de verificación. Suscríbase allí a «messages»."],
@@ -21,11 +21,11 @@ const said = {
   verifyToken: ["Verify token", "Token de verificação", "Token de verificación"],
   identity: ["Identity secret", "Segredo de identidade", "Secreto de identidad"],
   identityLead: ["Your server signs with it who a visitor is.", "Com ele o seu servidor assina quem é o visitante.", "Con él su servidor firma quién es el visitante."],
-  good: ["Good now: {count}", "Valendo agora: {count}", "Vigentes: {count}"],
-  make: ["Make a secret", "Criar um segredo", "Crear un secreto"],
-  makeText: ["The one before stays good until the next is made, so that your server can change over.", "O anterior vale até o próximo ser criado, para o seu servidor trocar.", "El anterior vale hasta que se cree el próximo, para que su servidor cambie."],
-  leaked: ["The one before has leaked", "O anterior vazou", "El anterior se filtró"],
-  leakedText: ["The one before is good no longer: visitors signed with it are refused at once.", "O anterior deixa de valer: visitantes assinados com ele são recusados na hora.", "El anterior deja de valer: los visitantes firmados con él se rechazan de inmediato."],
+  good: ["Secrets in force: {count}", "Segredos em vigor: {count}", "Secretos en vigor: {count}"],
+  make: ["Create a secret", "Criar um segredo", "Crear un secreto"],
+  makeText: ["The previous one stays valid until the next is created, so that your server can change over.", "O anterior vale até o próximo ser criado, para o seu servidor trocar.", "El anterior vale hasta que se cree el próximo, para que su servidor cambie."],
+  leaked: ["The secret has leaked", "O segredo vazou", "El secreto se filtró"],
+  leakedText: ["There is a new one, and those before are no longer valid: visitors signed with them are refused at once.", "Há um novo, e os anteriores deixam de valer: visitantes assinados com eles são recusados na hora.", "Hay uno nuevo, y los anteriores dejan de valer: los visitantes firmados con ellos se rechazan de inmediato."],
   once: ["It is shown this once. Only your server may know it.", "Só aparece desta vez. Só o seu servidor pode conhecê-lo.", "Solo se muestra esta vez. Solo su servidor puede conocerlo."],
 } as const satisfies Record<string, Text>;
 

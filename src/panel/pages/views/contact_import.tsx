@@ -25,6 +25,8 @@ const said = {
   title: ["Import contacts", "Importar contatos", "Importar contactos"],
   lead: ["From a CSV file, as spreadsheets write it. Its first line names the columns.", "De um arquivo CSV, como as planilhas gravam. A primeira linha dá nome às colunas.", "De un archivo CSV, como lo guardan las hojas de cálculo. Su primera línea nombra las columnas."],
   file: ["File", "Arquivo", "Archivo"],
+  choose: ["Choose a file…", "Escolher um arquivo…", "Elegir un archivo…"],
+  noFile: ["None chosen", "Nenhum escolhido", "Ninguno elegido"],
   tooLarge: ["The file is too large: at most {rows} rows, {size} MiB.", "O arquivo é grande demais: no máximo {rows} linhas, {size} MiB.", "El archivo es demasiado grande: como máximo {rows} filas, {size} MiB."],
   noRows: ["There are no rows below the first line.", "Não há linhas abaixo da primeira.", "No hay filas debajo de la primera."],
   preview: ["What is in it", "O que há nele", "Qué contiene"],
@@ -80,6 +82,7 @@ export function ContactImportPage() {
 
 function Import({ custom }: { custom: Of<"CustomField">[] }) {
   const rows = useSignal<string[][]>([]);
+  const name = useSignal("");
   const mapping = useSignal<string[]>([]);
   const failure = useSignal("");
   const onConflict = useSignal("update");
@@ -102,6 +105,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
     failure.value = "";
     report.value = null;
     rows.value = [];
+    name.value = file?.name ?? "";
     if (!file) return;
     const large = say(said.tooLarge, { rows: count(ROWS_MAX), size: FILE_BYTES_MAX / 1024 / 1024 });
     if (file.size > FILE_BYTES_MAX) return void (failure.value = large);
@@ -157,6 +161,11 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
     report.value = sum;
     isRunning.value = false;
   };
+  /** As the pages call a field that the service names. */
+  const called = (field: string) => {
+    const known = options.find(([name]) => name === field);
+    return known ? say(known[1]) : field;
+  };
   const isMapped = mapping.value.includes("name") || mapping.value.includes("number");
   const [headers = [], ...body] = rows.value;
   const end = report.value;
@@ -166,7 +175,13 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
       {!isRunning.value && (
         <div class="field">
           <label for="file">{say(end ? said.another : said.file)}</label>
-          <input id="file" type="file" accept=".csv,.tsv,.txt,text/csv" onChange={(event) => choose(event.currentTarget.files?.[0])} />
+          <div class="file">
+            <span class="button" aria-hidden="true">
+              {say(said.choose)}
+            </span>
+            <span data-free>{name.value || <span class="soft">{say(said.noFile)}</span>}</span>
+            <input id="file" type="file" accept=".csv,.tsv,.txt,text/csv" onChange={(event) => choose(event.currentTarget.files?.[0])} />
+          </div>
         </div>
       )}
       {failure.value && <Trouble text={failure.value} />}
@@ -248,7 +263,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
                 keyOf={({ at }) => at}
                 columns={[
                   { label: say(said.line), show: ({ index }) => count(index) },
-                  { label: say(said.column), show: ({ field }) => field },
+                  { label: say(said.column), show: ({ field }) => called(field) },
                   { label: say(said.why), show: (error) => reason(error.reason) },
                 ]}
               />

@@ -11,7 +11,7 @@ import { words } from "../core/words";
 import { PagedList } from "../resource/list";
 import { confirm } from "../ui/dialog";
 import { Await, Button, Page } from "../ui/parts";
-import { State } from "../ui/states";
+import { optionsOf, State } from "../ui/states";
 
 const said = {
   title: ["Deliveries", "Entregas", "Entregas"],
@@ -19,7 +19,9 @@ const said = {
   happened: ["Happened", "Aconteceu", "Ocurrió"],
   attempts: ["attempt {count}", "tentativa {count}", "intento {count}"],
   last: ["Last answer", "Última resposta", "Última respuesta"],
-  next: ["Next try", "Próxima tentativa", "Próximo intento"],
+  next: ["next try: {moment}", "próxima tentativa: {moment}", "próximo intento: {moment}"],
+  from: ["From", "Desde", "Desde"],
+  to: ["Until", "Até", "Hasta"],
   again: ["Send again", "Enviar de novo", "Enviar de nuevo"],
   failed: ["Send what failed today again", "Reenviar as falhas de hoje", "Reenviar los fallos de hoy"],
   failedText: ["Everything that failed since midnight is sent once more.", "Tudo o que falhou desde a meia-noite é enviado mais uma vez.", "Todo lo que falló desde la medianoche se envía una vez más."],
@@ -65,19 +67,24 @@ export function DeliveriesPage({ id }: { id: string }) {
                 name: "status",
                 kind: "choice",
                 label: words.state,
-                options: [
-                  ["pending", ["Pending", "Pendente", "Pendiente"]],
-                  ["delivered", ["Delivered", "Entregue", "Entregado"]],
-                  ["failed", ["Failed", "Falhou", "Falló"]],
-                ],
+                options: optionsOf("pending", "delivered", "failed"),
               },
+              { name: "createdFrom", kind: "moment", label: said.from },
+              { name: "createdTo", kind: "moment", label: said.to },
             ]}
             columns={[
               { label: say(said.event), show: (it) => `${it.type} #${it.eventId}` },
               { label: say(said.happened), show: (it) => moment(it.createdAt) },
-              { label: say(words.state), show: (it) => <State is={it.status} /> },
+              {
+                label: say(words.state),
+                show: (it) => (
+                  <>
+                    <State is={it.status} />
+                    {it.nextAttemptAt && <span class="below soft">{say(said.next, { moment: moment(it.nextAttemptAt) })}</span>}
+                  </>
+                ),
+              },
               { label: say(said.last), show: (it) => lastOf(it) },
-              { label: say(said.next), show: (it) => moment(it.nextAttemptAt) },
               {
                 label: say(words.actions),
                 kind: "actions",

@@ -10,7 +10,7 @@ import { notify } from "../core/notices";
 import { ask, here } from "../core/router";
 import { say, type Text } from "../core/text";
 import { Icon } from "../ui/icons";
-import { Await, Page } from "../ui/parts";
+import { Await, LinkButton, Page } from "../ui/parts";
 
 const said = {
   title: ["Order of the fields", "Ordem dos campos", "Orden de los campos"],
@@ -21,6 +21,7 @@ const said = {
   fields: ["Custom fields", "Campos personalizados", "Campos personalizados"],
   grip: ["{name}, place {at} of {count}. Arrow keys move it.", "{name}, posição {at} de {count}. As setas movem.", "{name}, lugar {at} de {count}. Las flechas lo mueven."],
   moved: ["{name} is at place {at} of {count}.", "{name} está na posição {at} de {count}.", "{name} está en el lugar {at} de {count}."],
+  make: ["New field", "Novo campo", "Nuevo campo"],
   none: ["There are no fields of this kind.", "Não há campos deste tipo.", "No hay campos de este tipo."],
 } as const satisfies Record<string, Text>;
 
@@ -40,8 +41,19 @@ export function FieldOrderPage() {
           </select>
         </div>
       </div>
-      <Await what={found}>{(rows) => (rows.length ? <Sortable key={application} rows={rows} application={application} /> : <p class="empty">{say(said.none)}</p>)}</Await>
+      <Await what={found}>{(rows) => (rows.length ? <Sortable key={application} rows={rows} application={application} /> : <Nothing />)}</Await>
     </Page>
+  );
+}
+
+function Nothing() {
+  return (
+    <div class="empty">
+      <p>{say(said.none)}</p>
+      <LinkButton to="/custom-fields/new" icon="plus">
+        {say(said.make)}
+      </LinkButton>
+    </div>
   );
 }
 

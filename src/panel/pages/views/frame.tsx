@@ -12,7 +12,8 @@ import { Languages } from "../ui/languages";
 import { channels, companies, profiles } from "../resources/setup";
 import { tokens } from "../resources/tokens";
 import { customFields, webhooks } from "../resources/integration";
-import { contactLists, globalVariables, products, queues, quickMessages, tags, users, wrapupTypes } from "../resources/organization";
+import { boards, products } from "../resources/sales";
+import { contactLists, globalVariables, queues, quickMessages, tags, users, wrapupTypes } from "../resources/organization";
 
 interface Place {
   path: string;
@@ -47,6 +48,7 @@ const GROUPS: { title: Text; places: Place[] }[] = [
       of(tags),
       of(contactLists),
       { path: "contacts/import", text: ["Import contacts", "Importar contatos", "Importar contactos"], isFor: () => may("contacts", "POST") },
+      of(boards),
       of(customFields),
       of(globalVariables),
       of(products),
@@ -65,6 +67,9 @@ const GROUPS: { title: Text; places: Place[] }[] = [
   },
 ];
 
+/** What is reached from a page of the menu, and stands in no menu itself. */
+const BELOW: Record<string, string[]> = { "wrapup-types": ["wrapup-categories"], products: ["product-categories"] };
+
 export function Frame({ children }: { children: ComponentChildren }) {
   const isOpen = useSignal(false);
   const { path } = here.value;
@@ -74,7 +79,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   }, [path]);
   const company = opened.value?.name ?? session.value?.company?.name;
   const shown = GROUPS.map(({ title, places }) => ({ title, places: places.filter(({ isFor }) => isFor()) })).filter(({ places }) => places.length);
-  const isAt = (place: string) => (place === "contacts/import" ? path === `/${place}` : path === `/${place}` || path.startsWith(`/${place}/`));
+  const isAt = (place: string) => [place, ...(BELOW[place] ?? [])].some((it) => path === `/${it}` || path.startsWith(`/${it}/`));
   return (
     <div class="frame-of-all">
       <a class="skip" href="#main">

@@ -48,7 +48,7 @@ export function HomePage() {
                     <span class={`mark ${done[at] ? "done" : ""}`}>{done[at] ? <Icon name="check" /> : at + 1}</span>
                     <span>
                       <strong>{say(title)}</strong>
-                      <span class="soft">{say(done[at] ? ["There are some.", "Já há.", "Ya hay."] : text)}</span>
+                      <span class="soft">{say(done[at] ? ["Set up. See them, or add more.", "Pronto. Veja ou adicione mais.", "Listo. Véalos o añada más."] : text)}</span>
                     </span>
                   </a>
                 </li>

@@ -6,11 +6,14 @@ import { useEffect } from "preact/hooks";
 import { get } from "../core/client";
 import { explain } from "../core/reasons";
 import type { Figures } from "../core/shapes";
-import { count, moment, say, type Text } from "../core/text";
+import { count, duration, moment, say, type Text } from "../core/text";
+import { words } from "../core/words";
 import { Page, Trouble, Waiting } from "../ui/parts";
 import { Plot } from "../ui/plot";
 
 const ASKED_EVERY_MS = 5_000;
+/** The second time comes soon: a rate is known from it on. */
+const ASKED_AGAIN_MS = 1_000;
 /** Ten minutes. */
 const POINTS_MAX = 120;
 
@@ -43,7 +46,6 @@ interface Shown {
 
 const whole = (value: number) => count(Math.round(value));
 const perSecond = (value: number) => `${count(value, { maximumFractionDigits: 1 })}/s`;
-const seconds = (value: number) => `${count(value, { maximumFractionDigits: 2 })} s`;
 const mebibytes = (value: number) => `${count(value / 1024 / 1024, { maximumFractionDigits: 0 })} MiB`;
 
 const SHOWN: Shown[] = [
@@ -72,7 +74,7 @@ const SHOWN: Shown[] = [
     title: ["Behind the tables", "Atraso das tabelas", "Retraso de las tablas"],
     hint: ["Age of the oldest change that is only in the journal.", "Idade da mudança mais antiga que só está no journal.", "Edad del cambio más antiguo que solo está en el journal."],
     of: (now) => now.sum("hotline_flush_lag_seconds"),
-    write: seconds,
+    write: duration,
   },
   {
     title: ["Journal", "Journal", "Journal"],
@@ -83,9 +85,9 @@ const SHOWN: Shown[] = [
   },
   {
     title: ["Database", "Banco de dados", "Base de datos"],
-    hint: ["1 when it answers within a second.", "1 quando responde em um segundo.", "1 cuando responde en un segundo."],
+    hint: ["Whether it answers within a second.", "Se responde em um segundo.", "Si responde en un segundo."],
     of: (now) => now.sum("hotline_database_up"),
-    write: whole,
+    write: (value) => say(value ? words.yes : words.no),
   },
   {
     title: ["Waiting for the database", "Esperando o banco", "Esperando la base"],
@@ -115,7 +117,7 @@ const SHOWN: Shown[] = [
     title: ["Webhooks behind", "Atraso dos webhooks", "Retraso de webhooks"],
     hint: ["How long the oldest event waits.", "Quanto espera o evento mais antigo.", "Cuánto espera el evento más antiguo."],
     of: (now) => now.sum("hotline_webhook_lag_seconds"),
-    write: seconds,
+    write: duration,
   },
   {
     title: ["Memory", "Memória", "Memoria"],
@@ -140,7 +142,7 @@ export function InstallationPage() {
         if (stop.signal.aborted) return;
         failure.value = explain(failed);
       }
-      timer = window.setTimeout(look, ASKED_EVERY_MS);
+      timer = window.setTimeout(look, readings.value.length === 1 ? ASKED_AGAIN_MS : ASKED_EVERY_MS);
     };
     void look();
     return () => {
@@ -159,7 +161,7 @@ export function InstallationPage() {
       {newest ? (
         <>
           <p class="soft">
-            {moment(newest.at)} · {say(["up for {hours} h", "no ar há {hours} h", "en marcha hace {hours} h"], { hours: count((newest.sum("hotline_uptime_seconds") ?? 0) / 3600, { maximumFractionDigits: 1 }) })}
+            {moment(newest.at)} · {say(["up for {time}", "no ar há {time}", "en marcha hace {time}"], { time: duration(Math.round(newest.sum("hotline_uptime_seconds") ?? 0)) })}
           </p>
           <div class="plots">
             {SHOWN.map((shown) => {

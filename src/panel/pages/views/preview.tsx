@@ -26,12 +26,13 @@ const said = {
 const FRAMED = `
   .root { position: absolute !important; }
   .panel { position: absolute !important; animation: none !important; }
-  @media (min-width: 480.02px) and (min-height: 460.02px) { .panel { width: 262px !important; height: 420px !important; } }
+  @media (min-width: 480.02px) and (min-height: 460.02px) { .panel { width: 300px !important; height: 420px !important; } }
   @media (max-width: 480px), (max-height: 460px) { .root { inset: 0 !important; } .root .panel { height: auto !important; } }
 `;
 
 const COLOR = /^#[0-9a-f]{6}$/i;
-const DEFAULT_COLOR = "#2563eb";
+/** What the widget takes where none is chosen. */
+export const DEFAULT_COLOR = "#2563eb";
 
 export function Preview({ values }: { values: Values }) {
   const frame = useRef<HTMLDivElement>(null);

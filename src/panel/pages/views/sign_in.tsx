@@ -1,8 +1,8 @@
 // Signing in: a password, a company when there are several, a second factor; and the same over a page whose session has
 // ended, where nothing of it is lost.
 
-import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren, Ref } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
 import { exchange, Refused, type Of } from "../core/client";
@@ -36,16 +36,34 @@ const said = {
   forgotTitle: ["Choose another password", "Escolher outra senha", "Elegir otra contraseña"],
   forgotLead: ["You get a letter with a link by which you choose another one.", "Você recebe um e-mail com um link para escolher outra.", "Recibirá un correo con un enlace para elegir otra."],
   send: ["Send the link", "Enviar o link", "Enviar el enlace"],
-  sent: [
-    "If somebody signs in with {email}, a letter is on its way. Give it some minutes, and look among what your mailbox takes for spam.",
-    "Se alguém entra com {email}, um e-mail está a caminho. Aguarde alguns minutos e veja também a caixa de spam.",
-    "Si alguien entra con {email}, un correo va en camino. Espere unos minutos y mire también entre el correo no deseado.",
-  ],
+  sent: ["If somebody signs in with {email}, a letter is on its way. Give it some minutes, and look among what your mailbox takes for spam.", "Se alguém entra com {email}, um e-mail está a caminho. Aguarde alguns minutos e veja também a caixa de spam.", "Si alguien entra con {email}, un correo va en camino. Espere unos minutos y mire también entre el correo no deseado."],
   notEmail: ["This is no e-mail address.", "Isto não é um endereço de e-mail.", "Esto no es una dirección de correo."],
   back: ["Back to signing in", "Voltar para entrar", "Volver a entrar"],
   ended: ["Your session has ended", "Sua sessão terminou", "Su sesión terminó"],
   endedLead: ["Sign in again, and go on where you were. Nothing you typed is lost.", "Entre de novo e continue de onde parou. Nada do que digitou se perdeu.", "Entre de nuevo y siga donde estaba. No se perdió nada de lo escrito."],
 } as const satisfies Record<string, Text>;
+
+interface TypedProps {
+  label: Text;
+  value: Signal<string>;
+  field: Ref<HTMLInputElement>;
+  type: "email" | "password" | "text";
+  autoComplete: "username" | "current-password" | "one-time-code";
+  inputMode?: "text" | "numeric";
+  readOnly?: boolean;
+  "aria-describedby"?: string;
+}
+
+/** What somebody types to be let in. */
+function Typed({ label, value, field, type, ...input }: TypedProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{say(label)}</label>
+      <input {...input} type={type as "text"} ref={field} id={id} value={value.value} onInput={(event) => (value.value = event.currentTarget.value)} />
+    </div>
+  );
+}
 
 interface Steps {
   /** Whose session has ended: only they go on. */
@@ -136,45 +154,20 @@ function Steps({ email: fixed, done }: Steps) {
           <p class="soft" id={`${id}-lead`}>
             {say(said.factorLead)}
           </p>
-          <div class="field">
-            <label for={`${id}-code`}>{say(isRecovery.value ? said.recovery : said.code)}</label>
-            <input
-              ref={first}
-              id={`${id}-code`}
-              type="text"
-              inputMode={isRecovery.value ? "text" : "numeric"}
-              autoComplete="one-time-code"
-              aria-describedby={`${id}-lead`}
-              value={code.value}
-              onInput={(event) => (code.value = event.currentTarget.value)}
-            />
-          </div>
+          <Typed
+            label={isRecovery.value ? said.recovery : said.code}
+            value={code}
+            field={first}
+            type="text"
+            inputMode={isRecovery.value ? "text" : "numeric"}
+            autoComplete="one-time-code"
+            aria-describedby={`${id}-lead`}
+          />
         </>
       ) : (
         <>
-          <div class="field">
-            <label for={`${id}-email`}>{say(words.email)}</label>
-            <input
-              ref={fixed ? null : first}
-              id={`${id}-email`}
-              type="email"
-              autoComplete="username"
-              readOnly={Boolean(fixed)}
-              value={email.value}
-              onInput={(event) => (email.value = event.currentTarget.value)}
-            />
-          </div>
-          <div class="field">
-            <label for={`${id}-password`}>{say(words.password)}</label>
-            <input
-              ref={fixed ? first : null}
-              id={`${id}-password`}
-              type="password"
-              autoComplete="current-password"
-              value={password.value}
-              onInput={(event) => (password.value = event.currentTarget.value)}
-            />
-          </div>
+          <Typed label={words.email} value={email} field={fixed ? null : first} type="email" autoComplete="username" readOnly={Boolean(fixed)} />
+          <Typed label={words.password} value={password} field={fixed ? first : null} type="password" autoComplete="current-password" />
         </>
       )}
       {failure.value && <Trouble text={failure.value} />}
@@ -250,18 +243,7 @@ function Forgotten({ back }: { back: () => void }) {
           <p class="soft" id={`${id}-lead`}>
             {say(said.forgotLead)}
           </p>
-          <div class="field">
-            <label for={`${id}-email`}>{say(words.email)}</label>
-            <input
-              ref={first}
-              id={`${id}-email`}
-              type="email"
-              autoComplete="username"
-              aria-describedby={`${id}-lead`}
-              value={email.value}
-              onInput={(event) => (email.value = event.currentTarget.value)}
-            />
-          </div>
+          <Typed label={words.email} value={email} field={first} type="email" autoComplete="username" aria-describedby={`${id}-lead`} />
           {failure.value && <Trouble text={failure.value} />}
           <Button submit kind="primary">
             {say(isBusy.value ? words.working : said.send)}
