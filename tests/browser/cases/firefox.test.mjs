@@ -62,11 +62,17 @@ describe("in Firefox", { timeout: TIME_MAX_MS }, () => {
 
     await fox.page.goto(`${service.url}/panel/account`);
     await fox.said("Your account", "h1");
+    await fox.fill({ "Current password": person.password, "New password": "a password made in Firefox" });
+    await fox.click("Change the password", "button");
+    await fox.said("Saved.");
     await (await fox.field("Language")).select("pt");
     await fox.click("Save", "button");
     await fox.said("Sua conta", "h1");
     await (await fox.see('button[aria-label="Sair"]')).click();
     await fox.said("Entrar", "h1");
+    await fox.fill({ "E-mail": person.email, Senha: "a password made in Firefox" });
+    await fox.click("Entrar", "button");
+    await fox.said("Sua conta", "h1");
     await fox.leave();
   });
 

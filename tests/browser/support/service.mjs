@@ -22,6 +22,9 @@ const run = promisify(execFile);
 
 const PASSWORD = "a long enough password";
 
+/** An address nobody else has. */
+const addressOf = (name) => `${name.toLowerCase().replaceAll(/\W/g, "-")}-${randomUUID().slice(0, 8)}@example.com`;
+
 /** Options under which a test is never told to slow down: all its visitors have one address. */
 const UNHURRIED = [
   ...["--rate-per-minute", "0", "--visitor-sessions-per-minute", "0"],
@@ -56,16 +59,20 @@ export class Service {
     const arguments_ = [this.command, "--listen", address, "--data-dir", this.dataDir, ...UNHURRIED, ...this.options];
     this.process = spawn(binary, arguments_, { stdio: ["ignore", "pipe", log.fd] });
     await log.close();
-    const lines = createInterface({ input: this.process.stdout });
     const timer = setTimeout(() => this.process.kill("SIGKILL"), START_TIME_MAX_MS);
-    for await (const line of lines) {
-      const found = /^hotline is ready on (http:\S+)/.exec(line);
-      if (!found) continue;
-      this.url = found[1];
-      break;
-    }
+    this.printed = [];
+    const lines = createInterface({ input: this.process.stdout });
+    await new Promise((done) => {
+      lines.on("line", (line) => {
+        this.printed.push(line);
+        const found = /^hotline is ready on (http:\S+)/.exec(line);
+        if (!found) return;
+        this.url = found[1];
+        done();
+      });
+      lines.on("close", done);
+    });
     clearTimeout(timer);
-    this.process.stdout.resume();
     if (this.process.exitCode !== null) throw new Error(`hotline does not start:\n${await this.log()}`);
   }
 
@@ -150,9 +157,8 @@ export class Company {
   }
 
   /** A user with this profile, and a password for the panel. */
-  async person(profile, { name = profile, password = PASSWORD } = {}) {
+  async person(profile, { name = profile, password = PASSWORD, email = addressOf(name) } = {}) {
     const [{ id: profileId }] = (await this.data("GET", "/profiles")).filter((known) => known.name === profile);
-    const email = `${name.toLowerCase().replaceAll(/\W/g, "-")}-${randomUUID().slice(0, 8)}@example.com`;
     const { id } = await this.data("POST", "/users", { name, email, password, profileId });
     return { id, name, email, password };
   }

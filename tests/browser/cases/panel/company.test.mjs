@@ -170,12 +170,12 @@ describe("a company", () => {
       const { data } = await (await fetch(`${at.company.door}/config`, { headers: { Origin: "https://shop.example" } })).json();
       return data?.title === "Other title" && data.position === "left";
     });
-    await desk.button("Make a secret").click();
+    await desk.button("Create a secret").click();
     await desk.dialog().getByRole("button", { name: "Create" }).click();
     const secret = await desk.dialog().locator("code").textContent();
     assert.ok(secret.length >= 32);
     await desk.button("I have stored it").click();
-    await desk.text("Good now: 1").waitFor();
+    await desk.text("Secrets in force: 1").waitFor();
     await desk.leave();
   });
 
@@ -218,6 +218,8 @@ describe("a company", () => {
     assert.equal(await desk.row(/Profile created/).count(), 0, "the address keeps the filters");
     await desk.field("What").selectOption("");
     await desk.row(/company/i).first().waitFor();
+    await desk.field("Search").fill("night shift");
+    await eventually("what was done to it alone", async () => (await desk.row(/settings changed/).count()) === 0 && (await desk.row(/Night shift/).count()) > 0);
 
     await desk.turnTo("/company");
     await desk.page.getByRole("checkbox", { name: "Everybody needs a second factor" }).check();

@@ -28,6 +28,7 @@ describe("markup", () => {
     const field = await make("/custom-fields", { name: EVIL, application: "contact", type: "select", options: [EVIL] });
     const webhook = await make("/webhooks", { url: "https://example.com/?%3Cscript%3E", description: EVIL });
     const list = await make("/contact-lists", { name: EVIL });
+    const board = await make("/crm/boards", { name: EVIL, description: EVIL, crmBoardQueues: [{ queueId: queue.id }] });
     const contact = await make("/contacts", { name: EVIL, number: "5511977776666", email: "evil@example.com" });
     await make(`/contact-lists/${list.id}/contacts`, { contactIds: [contact.id] });
     const user = await make("/users", { name: EVIL, email: "evil-user@example.com", queueIds: [queue.id] });
@@ -60,6 +61,7 @@ describe("markup", () => {
       ...["/wrapup-types", `/wrapup-types/${type.id}`, "/wrapup-categories", `/wrapup-categories/${category.id}`],
       ...["/quick-messages", `/quick-messages/${quick.id}`, "/global-variables", `/global-variables/${variable.id}`],
       ...["/products", `/products/${product.id}`, "/product-categories", `/product-categories/${group.id}`],
+      ...["/crm/boards", `/crm/boards/${board.id}`],
       ...["/users", `/users/${user.id}`, "/contact-lists", `/contact-lists/${list.id}/contacts`],
       ...["/custom-fields", `/custom-fields/${field.id}`, "/custom-fields/order", "/webhooks", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/deliveries`],
     ];

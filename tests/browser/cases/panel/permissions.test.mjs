@@ -10,7 +10,7 @@ import { Shop } from "../../support/shop.mjs";
 /** Whose permissions a noun of the API, and a page, takes where they are not called alike. */
 const MODULES = {
   "wrapup-types": "wrapupTypes", "wrapup-categories": "wrapupTypes", "quick-messages": "quickMessages", "contact-lists": "campaigns",
-  "product-categories": "products", "custom-fields": "customFields", "global-variables": "customFields", dashboards: "reports",
+  "product-categories": "products", "crm/boards": "crm", "custom-fields": "customFields", "global-variables": "customFields", dashboards: "reports",
 };
 
 describe("what somebody may not do", () => {
@@ -24,6 +24,7 @@ describe("what somebody may not do", () => {
     const modules = {
       queues: "queues", users: "users", tags: "tags", products: "products", webhooks: "webhooks", "wrapup-types": "wrapupTypes",
       "quick-messages": "quickMessages", "contact-lists": "campaigns", "custom-fields": "customFields", "global-variables": "customFields",
+      "crm/boards": "crm",
     };
     for (const [place, module] of Object.entries(modules)) {
       const mayRead = data.permissions[module]?.includes("GET") ?? false;

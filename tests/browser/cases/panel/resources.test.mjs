@@ -16,6 +16,7 @@ const RESOURCES = [
   { path: "global-variables", make: "New variable", typed: { Key: "address", Value: "Main street 1" }, changed: { Value: "Main street 2" }, name: "key" },
   { path: "products", make: "New product", typed: { Name: "Panel", SKU: "SP-1", Price: "19,90" }, changed: { Name: "Solar panel" }, name: "name" },
   { path: "product-categories", make: "New category", typed: { Name: "Energy" }, changed: { Name: "Power" }, name: "name" },
+  { path: "crm/boards", make: "New board", typed: { Name: "Solar panels", "Goal of a month": "1500,5" }, changed: { Name: "Panels" }, name: "name" },
   { path: "users", make: "New user", typed: { Name: "Ana Souza", "E-mail": "ana.souza@example.com" }, changed: { Name: "Ana Lima" }, name: "name" },
   { path: "custom-fields", make: "New field", typed: { Name: "Plan" }, changed: { Name: "Tariff" }, name: "name" },
   { path: "contact-lists", make: "New list", typed: { Name: "Newsletter" }, changed: null, name: "name" },
@@ -24,45 +25,48 @@ const RESOURCES = [
 describe("resources", () => {
   const at = panel();
 
-  for (const { path, make, typed, changed, name } of RESOURCES) {
-    it(`are made, changed and deleted: ${path}`, async () => {
-      const desk = await at.open(`/${path}`);
-      await desk.link(make).first().click();
-      await desk.heading(make).waitFor();
-      // The API names every field that is missing: each is told where it stands.
-      await desk.button("Create").click();
-      await desk.page.locator(".wrong").first().waitFor();
-      assert.equal(await desk.page.evaluate(() => document.activeElement.getAttribute("aria-invalid")), "true");
-      await desk.fill(typed);
-      await desk.button("Create").click();
-      await desk.text("Created.").waitFor();
-      const first = Object.values(typed)[0];
-      const all = await at.company.data("GET", `/${path}?perPage=100`);
-      const made = all.find((it) => it[name] === first);
-      assert.ok(made, `${first} is there`);
+  it("are made, changed and deleted", async (test) => {
+    const desk = await at.open("/");
+    for (const { path, make, typed, changed, name } of RESOURCES) {
+      await test.test(path, async () => {
+        await desk.go(`/${path}`);
+        await desk.link(make).first().click();
+        await desk.heading(make).waitFor();
+        // The API names every field that is missing: each is told where it stands.
+        await desk.button("Create").click();
+        await desk.page.locator(".wrong").first().waitFor();
+        assert.equal(await desk.page.evaluate(() => document.activeElement.getAttribute("aria-invalid")), "true");
+        await desk.fill(typed);
+        await desk.button("Create").click();
+        await desk.text("Created.").waitFor();
+        const first = Object.values(typed)[0];
+        const all = await at.company.data("GET", `/${path}?perPage=100`);
+        const made = all.find((it) => it[name] === first);
+        assert.ok(made, `${first} is there`);
 
-      await desk.turnTo(`/${path}/${made.id}`);
-      if (changed) {
-        await desk.fill(changed);
-        await desk.button("Save").click();
-        await desk.text("Saved.").waitFor();
-        const [key, value] = Object.entries(changed)[0];
-        const now = (await at.company.data("GET", `/${path}?perPage=100`)).find(({ id }) => id === made.id);
-        assert.equal(now[key === "Value" ? "value" : name], value);
-      }
-      await desk.button("Delete").click();
-      await desk.dialog().getByText(/./).first().waitFor();
-      const told = await desk.dialog().textContent();
-      assert.ok(told.length > 60, `it says what goes with it: ${told}`);
-      await desk.dialog().getByRole("button", { name: "Cancel" }).click();
-      await desk.button("Delete").click();
-      await desk.dialog().getByRole("button", { name: "Delete" }).click();
-      await desk.text("Deleted.").waitFor();
-      const left = await at.company.data("GET", `/${path}?perPage=100`);
-      assert.ok(!left.some(({ id }) => id === made.id));
-      await desk.leave();
-    });
-  }
+        await desk.turnTo(`/${path}/${made.id}`);
+        if (changed) {
+          await desk.fill(changed);
+          await desk.button("Save").click();
+          await desk.text("Saved.").waitFor();
+          const [key, value] = Object.entries(changed)[0];
+          const now = (await at.company.data("GET", `/${path}?perPage=100`)).find(({ id }) => id === made.id);
+          assert.equal(now[key === "Value" ? "value" : name], value);
+        }
+        await desk.button("Delete").click();
+        await desk.dialog().getByText(/./).first().waitFor();
+        const told = await desk.dialog().textContent();
+        assert.ok(told.length > 60, `it says what goes with it: ${told}`);
+        await desk.dialog().getByRole("button", { name: "Cancel" }).click();
+        await desk.button("Delete").click();
+        await desk.dialog().getByRole("button", { name: "Delete" }).click();
+        await desk.text("Deleted.").waitFor();
+        const left = await at.company.data("GET", `/${path}?perPage=100`);
+        assert.ok(!left.some(({ id }) => id === made.id));
+      });
+    }
+    await desk.leave();
+  });
 
   it("are searched, filtered and paged, and the address keeps how", async () => {
     for (let number = 1; number <= 30; number++) {
@@ -154,6 +158,60 @@ describe("resources", () => {
     await desk.turnTo(`/contact-lists/${list.id}/contacts`);
     await add("Contacts to add", "Listed Person");
     assert.deepEqual((await at.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id]);
+    const tag = await at.company.data("POST", "/tags", { name: "Regulars" });
+    const other = await at.company.data("POST", "/contacts", { name: "Tagged Person", number: "5511988886666", tagIds: [tag.id] });
+    await desk.page.getByRole("combobox", { name: "All with the tag" }).fill("Regulars");
+    await desk.page.getByRole("option", { name: "Regulars" }).click();
+    await desk.button("Add: All with the tag").click();
+    await desk.text("Added: 1. Already there: 0.").waitFor();
+    await desk.row("Tagged Person").waitFor();
+    await desk.field("Search").fill("tagged");
+    await eventually("one is found", async () => (await desk.row("Listed Person").count()) === 0);
+    await desk.row("Tagged Person").waitFor();
+    assert.deepEqual((await at.company.data("GET", `/contact-lists/${list.id}/contacts`)).map(({ id }) => id), [contact.id, other.id]);
+    await desk.leave();
+  });
+
+  it("say whose a board is, and find channels and webhooks among others", async () => {
+    const queue = await at.company.data("POST", "/queues", { name: "Sellers" });
+    const seller = await at.company.person("Agent", { name: "Seller" });
+    await at.company.data("PUT", `/queues/${queue.id}/users/${seller.id}`);
+    const desk = await at.open("/crm/boards/new");
+    await desk.fill({ Name: "Ours" });
+    await desk.page.getByRole("combobox", { name: "Queues" }).fill("Sellers");
+    await desk.page.getByRole("option", { name: "Sellers" }).click();
+    await desk.button("Create").click();
+    await desk.row(/^Ours Sellers/).waitFor();
+    await at.company.data("POST", "/crm/boards", { name: "Theirs" });
+    const own = await at.open("/crm/boards", { person: seller });
+    await own.row("Ours").waitFor();
+    assert.equal(await own.row("Theirs").count(), 0, "what none of their queues has, they do not see");
+    await own.leave();
+    await desk.turnTo("/crm/boards");
+    await desk.link("Ours").click();
+    await desk.page.getByRole("checkbox", { name: "Archived" }).check();
+    await desk.button("Save").click();
+    await desk.text("Saved.").waitFor();
+    await desk.turnTo("/crm/boards");
+    await desk.row("Theirs").waitFor();
+    assert.equal(await desk.row("Ours").count(), 0);
+    await desk.field("Status").selectOption("true");
+    await desk.row("Ours").waitFor();
+
+    await at.company.data("POST", "/webhooks", { url: "https://example.com/one", description: "Shop" });
+    await at.company.data("POST", "/webhooks", { url: "https://example.com/two", description: "Warehouse" });
+    await desk.turnTo("/webhooks");
+    await desk.field("Search").fill("ware");
+    await eventually("one webhook", async () => (await desk.row("/one").count()) === 0);
+    await desk.row("/two").waitFor();
+    await desk.turnTo("/channels");
+    await desk.row("Website").waitFor();
+    await desk.field("Kind").selectOption("whatsapp");
+    await desk.text("Nothing matches.").waitFor();
+    await desk.field("Kind").selectOption("webchat");
+    await desk.row("Website").waitFor();
+    await desk.field("Search").fill("nowhere");
+    await desk.text("Nothing matches.").waitFor();
     await desk.leave();
   });
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
 import { DESKTOP, launch, visit } from "../../support/browser.mjs";
+import { Desk } from "../../support/panel.mjs";
 import { Service } from "../../support/service.mjs";
 import { MUG } from "../../support/shop.mjs";
 import { eventually } from "../../support/wait.mjs";
@@ -55,6 +56,20 @@ describe("the demo's page", () => {
       await visitor.leave();
     });
   }
+
+  it("says who may sign in at the panel, and lets them in", async () => {
+    const { service, browser } = at;
+    const guide = await eventually("what is printed", () => service.printed.includes("Stop it with Ctrl-C.") && service.printed.join("\n"));
+    assert.ok(guide.includes(`The panel is at ${service.url}/panel/.`));
+    for (const [role, greeting] of [["administrator", "Hello, admin@demo.example"], ["agent", "Hello, Ana Souza"]]) {
+      const [, email, password] = new RegExp(`^${role} (\\S+) (\\S+)$`, "m").exec(guide);
+      const desk = await Desk.open({ service, browser }, "/");
+      await desk.fill({ "E-mail": email, Password: password });
+      await desk.button("Sign in").click();
+      await desk.heading(greeting).waitFor();
+      await desk.leave();
+    }
+  });
 
   it("sends each sample, and a file the other way", async () => {
     const visitor = await visit(at.browser, at.service.url);

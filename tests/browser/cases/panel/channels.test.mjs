@@ -1,0 +1,104 @@
+// A channel whose provider no longer takes its messages: what is said of it, and what mends it.
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { after, before, describe, it } from "node:test";
+
+import { panel } from "../../support/panel.mjs";
+import { eventually } from "../../support/wait.mjs";
+
+const SECRET = "an-app-secret";
+const NUMBER_ID = "106540352242922";
+const BUSINESS = "551130000000";
+
+/** The provider: it takes what comes with the right token, and nothing else. */
+class Provider {
+  static async start() {
+    const provider = new Provider();
+    provider.server = createServer((request, response) => {
+      request.resume();
+      const isRight = request.headers.authorization === "Bearer the-new-token";
+      const refusal = { error: { message: "Session has expired", type: "OAuthException", code: 190 } };
+      response.writeHead(isRight ? 200 : 401, { "Content-Type": "application/json" });
+      response.end(JSON.stringify(isRight ? { messages: [{ id: `wamid.${(provider.taken += 1)}` }] } : refusal));
+    });
+    provider.server.listen(0, "127.0.0.1");
+    await once(provider.server, "listening");
+    provider.url = `http://127.0.0.1:${provider.server.address().port}`;
+    return provider;
+  }
+
+  taken = 0;
+
+  async stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, "close");
+  }
+}
+
+/** What the provider tells when a contact has written. */
+function written(from, text) {
+  const value = {
+    messaging_product: "whatsapp",
+    metadata: { display_phone_number: BUSINESS, phone_number_id: NUMBER_ID },
+    contacts: [{ profile: { name: "Maria Lima" }, wa_id: from }],
+    messages: [{ from, id: `wamid.in.${from}`, timestamp: String(Math.floor(Date.now() / 1000)), type: "text", text: { body: text } }],
+  };
+  return JSON.stringify({ object: "whatsapp_business_account", entry: [{ id: "102290129340398", changes: [{ value, field: "messages" }] }] });
+}
+
+describe("a channel", () => {
+  const at = panel();
+  let provider;
+  before(async () => (provider = await Provider.start()));
+  after(() => provider.stop());
+
+  it("says why its messages are not taken, and is well again with another access token", async () => {
+    const desk = await at.open("/channels/new");
+    await desk.field("Kind").selectOption("whatsapp");
+    await desk.fill({ Name: "Phone", "Phone number id": NUMBER_ID, "Access token": "the-old-token", "App secret": SECRET, "Verify token": "ours" });
+    await desk.page.getByLabel("Phone number", { exact: true }).fill(BUSINESS);
+    await desk.button("Create").click();
+    await desk.heading("Phone").waitFor();
+    const hook = await desk.page.locator("main code").first().textContent();
+    const path = new URL(desk.page.url()).pathname.replace("/panel", "");
+    // A gateway instead of the usual provider is set over the API.
+    const status = await desk.page.evaluate(async ([where, providerUrl]) => {
+      const headers = { "Content-Type": "application/json" };
+      return (await fetch(`/panel/api/v1${where}/setup`, { method: "PUT", headers, body: JSON.stringify({ providerUrl }) })).status;
+    }, [path, provider.url]);
+    assert.equal(status, 200);
+
+    const body = written("5511933332222", "Is anybody there?");
+    const signature = createHmac("sha256", SECRET).update(body).digest("hex");
+    const told = await eventually("the hook is served", async () => {
+      const answer = await fetch(new URL(new URL(hook).pathname, at.service.url), { method: "POST", body, headers: { "Content-Type": "application/json", "X-Hub-Signature-256": `sha256=${signature}` } });
+      return answer.ok && answer;
+    });
+    assert.equal(told.status, 200);
+    const ticket = await at.company.ticketOf("Is anybody there?");
+    await at.company.say(ticket, "We are.");
+    await desk.turnTo("/channels");
+    await eventually("the list says so", async () => {
+      await desk.go("/channels?status=error");
+      return (await desk.row(/^Phone.*Error/s).count()) === 1;
+    });
+    const why = (await desk.row("Phone").getByRole("cell").last().textContent()).trim();
+    assert.ok(why.length > 5, why);
+    await desk.link("Phone").click();
+    await desk.page.getByRole("alert").filter({ hasText: why }).waitFor();
+    await desk.screenshot("panel-channel-error");
+
+    await desk.fill({ "Access token": "the-new-token" });
+    await desk.button("Save").click();
+    await desk.text("Saved.").waitFor();
+    await desk.page.getByText("Connected", { exact: true }).waitFor();
+    assert.equal(await desk.page.getByRole("alert").filter({ hasText: why }).count(), 0);
+    await at.company.say(ticket, "Now we are.");
+    await eventually("it is taken", () => provider.taken > 0);
+    await desk.leave();
+  });
+});

@@ -1,0 +1,97 @@
+// What pages show besides their records: nothing yet, questions, what is shown once, a file on its way in. In every
+// language, where words are not cut, and accessible.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { checkLayout, checkPage } from "../../support/accessible.mjs";
+import { DESKTOP, PHONE } from "../../support/browser.mjs";
+import { panel } from "../../support/panel.mjs";
+
+const LANGUAGES = { en: { ...PHONE, colorScheme: "light" }, pt: { ...PHONE, colorScheme: "dark" }, es: { ...DESKTOP, colorScheme: "light" } };
+
+/** Lists in which a new company has nothing, and whether something is made from there. */
+const EMPTY = {
+  "/tags": true, "/queues": true, "/wrapup-types": true, "/wrapup-categories": true, "/quick-messages": true, "/global-variables": true,
+  "/products": true, "/product-categories": true, "/crm/boards": true, "/contact-lists": true, "/custom-fields": true, "/webhooks": true,
+  "/custom-fields/order": false, "/audit-log": false,
+};
+
+/** Lists that begin with something. */
+const FILLED = ["/users", "/profiles", "/channels", "/tokens"];
+
+describe("the panel", () => {
+  const at = panel();
+
+  /** Looks at what there is now, under this name; at its roles and colours only where that is asked for. */
+  const look = async (desk, name, language, isWhole = true) => {
+    await checkLayout(desk.page, `${name}, ${language}`);
+    if (isWhole) await checkPage(desk.page, `${name}, ${language}`);
+    await desk.screenshot(`panel-state-${name}-${language}`);
+  };
+
+  for (const [number, [language, options]] of Object.entries(LANGUAGES).entries()) {
+    // Words are another's in each language; roles and colours of each list are looked at in one of them.
+    const isTurn = (place) => place % 3 === number;
+
+    it(`says what to do first where there is nothing, and searches every list: ${language}`, async () => {
+      const company = await at.service.company(["https://shop.example"]);
+      const person = await company.person("Administrator");
+      const desk = await at.open("/", { person, locale: language, ...options });
+      for (const [place, [path, isMade]] of Object.entries(EMPTY).entries()) {
+        await desk.turnTo(path);
+        const told = await desk.page.locator(".empty").innerText();
+        assert.ok(told.trim().length > 15, `${path}: ${told}`);
+        assert.equal(await desk.page.locator(`.empty a[href="/panel${path}/new"]`).count(), isMade ? 1 : 0, path);
+        if (path !== "/custom-fields/order") assert.equal(await desk.page.getByRole("searchbox").count(), 1, path);
+        await look(desk, `empty${path.replaceAll("/", "-")}`, language, isTurn(place));
+      }
+      for (const [place, path] of FILLED.entries()) {
+        await desk.turnTo(path);
+        await desk.page.getByRole("searchbox").fill("what nobody has");
+        await desk.page.locator(".empty").waitFor();
+        await look(desk, `not-found${path.replaceAll("/", "-")}`, language, isTurn(place));
+      }
+      await desk.leave();
+    });
+
+    it(`asks, and shows what is shown once: ${language}`, async () => {
+      const person = await at.company.person("Administrator", { name: `Asked in ${language}` });
+      const desk = await at.open("/tokens/new", { person, locale: language, ...options });
+      const { page } = desk;
+      const answered = () => page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.locator("#main input[type=text]").first().fill(`Made in ${language}`);
+      await page.locator(".matrix tbody input").first().check();
+      await page.locator("#main button[type=submit]").click();
+      await page.locator("dialog code").first().waitFor();
+      await look(desk, "key", language);
+      await page.locator("dialog .primary").click();
+      await answered();
+      await page.locator("#main .button.danger").click();
+      await page.locator("dialog .words").waitFor();
+      await look(desk, "revoke", language);
+      await page.keyboard.press("Escape");
+      await answered();
+
+      await desk.turnTo("/account");
+      await page.locator(".card.wide .button.primary").click();
+      await page.locator("dialog input").fill(person.password);
+      await page.locator("dialog button[type=submit]").click();
+      await page.locator("dialog .qr").waitFor();
+      await look(desk, "second-factor", language);
+      await page.keyboard.press("Escape");
+      await answered();
+
+      await desk.turnTo("/contacts/import");
+      const rows = ["Name,Phone,E-mail", `Maria Lima,55119${Date.now() % 100_000_000},maria@example.com`, "Nobody,12,"];
+      await page.locator("input[type=file]").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer: Buffer.from(rows.join("\n")) });
+      await page.locator("select").first().waitFor();
+      await look(desk, "import", language);
+      await page.locator("#main .button.primary").click();
+      await page.locator(".note").first().waitFor();
+      await page.getByRole("table").waitFor();
+      await look(desk, "imported", language);
+      await desk.leave();
+    });
+  }
+});

@@ -1,0 +1,130 @@
+// Webhooks through their pages: a server is told what happens, and what it did not take is sent again.
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { after, before, describe, it } from "node:test";
+
+import { panel } from "../../support/panel.mjs";
+import { eventually } from "../../support/wait.mjs";
+
+/** A server that is told of events, and answers with this status. */
+class Receiver {
+  static async start() {
+    const receiver = new Receiver();
+    receiver.server = createServer(async (request, response) => {
+      const chunks = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const body = Buffer.concat(chunks).toString();
+      receiver.calls.push({ headers: request.headers, body, event: JSON.parse(body) });
+      response.writeHead(receiver.status).end("<b>as you wish</b>");
+    });
+    receiver.server.listen(0, "127.0.0.1");
+    await once(receiver.server, "listening");
+    receiver.url = `http://127.0.0.1:${receiver.server.address().port}/events`;
+    return receiver;
+  }
+
+  status = 200;
+  calls = [];
+
+  /** The calls that tell of this. */
+  of = (type) => this.calls.filter(({ event }) => event.type === type);
+
+  async stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, "close");
+  }
+}
+
+/** Whether the call is signed with this secret, as Standard Webhooks say. */
+function isSigned({ headers, body }, secret) {
+  const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+  const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
+  return headers["webhook-signature"].split(" ").includes(`v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
+}
+
+describe("webhooks", () => {
+  const at = panel();
+  let receiver;
+  before(async () => (receiver = await Receiver.start()));
+  after(() => receiver.stop());
+
+  it("are made with a secret that is shown once, tried, told of events, and told again", async () => {
+    const desk = await at.open("/webhooks");
+    await desk.link("New webhook").first().click();
+    await desk.fill({ Address: "nowhere", Description: "Shop" });
+    await desk.button("Create").click();
+    await desk.page.locator(".wrong").waitFor();
+    await desk.fill({ Address: receiver.url });
+    for (const type of ["contact.created", "contact.deleted"]) await desk.page.getByRole("checkbox", { name: type, exact: true }).check();
+    await desk.button("Create").click();
+    const shown = async () => {
+      await desk.dialog().getByRole("heading", { name: "The webhook's secret" }).waitFor();
+      const secret = await desk.dialog().locator("code").textContent();
+      await desk.button("I have stored it").click();
+      return secret;
+    };
+    const secret = await shown();
+    assert.match(secret, /^whsec_/);
+    await desk.heading("Shop").waitFor();
+    await desk.page.reload();
+    await desk.heading("Shop").waitFor();
+    await desk.settled();
+    assert.ok(!(await desk.page.content()).includes(secret), "the secret is nowhere any more");
+
+    await desk.button("Send a test").click();
+    await desk.text(/^It answered 200 within/).waitFor();
+    const [test] = receiver.of("webhook.test");
+    assert.ok(isSigned(test, secret));
+    receiver.status = 500;
+    await desk.button("Send a test").click();
+    await desk.text(/^It did not take it:/).waitFor();
+    assert.equal(await desk.page.evaluate(() => document.querySelectorAll("#app b").length), 0, "what it answers is text");
+
+    // What is not taken waits, and is sent again when somebody asks for it.
+    const contact = await at.company.data("POST", "/contacts", { name: "Told", number: "5511944443333" });
+    await eventually("it is told", () => receiver.of("contact.created").length > 0);
+    await desk.link("Deliveries").click();
+    await eventually("what became of it", async () => {
+      await desk.page.reload();
+      await desk.settled();
+      return (await desk.row(/contact\.created .*Pending.*next try/s).count()) === 1;
+    });
+    receiver.status = 200;
+    await desk.page.getByRole("button", { name: /^Send again: contact\.created/ }).click();
+    await desk.text("will be sent again.").waitFor();
+    await eventually("it is taken", async () => {
+      await desk.page.reload();
+      await desk.settled();
+      return (await desk.row(/contact\.created .*Delivered/s).count()) > 0;
+    });
+    const ids = new Set(receiver.of("contact.created").map(({ headers }) => headers["webhook-id"]));
+    assert.equal(ids.size, 1, "the id tells repeats");
+    await desk.field("Status").selectOption("failed");
+    await desk.text("Nothing matches.").waitFor();
+    await desk.field("Status").selectOption("delivered");
+    await desk.row(/contact\.created/).first().waitFor();
+    await desk.button("Send what failed today again").click();
+    await desk.dialog().getByRole("button", { name: "Send again" }).click();
+    await desk.text("0 will be sent again.").waitFor();
+
+    // Another secret signs beside the one before.
+    await desk.link("Shop").click();
+    await desk.button("Rotate the secret").click();
+    await desk.dialog().getByRole("button", { name: "Rotate the secret" }).click();
+    const next = await shown();
+    assert.notEqual(next, secret);
+    await at.company.data("DELETE", `/contacts/${contact.id}`);
+    const deleted = await eventually("the deletion is told", () => receiver.of("contact.deleted")[0]);
+    assert.ok(isSigned(deleted, secret) && isSigned(deleted, next));
+
+    await desk.button("Delete").click();
+    assert.match(await desk.dialog().textContent(), /also what is pending/);
+    await desk.dialog().getByRole("button", { name: "Delete" }).click();
+    await desk.text("Create a first one with the address of your server.").waitFor();
+    await desk.leave();
+  });
+});

@@ -1,0 +1,90 @@
+// Every page of the panel that shows records, and the look at each on a device.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { checkLayout, checkPage } from "./accessible.mjs";
+import { panel, signIn } from "./panel.mjs";
+
+const LANGUAGES = ["en", "pt", "es"];
+
+/** A company with one of each, and every page that shows them. */
+export async function pages(at) {
+  const { company } = at;
+  const make = (path, body) => company.data("POST", path, body);
+  const queue = await make("/queues", { name: "Support", color: "#0f766e", greeting: "Hello {{firstName}}" });
+  const tag = await make("/tags", { name: "VIP", color: "#b91c1c" });
+  const category = await make("/wrapup-categories", { name: "Sales" });
+  const type = await make("/wrapup-types", { name: "Sold", categoryId: category.id, queueIds: [queue.id] });
+  const quick = await make("/quick-messages", { shortcut: "hello", message: "Hello {{firstName}}, how can we help?" });
+  const variable = await make("/global-variables", { key: "address", value: "Main street 1" });
+  const board = await make("/crm/boards", { name: "Solar panels", crmBoardQueues: [{ queueId: queue.id }] });
+  const group = await make("/product-categories", { name: "Energy" });
+  const product = await make("/products", { name: "Solar panel 400 W", sku: "SP-400", price: 1999.9, categoryId: group.id });
+  const field = await make("/custom-fields", { name: "Plan", application: "contact", type: "select", options: ["Blue", "Red"] });
+  const webhook = await make("/webhooks", { url: "https://example.com/hotline", description: "Shop" });
+  const contact = await make("/contacts", { name: "Maria Lima", number: "5511999990000" });
+  const list = await make("/contact-lists", { name: "Newsletter" });
+  await make(`/contact-lists/${list.id}/contacts`, { contactIds: [contact.id] });
+  const agent = await company.person("Agent", { name: "Ana Souza" });
+  await company.data("PUT", `/queues/${queue.id}/users/${agent.id}`);
+  const [profile] = await company.data("GET", "/profiles");
+  const token = await newest(at, "/tokens");
+  return [
+    ...["/", "/account", "/company", "/audit-log", "/contacts/import", "/custom-fields/order"],
+    ...["/tags", "/tags/new", `/tags/${tag.id}`, "/queues", "/queues/new", `/queues/${queue.id}`, `/queues/${queue.id}/users`],
+    ...["/wrapup-types", `/wrapup-types/${type.id}`, "/wrapup-categories", "/quick-messages", `/quick-messages/${quick.id}`],
+    ...["/global-variables", `/global-variables/${variable.id}`, "/products", `/products/${product.id}`, "/product-categories"],
+    ...["/crm/boards", "/crm/boards/new", `/crm/boards/${board.id}`],
+    ...["/users", "/users/new", `/users/${agent.id}`, "/contact-lists", `/contact-lists/${list.id}/contacts`],
+    ...["/custom-fields", `/custom-fields/${field.id}`, "/webhooks", "/webhooks/new", `/webhooks/${webhook.id}`, `/webhooks/${webhook.id}/deliveries`],
+    ...["/tokens", "/tokens/new", `/tokens/${token.id}`, "/channels", "/channels/new", `/channels/${company.channel.id}`],
+    ...["/profiles", "/profiles/new", `/profiles/${profile.id}`],
+  ];
+}
+
+/** The first of a list that the panel alone has. */
+async function newest(at, path) {
+  at.administrator.session ??= await signIn(at.service, at.administrator);
+  const { name, value } = at.administrator.session.cookie;
+  const answer = await fetch(`${at.service.url}/panel/api/v1${path}`, { headers: { Cookie: `${name}=${value}` } });
+  return (await answer.json()).data[0];
+}
+
+/** Every page on this device, light and dark, in three languages: axe-core, words that are not cut, and pictures to look at. */
+export function arePagesWhole(device, size) {
+  describe(`the pages on a ${device}`, () => {
+    const at = panel();
+    let known;
+
+    for (const colorScheme of ["light", "dark"]) {
+      it(`are accessible and whole, ${colorScheme}`, async () => {
+        known ??= pages(at);
+        const all = await known;
+        const desk = await at.open("/", { ...size, colorScheme });
+        const wrong = [];
+        const tried = async (check) => check.catch((error) => wrong.push(`${error.message}\n${JSON.stringify(error.actual)}`));
+        for (const [number, language] of LANGUAGES.entries()) {
+          await desk.page.evaluate((name) => localStorage.setItem("hotline-panel-language", name), language);
+          await desk.go("/");
+          assert.equal(await desk.page.evaluate(() => document.documentElement.lang), language);
+          for (const [place, path] of all.entries()) {
+            // Words take the same place in the dark, where each page is looked at in one language.
+            if (colorScheme === "dark" && place % LANGUAGES.length !== number && process.env.SCREENSHOTS !== "all") continue;
+            await desk.turnTo(path);
+            const what = `${path}, ${device}, ${colorScheme}, ${language}`;
+            await tried(checkLayout(desk.page, what));
+            const picture = () => desk.screenshot(`panel-${device}-${colorScheme}${path.replaceAll("/", "-").replace(/-$/, "-home")}-${language}`);
+            if (process.env.SCREENSHOTS === "all" && place % LANGUAGES.length !== number) await picture();
+            // Colours and roles are the same in every language; each page is looked at in one of them.
+            if (place % LANGUAGES.length !== number) continue;
+            await tried(checkPage(desk.page, what));
+            await picture();
+          }
+        }
+        assert.deepEqual(wrong, []);
+        await desk.leave();
+      });
+    }
+  });
+}
