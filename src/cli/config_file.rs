@@ -204,6 +204,7 @@ mod tests {
             cluster_listen = "10.0.0.1:7400"
             cluster_address = "node-1.internal:7400"
             cluster_node = "node-1"
+            cluster_notice_s = 9
             media_bytes_max = 7
             media_store = "s3://files/hotline"
             media_link_valid_for_s = 8
@@ -226,6 +227,7 @@ mod tests {
         let settings = args.settings().expect("settings");
         let cluster = settings.cluster.as_ref().expect("one of many");
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
+        assert_eq!(cluster.notice.as_secs(), 9);
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
         let visitors = settings.visitors;
