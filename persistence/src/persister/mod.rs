@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use ahead::MessagesAhead;
 pub(crate) use batch::Batch;
-pub use queue::{CommitListener, Entry, FlushQueue, Flushes};
+pub use queue::{BATCH_CHANGES_MAX, CommitListener, Entry, FlushQueue, Flushes};
 pub(crate) use writer::DIRECT;
 pub use writer::{Claim, FencingToken, Writer};
 
@@ -27,13 +27,6 @@ use crate::{Change, Error};
 /// How long entries gather while nobody waits for them: long enough to coalesce a busy ticket's changes and to make
 /// the fixed cost of a transaction small, short enough that a start after a crash finds next to nothing to replay.
 const GATHER_TIME: Duration = Duration::from_millis(100);
-
-/// Changes written in one transaction of what has piled up. Larger ones gain nothing.
-pub const BATCH_CHANGES_MAX: usize = 10_000;
-
-/// Changes written in one transaction while the persister keeps up: some tens of milliseconds, which a list that is asked for
-/// meanwhile waits before its own turn.
-const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
 
 /// Bytes of entries that are read back from the journal for one transaction.
 const READ_BACK_BYTES_MAX: usize = 64 << 20;

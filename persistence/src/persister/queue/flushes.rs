@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::figures::Histogram;
 
 /// Bounds of the changes of one transaction, up to the largest there is.
-const FLUSH_CHANGES_BOUNDS: &[u64] =
-    &[1, 3, 10, 30, 100, 300, 1_000, 3_000, crate::persister::BATCH_CHANGES_MAX as u64];
+const FLUSH_CHANGES_BOUNDS: &[u64] = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, super::BATCH_CHANGES_MAX as u64];
 
 /// Bounds of the time one transaction takes, in nanoseconds: 1 ms to 10 s.
 const FLUSH_NS_BOUNDS: &[u64] = &[

@@ -18,6 +18,13 @@ use crate::{Change, Error, Result};
 
 pub use flushes::Flushes;
 
+/// Changes written in one transaction of what has piled up. Larger ones gain nothing.
+pub const BATCH_CHANGES_MAX: usize = 10_000;
+
+/// Changes written in one transaction while the persister keeps up: some tens of milliseconds, which a list that is asked for
+/// meanwhile waits before its own turn.
+const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
+
 /// Changes kept in memory for the persister, about 200 MiB of them. With a journal the rest is read back from
 /// disk when its turn comes; without one there is no room for more.
 const CHANGES_MAX: usize = 300_000;
@@ -221,7 +228,7 @@ impl FlushQueue {
         }
         let waiting = self.lock();
         waiting.spilled
-            || waiting.changes >= crate::persister::SHORT_BATCH_CHANGES_MAX
+            || waiting.changes >= SHORT_BATCH_CHANGES_MAX
             || waiting.entries.front().is_some_and(|(_, entry)| entry.done.is_some())
     }
 
@@ -234,9 +241,9 @@ impl FlushQueue {
             return if waiting.spilled { Taken::Spilled { from: waiting.read_to + 1 } } else { Taken::Nothing };
         };
         let (last, changes_max) = match waiting.changes {
-            changes if changes > crate::persister::BATCH_CHANGES_MAX => (Seq::MAX, crate::persister::BATCH_CHANGES_MAX),
-            _ if wanted >= first => (wanted, crate::persister::SHORT_BATCH_CHANGES_MAX),
-            _ => (Seq::MAX, crate::persister::SHORT_BATCH_CHANGES_MAX),
+            changes if changes > BATCH_CHANGES_MAX => (Seq::MAX, BATCH_CHANGES_MAX),
+            _ if wanted >= first => (wanted, SHORT_BATCH_CHANGES_MAX),
+            _ => (Seq::MAX, SHORT_BATCH_CHANGES_MAX),
         };
         let mut taken = Vec::new();
         let mut changes = 0;

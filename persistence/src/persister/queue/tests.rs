@@ -74,7 +74,7 @@ fn what_somebody_waits_for_is_taken_without_what_came_after() {
     queue.wanted.store(4, Ordering::Release);
     assert_eq!(taken(&queue), [1, 2, 3, 4]);
     assert_eq!(taken(&queue), [5, 6]);
-    let (short, long) = (crate::persister::SHORT_BATCH_CHANGES_MAX as Seq, crate::persister::BATCH_CHANGES_MAX as Seq);
+    let (short, long) = (super::SHORT_BATCH_CHANGES_MAX as Seq, super::BATCH_CHANGES_MAX as Seq);
     queue.push((7..7 + long + short).map(entry));
     assert_eq!(taken(&queue).len() as Seq, long, "much has piled up");
     queue.push((7 + long + short..7 + long + 2 * short).map(entry));
