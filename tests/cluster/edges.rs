@@ -40,7 +40,9 @@ async fn any_process_answers_for_any_company() {
             assert!(listed.data(200).as_array().is_some_and(|rows| rows.len() > 900), "{} rows", listed.bytes.len());
             // Refused by whoever serves it, in its words.
             other.get("/tickets/999999999").await.error(404, "ERR_API_NOT_FOUND");
-            api.with_key("sk_live_nobody").get("/tags").await.error(401, "ERR_API_UNAUTHORIZED");
         }
+    }
+    for member in &rig.members {
+        member.api("sk_live_nobody").get("/tags").await.error(401, "ERR_API_UNAUTHORIZED");
     }
 }
