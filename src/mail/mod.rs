@@ -177,6 +177,12 @@ impl Mailer {
         Ok(message)
     }
 
+    /// Waits until what is in the queue was sent, no longer than a letter may take.
+    pub async fn settle(&self) {
+        // Told by `close`, if it is so.
+        drop(timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await);
+    }
+
     /// Waits until what is in the queue was sent, no longer than a letter may take; takes none any more.
     pub async fn close(&self) {
         let all = timeout(self.send_time_max, self.places.acquire_many(QUEUE_MAX)).await;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::clock;
+use hotline_persistence::Timestamp;
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::links::{self, LinkKind};
 use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language, called};
-use hotline_persistence::{Error, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -156,11 +156,7 @@ pub async fn request(
     background.spawn(async move {
         let letter = {
             let _turn = panel.reminding.lock().await;
-            match remind(&app, &body.0.0, (&base, spoken)).await {
-                // A connection that came with a thread which ends with the service is found out by its use.
-                Err(Error::Unavailable(_)) => remind(&app, &body.0.0, (&base, spoken)).await,
-                reminded => reminded,
-            }
+            remind(&app, &body.0.0, (&base, spoken)).await
         };
         match letter {
             // Logged and counted there.

@@ -107,6 +107,14 @@ impl Panel {
         signed
     }
 
+    /// Waits until the letters that were asked for have gone: they are made with connections that end with the threads which
+    /// serve.
+    pub async fn settle(&self) {
+        if let Some(mailer) = &self.mailer {
+            mailer.settle().await;
+        }
+    }
+
     /// Waits for the letters that are on their way, as long as one may take.
     pub async fn close(&self) {
         if let Some(mailer) = &self.mailer {

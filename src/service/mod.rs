@@ -200,6 +200,7 @@ impl Service {
         }
         self.app.begin_stopping();
         self.app.engine.begin_stopping();
+        self.handles.panel.settle().await;
         self.server.stop(true).await;
         let _ = self.serving.await;
         self.handles.panel.close().await;

@@ -42,7 +42,12 @@ async fn any_process_answers_for_any_company() {
             other.get("/tickets/999999999").await.error(404, "ERR_API_NOT_FOUND");
         }
     }
+    // From an address of its own: the rig has asked with keys before they were known.
+    let stranger =
+        reqwest::Client::builder().local_address("127.0.0.9".parse::<std::net::IpAddr>().expect("an address"));
+    let stranger = stranger.build().expect("a client");
     for member in &rig.members {
-        member.api("sk_live_nobody").get("/tags").await.error(401, "ERR_API_UNAUTHORIZED");
+        let asked = stranger.get(format!("http://{}/api/v1/tags", member.address())).bearer_auth("sk_live_nobody");
+        Reply::of(asked).await.error(401, "ERR_API_UNAUTHORIZED");
     }
 }
