@@ -43,8 +43,7 @@ async fn any_process_answers_for_any_company() {
         }
     }
     // From an address of its own: the rig has asked with keys before they were known.
-    let stranger =
-        reqwest::Client::builder().local_address("127.0.0.9".parse::<std::net::IpAddr>().expect("an address"));
+    let stranger = hotline::tls::client().local_address("127.0.0.9".parse::<std::net::IpAddr>().expect("an address"));
     let stranger = stranger.build().expect("a client");
     for member in &rig.members {
         let asked = stranger.get(format!("http://{}/api/v1/tags", member.address())).bearer_auth("sk_live_nobody");
