@@ -76,7 +76,7 @@ faults: postgres nextest
 	exit $$status
 
 # Three processes on one PostgreSQL with a synchronous standby, while processes are killed and stopped under load; the table is
-# in target/cluster/summary.md. Six minutes; ARGS=long goes on for an hour.
+# in target/cluster/summary.md. Six minutes; ARGS=long goes on for much longer.
 cluster: postgres nextest
 	@rm -rf $(TARGET)/cluster
 	cargo nextest run --no-run --all-features --test cluster

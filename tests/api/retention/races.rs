@@ -46,6 +46,7 @@ async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
         if round % 3 > 0 {
             app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
         }
+        // No condition is waited for: whichever moment of the removal it meets, the outcome is to be one of two.
         let moment = Duration::from_micros(rand::random_range(0..25_000));
         let use_it = async {
             tokio::time::sleep(moment).await;
