@@ -9,6 +9,10 @@ MODULES := $(BROWSER)/node_modules/.package-lock.json
 # What is shipped, what it is made of, and the run of the load that it is made for: every scenario, briefly.
 DIST := $(TARGET)/dist/hotline
 SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/dev/null)
+# What tests are built with. Cargo builds every crate anew for another set of features, so all that builds tests names this one.
+TESTED := --workspace --all-features
+# The binary as tests run it; an example beside it makes cargo count what tests ask of crates.
+BINARY := cargo build $(TESTED) --bin hotline --example stop_test_postgres
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
@@ -28,12 +32,12 @@ demo: postgres
 # share is stopped whatever came of them.
 test: postgres nextest
 	@status=0; \
-	cargo nextest run --workspace --all-features $(ARGS) || status=$$?; \
+	cargo nextest run $(TESTED) $(ARGS) || status=$$?; \
 	if [ -z "$(ARGS)" ] && [ "$$(id -u)" -eq 0 ]; then \
-		cargo nextest run --workspace --all-features --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
+		cargo nextest run $(TESTED) --run-ignored only -E 'test(/_as_root$$$$/)' || status=$$?; \
 	fi; \
-	if [ $$status -eq 0 ]; then cargo test --doc --workspace --all-features || status=$$?; fi; \
-	cargo run -q --all-features --example stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
+	if [ $$status -eq 0 ]; then cargo test --doc $(TESTED) || status=$$?; fi; \
+	$(TARGET)/debug/examples/stop_test_postgres || { [ $$status -ne 0 ] || status=1; }; \
 	if [ -z "$(ARGS)" ]; then $(MAKE) test-browser || status=1; fi; \
 	exit $$status
 
@@ -42,7 +46,7 @@ test: postgres nextest
 test-browser: postgres chromium firefox $(MODULES)
 	node $(BROWSER)/bundle.mjs --types
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
-	cargo build --bin hotline --all-features
+	$(BINARY)
 	node $(BROWSER)/run.mjs $(ARGS)
 
 # The one script that is served, of the modules it is written in; a test says when it is not what they give.
@@ -58,20 +62,22 @@ panel-pages: $(MODULES)
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.
 schemathesis: postgres
+	$(BINARY)
 	tests/contract/schemathesis.sh $(ARGS)
 
 # Clients made of the document by five generators: they compile, and have a first conversation with the service. Needs
 # Python, Node and Java.
 clients: postgres java $(CLIENTS)/node_modules/.package-lock.json
+	$(BINARY)
 	$(CLIENTS)/clients.sh
 
 # The service under faults of disk, database, clock and clients, ten minutes at most; the table is in
 # target/faults/summary.md. Needs a C compiler, and root for a disk of its own. Options of nextest go into ARGS.
 faults: postgres nextest
 	@rm -rf $(TARGET)/faults
-	cargo nextest run --no-run --all-features --test faults
+	cargo nextest run --no-run $(TESTED) --test faults
 	@status=0; \
-	cargo nextest run --profile faults --all-features --test faults --run-ignored only $(ARGS) || status=$$?; \
+	cargo nextest run --profile faults $(TESTED) --test faults --run-ignored only $(ARGS) || status=$$?; \
 	cat $(TARGET)/faults/summary.md || status=1; \
 	exit $$status
 
@@ -79,9 +85,9 @@ faults: postgres nextest
 # in target/cluster/summary.md. Six minutes; ARGS=long goes on for much longer.
 cluster: postgres nextest
 	@rm -rf $(TARGET)/cluster
-	cargo nextest run --no-run --all-features --test cluster
+	cargo nextest run --no-run $(TESTED) --test cluster
 	@status=0; \
-	$(if $(filter long,$(ARGS)),CLUSTER_LONG=1) cargo nextest run --profile cluster --all-features --test cluster \
+	$(if $(filter long,$(ARGS)),CLUSTER_LONG=1) cargo nextest run --profile cluster $(TESTED) --test cluster \
 		--run-ignored only $(filter-out long,$(ARGS)) || status=$$?; \
 	cat $(TARGET)/cluster/summary.md || status=1; \
 	exit $$status
@@ -89,30 +95,30 @@ cluster: postgres nextest
 # Two thousand scheduled messages while the service is killed ten times, and while the database is away for twenty seconds;
 # prints how late they were. Two minutes.
 schedules: postgres nextest
-	SCHEDULES_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^schedules::/)' $(ARGS)
+	SCHEDULES_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^schedules::/)' $(ARGS)
 
 # Ten thousand events that wait for a webhook, while the service is killed nine times. Two minutes.
 webhooks: postgres nextest
-	WEBHOOKS_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^webhooks::/)' $(ARGS)
+	WEBHOOKS_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^webhooks::/)' $(ARGS)
 
 # A campaign of twenty thousand recipients while the service is killed ten times and the provider errs, another while the
 # database is away, and memory with a million. Ten minutes.
 campaigns: postgres nextest
-	CAMPAIGNS_LONG=1 cargo nextest run --all-features --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
+	CAMPAIGNS_LONG=1 cargo nextest run $(TESTED) --test durability --no-capture -E 'test(/^campaigns::/)' $(ARGS)
 
 # What one company's heavy work does to another's requests, on a release build and without anything beside it; prints the
 # figures. Two minutes.
 neighbours: postgres nextest
-	cargo nextest run --release --all-features --test api --no-capture -E 'test(/^neighbours::/)' $(ARGS)
+	cargo nextest run --release $(TESTED) --test api --no-capture -E 'test(/^neighbours::/)' $(ARGS)
 
 # Two thousand visitors who talk, and ten thousand who only look on; prints the figures `benches/README.md` keeps.
 # With ARGS=--release they are those of a release build. The system must allow 20,000 open files.
 load-sockets: postgres nextest
-	cargo nextest run --all-features --test webchat --run-ignored only --no-capture -E 'test(/^load::/)' $(ARGS)
+	cargo nextest run $(TESTED) --test webchat --run-ignored only --no-capture -E 'test(/^load::/)' $(ARGS)
 
 # Five thousand open streams of events. The system must allow 11,000 open files.
 load-streams: postgres nextest
-	cargo nextest run --all-features --test api --run-ignored only --no-capture -E 'test(/^events::load::/)' $(ARGS)
+	cargo nextest run $(TESTED) --test api --run-ignored only --no-capture -E 'test(/^events::load::/)' $(ARGS)
 
 # What must hold before a commit.
 check:
@@ -131,7 +137,7 @@ openapi:
 
 # Every option in docs/configuration.md, as --help says it; a test says when they differ.
 configuration: nextest
-	UPDATE_DOCUMENTS=1 cargo nextest run --all-features --test contract written::every_option_is_documented
+	UPDATE_DOCUMENTS=1 cargo nextest run $(TESTED) --test contract written::every_option_is_documented
 
 bench:
 	cargo bench $(ARGS)

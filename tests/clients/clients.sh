@@ -20,7 +20,6 @@ if [ ! -x "$tools/bin/openapi-generator-cli" ]; then
     "$tools/bin/pip" install --quiet --disable-pip-version-check "openapi-python-client==$python_client" \
         "openapi-generator-cli==$generator" 'urllib3>=2.1,<3' 'python-dateutil>=2.8.2' 'pydantic>=2' typing-extensions
 fi
-cargo build --bin hotline
 
 made="$clients/made"
 rm -rf "$made"

@@ -26,7 +26,6 @@ if [ ! -x "$tools/$version/bin/st" ]; then
     python3 -m venv "$tools/$version"
     "$tools/$version/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$version"
 fi
-cargo build --bin hotline
 
 folder="$(mktemp -d)"
 # The private PostgreSQL runs as another user when this is root.
