@@ -143,7 +143,7 @@ bench:
 	cargo bench $(ARGS)
 
 # The whole service under load beside yardsticks, forty minutes: docs/benchmarks.md. Options and the other runs go into
-# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, ARGS=memory, ARGS=grown,
+# ARGS: make load ARGS='run --seconds 2 --rounds 1 send read', make load ARGS=soak, ARGS=memory, ARGS=grown, ARGS=cluster,
 # ARGS='against OTHER/hotline'
 load: postgres wrk $(DIST)
 	cargo build --release --example load

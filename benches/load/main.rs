@@ -3,11 +3,12 @@
 //! `load run` measures requests a second, latencies, CPU and memory of each scenario; `load curves` how they go with the
 //! number of connections and the rate that is offered; `load soak` ten minutes of the mix; `load memory` what a hot ticket
 //! and a hot session cost; `load grown` all of it on a database that has been in use for a year; `load against` what a
-//! change costs, beside a build without it. `docs/benchmarks.md` says
-//! how, and what the figures do not say.
+//! change costs, beside a build without it; `load cluster` what more processes give. `docs/benchmarks.md` says how, and what
+//! the figures do not say.
 
 mod against;
 mod answers;
+mod cluster;
 mod curves;
 mod disk;
 mod figures;
@@ -68,6 +69,7 @@ async fn drive(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> 
         Some(Command::Curves(options)) => curves::run(&arguments.shared, options).await,
         Some(Command::Soak(options)) => soak::run(&arguments.shared, options).await,
         Some(Command::Against(options)) => against::run(&arguments.shared, options).await,
+        Some(Command::Cluster(options)) => cluster::run(&arguments.shared, options).await,
         Some(Command::Grown(options)) => grown::run(&arguments.shared, options).await,
         Some(Command::Memory(options)) => memory::run(&arguments.shared, options).await,
         Some(Command::Run(options)) => run::run(&arguments.shared, options).await,

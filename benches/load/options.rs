@@ -30,6 +30,8 @@ pub enum Command {
     Grown(Grown),
     /// This build and another one, in short turns: what a change costs
     Against(Against),
+    /// One, two and three processes on one PostgreSQL, each with the same share of the processors
+    Cluster(Cluster),
     /// Serve the yardsticks
     #[command(hide = true)]
     Yardstick { settings: PathBuf },
@@ -165,4 +167,23 @@ pub struct Against {
     /// Contacts without a ticket, for those that are opened and closed
     #[arg(long, default_value_t = 20_000)]
     pub pool: usize,
+}
+
+#[derive(Args)]
+pub struct Cluster {
+    /// Seconds of one measurement
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
+    /// Measurements of each number of processes, half of them on the way down from three to one, half on the way back
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: u64,
+    /// Connections that are kept alive, of all processes together
+    #[arg(long, default_value_t = 96)]
+    pub connections: u32,
+    /// How much of one processor each process has, in percent
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub percent: u64,
+    /// Companies of each of three processes
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    pub companies: u64,
 }

@@ -16,6 +16,8 @@ pub struct Service {
     child: Child,
     binary: Binary,
     folder: PathBuf,
+    /// Options that say where its database is, for commands beside it; none: in its folder.
+    database: Vec<String>,
     pub address: SocketAddr,
     pub metrics: SocketAddr,
 }
@@ -30,13 +32,20 @@ const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0",
 impl Service {
     /// Starts, and answers when it is ready.
     pub fn start(binary: &Binary, folder: &Path, idle_after_s: u64) -> Outcome<Self> {
+        Self::start_on(binary, folder, &[], &["--idle-after-s".to_owned(), idle_after_s.to_string()])
+    }
+
+    /// Starts on a database that others use as well.
+    pub fn start_on(binary: &Binary, folder: &Path, database: &[String], options: &[String]) -> Outcome<Self> {
         // The listener of the figures tells nobody its port, so it is given one that was free just now.
         let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = std::fs::File::create(folder.join("service.log"))?;
         let mut child = binary
             .command(folder, &["serve"])?
             .args(OPTIONS)
-            .args(["--metrics-listen", &metrics.to_string(), "--idle-after-s", &idle_after_s.to_string()])
+            .args(["--metrics-listen", &metrics.to_string()])
+            .args(database)
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()?;
@@ -48,7 +57,8 @@ impl Service {
             child.wait()?;
             return Err(format!("the service did not start: {}", log_of(folder)).into());
         };
-        Ok(Self { child, binary: binary.clone(), folder: folder.to_owned(), address: address.parse()?, metrics })
+        let (binary, folder, address) = (binary.clone(), folder.to_owned(), address.parse()?);
+        Ok(Self { child, binary, folder, database: database.to_owned(), address, metrics })
     }
 
     pub fn pid(&self) -> u32 {
@@ -71,7 +81,8 @@ impl Service {
 
     /// Runs a command of its binary on its folder.
     pub fn tell(&self, arguments: &[&str]) -> Outcome<Value> {
-        self.binary.tell(&self.folder, arguments)
+        let database = self.database.iter().map(String::as_str);
+        self.binary.tell(&self.folder, &arguments.iter().copied().chain(database).collect::<Vec<_>>())
     }
 
     /// The figures it shows of itself.

@@ -62,6 +62,11 @@ pub async fn visit(folder: &Path) -> Outcome<Cluster> {
     Ok(Cluster::open(ClusterOptions::new(folder)).await?)
 }
 
+/// A private PostgreSQL for processes that share it, as Hotline has one.
+pub async fn postgres(folder: &Path) -> Outcome<Cluster> {
+    Ok(Cluster::start(ClusterOptions::new(folder)).await?)
+}
+
 impl Stage {
     /// Starts and seeds it all. `pool_size`: how many contacts without a ticket; `grown`: what a year of use has left.
     pub async fn set(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&Grown>) -> Outcome<Self> {

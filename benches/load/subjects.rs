@@ -23,6 +23,15 @@ pub fn write(path: &Path, company: &Company, contacts: &[i64], closing: &[i64]) 
     Ok(std::fs::write(path, lua)?)
 }
 
+/// Writes the file for tickets of many companies, each with its company's key.
+pub fn write_tickets(path: &Path, tickets: &[(i64, &str)]) -> Outcome<()> {
+    let mut lua = String::from("return {\nhost = \"localhost\", key = \"\",\n");
+    list(&mut lua, "tickets", tickets.iter().map(|(ticket, _)| ticket))?;
+    list(&mut lua, "keys", tickets.iter().map(|(_, key)| format!("{key:?}")))?;
+    lua.push_str("}\n");
+    Ok(std::fs::write(path, lua)?)
+}
+
 /// The tickets whose state changes in the mix, and the others.
 pub fn split(tickets: &[i64]) -> (&[i64], &[i64]) {
     tickets.split_at(tickets.len() * CHANGING.0 / CHANGING.1)

@@ -42,14 +42,11 @@ pub struct Watched {
 impl Watched {
     /// Used so far. The generator is what this process has waited for, and it waits for nothing else meanwhile.
     pub fn cpu(&self) -> Outcome<Cpu> {
-        let ticks = |ticks: u64| ticks as f64 / TICKS_PER_S;
-        let server = Stat::of(self.postgres)?;
-        let children: u64 = children(self.postgres)?.iter().map(|child| child.own).sum();
         Ok(Cpu {
-            hotline_s: ticks(Stat::of(self.hotline)?.own),
-            postgres_s: ticks(server.own + server.waited_for + children),
-            yardstick_s: self.yardstick.map(Stat::of).transpose()?.map_or(0.0, |stat| ticks(stat.own)),
-            generator_s: ticks(Stat::of(std::process::id())?.waited_for),
+            hotline_s: processor_s(self.hotline)?,
+            postgres_s: server_s(self.postgres)?,
+            yardstick_s: self.yardstick.map(processor_s).transpose()?.unwrap_or_default(),
+            generator_s: Stat::of(std::process::id())?.waited_for as f64 / TICKS_PER_S,
         })
     }
 
@@ -59,6 +56,18 @@ impl Watched {
         let children = children(self.postgres)?.iter().filter_map(|child| proportional(child.pid)).sum::<u64>();
         Ok(Memory { hotline_bytes: resident(self.hotline)?, postgres_bytes: server + children })
     }
+}
+
+/// Seconds of processor time that a process has used so far, all its threads.
+pub fn processor_s(pid: u32) -> Outcome<f64> {
+    Ok(Stat::of(pid)?.own as f64 / TICKS_PER_S)
+}
+
+/// The same of a server with all its processes.
+pub fn server_s(pid: u32) -> Outcome<f64> {
+    let server = Stat::of(pid)?;
+    let children: u64 = children(pid)?.iter().map(|child| child.own).sum();
+    Ok((server.own + server.waited_for + children) as f64 / TICKS_PER_S)
 }
 
 /// Memory by process.

@@ -270,11 +270,12 @@ async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
         sqlx::query_scalar::<_, i64>(asleep).fetch_one(&app.database.db).await.expect("a count")
     };
     let heavy = async || sqlx::query("select 1").execute(store.db(id).heavy()).await;
-    for _ in 0..share {
-        let abandoned = sqlx::query("select pg_sleep(60)").execute(store.db(id).heavy());
-        timeout(Duration::from_millis(200), abandoned).await.expect_err("it sleeps");
+    for begun in 1..=i64::try_from(share).expect("a count") {
+        tokio::select! {
+            woken = sqlx::query("select pg_sleep(60)").execute(store.db(id).heavy()) => panic!("{woken:?}"),
+            () = eventually("it sleeps, as those before it do", || async { asleep().await == begun }) => {}
+        }
     }
-    assert_eq!(asleep().await, i64::try_from(share).expect("a count"), "the server goes on");
     heavy().await.expect_err("its share is used up for as long");
     sqlx::query("select 1").execute(store.db(id)).await.expect("what is short is served meanwhile");
     eventually("the server has ended them", || async { asleep().await == 0 }).await;

@@ -26,8 +26,18 @@ text = "Good morning! Your order left our warehouse today and will arrive on Fri
   .. "Should nobody be at home, the driver leaves it with a neighbour and a note in the letter box. Thank you."
 
 local prefix = os.getenv("HOTLINE_LOAD_PREFIX")
-local head = " HTTP/1.1\r\nHost: " .. subjects.host .. "\r\nAuthorization: Bearer " .. subjects.key .. "\r\n"
-local json_head = head .. "Content-Type: application/json\r\nContent-Length: "
+local head, json_head
+local heads, json_heads = {}, {}
+
+-- Speaks for the company with this key from here on.
+local function speak_for(key)
+  if not heads[key] then
+    heads[key] = " HTTP/1.1\r\nHost: " .. subjects.host .. "\r\nAuthorization: Bearer " .. key .. "\r\n"
+    json_heads[key] = heads[key] .. "Content-Type: application/json\r\nContent-Length: "
+  end
+  head, json_head = heads[key], json_heads[key]
+end
+speak_for(subjects.key)
 
 function get(path)
   return "GET " .. prefix .. path .. head .. "\r\n"
@@ -40,6 +50,14 @@ end
 -- Subject number `n` of a list, from the start again when they are through.
 function turn(list, n)
   return list[n % #list + 1]
+end
+
+-- Ticket number `n`, from the start again when they are through. Where they are of many companies, that one is spoken for.
+function ticket(n)
+  if subjects.keys then
+    speak_for(turn(subjects.keys, n))
+  end
+  return turn(subjects.tickets, n)
 end
 
 -- Nothing is left to ask for: the clock of this run stops before its time. What is asked for still is not counted.

@@ -6,5 +6,5 @@ local read = 0
 
 function request()
   read = read + 1
-  return get("/tickets/" .. turn(subjects.tickets, read))
+  return get("/tickets/" .. ticket(read))
 end

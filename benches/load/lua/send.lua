@@ -6,5 +6,5 @@ local sent = 0
 
 function request()
   sent = sent + 1
-  return post("/messages", '{"ticketId":' .. turn(subjects.tickets, sent) .. ',"type":"text","body":"' .. text .. '"}')
+  return post("/messages", '{"ticketId":' .. ticket(sent) .. ',"type":"text","body":"' .. text .. '"}')
 end

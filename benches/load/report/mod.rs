@@ -13,7 +13,7 @@ use crate::curves::Curved;
 use crate::figures::Throughput;
 use crate::memory::Measured;
 use crate::soak::Soaked;
-use crate::{Outcome, against, grown, machine};
+use crate::{Outcome, against, cluster, grown, machine};
 
 pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
     let report = Report { name: "throughput", text: table::throughput(run), plot: Some(plot::throughput(run)) };
@@ -35,6 +35,10 @@ pub fn memory(measured: &Measured, keep: bool) -> Outcome<()> {
 
 pub fn against(measured: &against::Measured, keep: bool) -> Outcome<()> {
     Report { name: "against", text: table::against(measured), plot: None }.write(measured, keep)
+}
+
+pub fn cluster(measured: &cluster::Measured, keep: bool) -> Outcome<()> {
+    Report { name: "cluster", text: table::cluster(measured), plot: None }.write(measured, keep)
 }
 
 pub fn grown(measured: &grown::Measured, keep: bool) -> Outcome<()> {

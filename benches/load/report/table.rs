@@ -1,9 +1,10 @@
 //! The figures as Markdown.
 
+use crate::cluster::{self, Round};
 use crate::curves::Curved;
 use crate::figures::{Measure, Throughput, Verdict};
 use crate::memory::Measured;
-use crate::scenario::Server;
+use crate::scenario::{Scenario, Server};
 use crate::soak::Soaked;
 use crate::{against, grown};
 
@@ -256,6 +257,57 @@ pub fn against(measured: &against::Measured) -> String {
     text
 }
 
+pub fn cluster(measured: &cluster::Measured) -> String {
+    let mut text = format!(
+        "{}\n\nOne to three processes, each with {} % of a processor, {} companies, {} connections in all: medians of {} measurements \
+         of {} s. Each process is asked for all companies alike.\n\n",
+        measured.machine.line(),
+        measured.percent,
+        measured.companies,
+        measured.connections,
+        measured.rounds.iter().filter(|round| round.nodes == 1 && round.scenario == Scenario::Send).count(),
+        measured.seconds,
+    );
+    text.push_str(&verdicts(&measured.verdicts()));
+    text.push('\n');
+    let row = |rounds: &[Round], what: String, scenario: Scenario, nodes: usize, scale: String| {
+        let median = |figure: fn(&Round) -> f64| cluster::Measured::median(rounds, scenario, nodes, figure);
+        vec![
+            scenario.title().to_owned(),
+            what,
+            format!("{:.0}", median(|round| round.per_second)),
+            scale,
+            ms(median(|round| round.p50_us as f64)),
+            ms(median(|round| round.p99_us as f64)),
+            format!("{:.0}", median(|round| round.hotline_us)),
+            format!("{:.0}", median(|round| round.postgres_us)),
+        ]
+    };
+    let mut rows = Vec::new();
+    for scenario in cluster::SCENARIOS {
+        for nodes in 1..=3 {
+            let scale = format!("{:.2}", measured.scale(scenario, nodes));
+            rows.push(row(&measured.rounds, nodes.to_string(), scenario, nodes, scale));
+        }
+        for (rounds, what) in
+            [(&measured.at_owner, "2, asked at the owner"), (&measured.elsewhere, "2, asked at the other")]
+        {
+            rows.push(row(rounds, what.to_owned(), scenario, 2, String::new()));
+        }
+    }
+    let head = [
+        "scenario",
+        "processes",
+        "requests/s",
+        "of as many times one",
+        "p50 ms",
+        "p99 ms",
+        "µs Hotline",
+        "µs PostgreSQL",
+    ];
+    text + &table(&head, rows.into_iter())
+}
+
 fn verdicts(verdicts: &[Verdict]) -> String {
     table(
         &["", "aim", "measured", ""],
@@ -286,7 +338,6 @@ fn mib(bytes: f64) -> String {
 mod tests {
     use super::*;
     use crate::figures::tests::{measure, throughput};
-    use crate::scenario::Scenario;
 
     #[test]
     fn a_yardstick_s_row_says_how_hotline_compares() {

@@ -1,0 +1,337 @@
+//! `load cluster`: one, two and three processes on one PostgreSQL, each with the same share of this machine's processors.
+//! What more of them give, and what it costs that a request comes to a process that does not serve its company.
+//!
+//! PostgreSQL and the generator have what the shares leave. Each process has a generator of its own, which asks for
+//! companies of all, as behind a balancer that knows nothing of companies.
+
+mod member;
+mod share;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use hotline_persistence::{PgPool, pool};
+use serde::Serialize;
+
+use self::member::{Member, Shared as Common};
+use crate::figures::Verdict;
+use crate::generator::{Counted, Load};
+use crate::machine::Machine;
+use crate::options::{Cluster, Shared};
+use crate::scenario::{Scenario, Server};
+use crate::seed::Company;
+use crate::service::Binary;
+use crate::{Outcome, report, stage, subjects, usage};
+
+/// How many processes there are, in turn: down and up again, so that what the machine does meanwhile falls on all.
+const NUMBERS: [usize; 6] = [3, 2, 1, 1, 2, 3];
+
+pub const SCENARIOS: [Scenario; 2] = [Scenario::Send, Scenario::Read];
+
+/// What so many processes do, of as many times what one does.
+const SCALE_MIN: f64 = 0.55;
+
+/// Processor time of a hop, in microseconds.
+const HOP_US_MAX: f64 = 25.0;
+
+/// Each number of processes is warmed up for so long: connections, actors, plans.
+const WARM: Duration = Duration::from_secs(3);
+
+/// How long slots may take to be shared out.
+const SHARED_TIME_MAX: Duration = Duration::from_secs(60);
+const SHARED_INTERVAL: Duration = Duration::from_millis(100);
+
+/// More are not needed to find the companies of each process: slots are given in equal shares.
+const TRIES_MAX: u64 = 20;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Round {
+    pub scenario: Scenario,
+    pub nodes: usize,
+    pub per_second: f64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+    /// Processor time for a request, in microseconds: of all processes, and of PostgreSQL.
+    pub hotline_us: f64,
+    pub postgres_us: f64,
+}
+
+/// What `load cluster` has measured.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    pub machine: Machine,
+    pub seconds: u64,
+    pub connections: u32,
+    pub percent: u64,
+    pub companies: usize,
+    pub rounds: Vec<Round>,
+    /// At the process that serves the company, and at the other of two.
+    pub at_owner: Vec<Round>,
+    pub elsewhere: Vec<Round>,
+}
+
+impl Measured {
+    /// The median of a figure.
+    pub fn median(rounds: &[Round], scenario: Scenario, nodes: usize, figure: impl Fn(&Round) -> f64) -> f64 {
+        let of = |round: &&Round| round.scenario == scenario && round.nodes == nodes;
+        let mut figures: Vec<f64> = rounds.iter().filter(of).map(figure).collect();
+        figures.sort_by(f64::total_cmp);
+        figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// What so many processes do, of as many times what one does.
+    pub fn scale(&self, scenario: Scenario, nodes: usize) -> f64 {
+        let per_second = |nodes| Self::median(&self.rounds, scenario, nodes, |round| round.per_second);
+        per_second(nodes) / (nodes as f64 * per_second(1))
+    }
+
+    /// Processor time that a request takes more at a process that does not serve its company, in microseconds.
+    pub fn hop_us(&self, scenario: Scenario) -> f64 {
+        let used = |rounds: &[Round]| Self::median(rounds, scenario, 2, |round| round.hotline_us);
+        used(&self.elsewhere) - used(&self.at_owner)
+    }
+
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let scale = |scenario: Scenario| {
+            let scale = self.scale(scenario, 3);
+            Verdict {
+                what: format!("{} of three processes", scenario.title()),
+                aim: format!("at least {SCALE_MIN} of three times one"),
+                measured: format!("{scale:.2}"),
+                is_met: scale >= SCALE_MIN,
+            }
+        };
+        let hop = |scenario: Scenario| {
+            let hop = self.hop_us(scenario);
+            Verdict {
+                what: format!("the hop of a {}", if scenario == Scenario::Read { "read" } else { "send" }),
+                aim: format!("at most {HOP_US_MAX} µs of processor"),
+                measured: format!("{hop:.0} µs"),
+                is_met: hop <= HOP_US_MAX,
+            }
+        };
+        SCENARIOS.into_iter().map(scale).chain(SCENARIOS.into_iter().map(hop)).collect()
+    }
+}
+
+pub async fn run(shared: &Shared, options: &Cluster) -> Outcome<()> {
+    let binary = Binary::measured()?;
+    let folder = stage::folder()?;
+    std::fs::create_dir(folder.path().join("media"))?;
+    // Members stop first, then their PostgreSQL.
+    let postgres = stage::postgres(folder.path()).await?;
+    let url = postgres.url();
+    let common = Common { binary: &binary, folder: folder.path(), database_url: &url, percent: options.percent };
+    let mut room = Room {
+        db: pool::connect(postgres.connect_options()),
+        postgres: postgres.pid().ok_or("PostgreSQL has no process")?,
+        members: Vec::new(),
+        companies: Vec::new(),
+        folder: folder.path(),
+        options,
+    };
+    room.resize(&common, NUMBERS[0]).await?;
+    room.found(shared.tickets).await?;
+
+    let (mut rounds, mut at_owner, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
+    for (turn, nodes) in NUMBERS.into_iter().enumerate() {
+        room.resize(&common, nodes).await?;
+        for scenario in SCENARIOS {
+            let everyone = room.tickets(None).await?;
+            room.ask(scenario, &everyone, &(0..nodes).collect::<Vec<_>>(), WARM).await?;
+            for _ in 0..options.rounds.div_ceil(2) {
+                let all: Vec<usize> = (0..nodes).collect();
+                rounds.push(room.measure(scenario, &everyone, &all).await?);
+            }
+            // Once is enough: what is compared is processor time.
+            if nodes == 2 && turn < NUMBERS.len() / 2 {
+                let of_first = room.tickets(Some(0)).await?;
+                for _ in 0..options.rounds {
+                    at_owner.push(room.measure(scenario, &of_first, &[0]).await?);
+                    elsewhere.push(room.measure(scenario, &of_first, &[1]).await?);
+                }
+            }
+        }
+    }
+    let measured = Measured {
+        machine: Machine::here(sqlx::query_scalar("show server_version").fetch_one(&room.db).await?)?,
+        seconds: options.seconds,
+        connections: options.connections,
+        percent: options.percent,
+        companies: room.companies.len(),
+        rounds,
+        at_owner,
+        elsewhere,
+    };
+    room.clear().await?;
+    postgres.stop().await?;
+    report::cluster(&measured, shared.keep)
+}
+
+/// What runs while it is measured.
+struct Room<'a> {
+    /// In the order in which they began.
+    members: Vec<Member>,
+    companies: Vec<Company>,
+    db: PgPool,
+    postgres: u32,
+    folder: &'a Path,
+    options: &'a Cluster,
+}
+
+impl Room<'_> {
+    /// So many processes, each with its share of the slots.
+    async fn resize(&mut self, common: &Common<'_>, nodes: usize) -> Outcome<()> {
+        while self.members.len() > nodes {
+            if let Some(member) = self.members.pop() {
+                member.stop()?;
+            }
+        }
+        while self.members.len() < nodes {
+            self.members.push(Member::start(common, self.members.len())?);
+        }
+        let since = Instant::now();
+        let least = i64::try_from(1024 / nodes * 9 / 10)?;
+        while !self.is_shared_out(least).await? {
+            if since.elapsed() > SHARED_TIME_MAX {
+                return Err(format!("slots are not shared out after {SHARED_TIME_MAX:?}").into());
+            }
+            tokio::time::sleep(SHARED_INTERVAL).await;
+        }
+        Ok(())
+    }
+
+    /// Whether each has so many slots, and none moves.
+    async fn is_shared_out(&self, least: i64) -> Outcome<bool> {
+        let statement =
+            "select count(s.slot), count(s.next) from lives l left join slots s on s.life = l.life group by l.life";
+        let found: Vec<(i64, i64)> = sqlx::query_as(statement).fetch_all(&self.db).await?;
+        let is_at_rest = |(slots, moving): &(i64, i64)| *slots >= least && *moving == 0;
+        Ok(found.len() == self.members.len() && found.iter().all(is_at_rest))
+    }
+
+    /// Makes companies until each process serves as many as it is to, and keeps these; each has its part of the tickets.
+    async fn found(&mut self, tickets: usize) -> Outcome<()> {
+        let each = usize::try_from(self.options.companies)?;
+        let count = each * self.members.len();
+        let mut kept = vec![0; self.members.len()];
+        for _ in 0..TRIES_MAX * count as u64 {
+            let (mut company, api) = Company::create(self.members[0].service()).await?;
+            let owner = self.owner(company.id).await?;
+            if kept[owner] == each {
+                continue;
+            }
+            kept[owner] += 1;
+            let channel = company.channel;
+            company.converse(&api, channel, tickets / count).await?;
+            self.companies.push(company);
+            if self.companies.len() == count {
+                return Ok(());
+            }
+        }
+        Err(format!("not every process got {each} companies: {kept:?}").into())
+    }
+
+    /// The process that serves a company.
+    async fn owner(&self, company: i64) -> Outcome<usize> {
+        let statement = "select l.node from companies c join slots s on s.slot = c.slot join lives l on l.life = s.life
+             where c.id = $1";
+        let name: String = sqlx::query_scalar(statement).bind(company).fetch_one(&self.db).await?;
+        let owner = self.members.iter().position(|member| member.name == name);
+        Ok(owner.ok_or_else(|| format!("{name} has ended"))?)
+    }
+
+    /// The tickets of all companies, or of those that one process serves, one of each in turn.
+    async fn tickets(&self, owner: Option<usize>) -> Outcome<Vec<(i64, &str)>> {
+        let mut companies = Vec::new();
+        for company in &self.companies {
+            let is_asked = match owner {
+                Some(owner) => self.owner(company.id).await? == owner,
+                None => true,
+            };
+            companies.extend(is_asked.then_some(company));
+        }
+        let of_each = companies.iter().map(|company| company.tickets.len()).min().ok_or("it serves no company")?;
+        let turn = |index: usize| companies.iter().map(move |company| (company.tickets[index], company.key.as_str()));
+        Ok((0..of_each).flat_map(turn).collect())
+    }
+
+    async fn measure(&self, scenario: Scenario, tickets: &[(i64, &str)], doors: &[usize]) -> Outcome<Round> {
+        let (hotline, postgres) = self.used()?;
+        let counted = self.ask(scenario, tickets, doors, Duration::from_secs(self.options.seconds)).await?;
+        let (hotline_after, postgres_after) = self.used()?;
+        let requests: u64 = counted.iter().map(|counted| counted.requests).sum();
+        let us = |seconds: f64| seconds * 1e6 / requests as f64;
+        let round = Round {
+            scenario,
+            nodes: self.members.len(),
+            per_second: counted.iter().map(Counted::per_second).sum(),
+            p50_us: counted.iter().map(|counted| counted.p50_us).max().unwrap_or_default(),
+            p99_us: counted.iter().map(|counted| counted.p99_us).max().unwrap_or_default(),
+            hotline_us: us(hotline_after - hotline),
+            postgres_us: us(postgres_after - postgres),
+        };
+        eprintln!(
+            "{} of {} through {doors:?}: {:.0} a second, {:.0} µs of Hotline, {:.0} of PostgreSQL",
+            scenario.title(),
+            round.nodes,
+            round.per_second,
+            round.hotline_us,
+            round.postgres_us
+        );
+        Ok(round)
+    }
+
+    /// Seconds of processor time that all processes and PostgreSQL have used.
+    fn used(&self) -> Outcome<(f64, f64)> {
+        let hotline = self.members.iter().map(Member::processor_s).sum::<Outcome<f64>>()?;
+        Ok((hotline, usage::server_s(self.postgres)?))
+    }
+
+    /// Asks through these processes, each with its part of the connections; fails unless everything is answered well.
+    async fn ask(
+        &self,
+        scenario: Scenario,
+        tickets: &[(i64, &str)],
+        doors: &[usize],
+        time: Duration,
+    ) -> Outcome<Vec<Counted>> {
+        let mut loads = Vec::new();
+        for door in doors {
+            // Each begins at another one, so that they do not meet at the same ticket all the time.
+            let mut turned = tickets.to_vec();
+            turned.rotate_left(tickets.len() / self.members.len() * door);
+            let path = self.folder.join(format!("subjects-{door}.lua"));
+            subjects::write_tickets(&path, &turned)?;
+            loads.push((*door, path));
+        }
+        let connections = self.options.connections / u32::try_from(doors.len())?;
+        let run = async |(door, subjects): &(usize, PathBuf)| {
+            let load = Load {
+                scenario,
+                server: Server::Hotline,
+                address: self.members[*door].address(),
+                subjects,
+                connections,
+                time,
+                rate: None,
+            };
+            load.run().await
+        };
+        let counted = try_join_all(loads.iter().map(run)).await?;
+        let failed = counted.iter().find(|counted| counted.errors.total() > 0 || counted.requests == 0);
+        match failed {
+            Some(failed) => {
+                Err(format!("{} of {} processes: {:?}", scenario.title(), self.members.len(), failed.errors).into())
+            }
+            None => Ok(counted),
+        }
+    }
+
+    async fn clear(self) -> Outcome<()> {
+        self.db.close().await;
+        self.members.into_iter().rev().try_for_each(Member::stop)
+    }
+}
