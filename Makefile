@@ -231,10 +231,13 @@ wrk:
 	$$sudo apt-get update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends wrk
 
-# Profile-guided builds: the tool, and the compiler's own reader of what was noted.
+# Profile-guided builds: the tool, and a reader of what was noted, which must be of the compiler's own LLVM.
 pgo:
 	@cargo pgo --version >/dev/null 2>&1 || cargo install cargo-pgo --locked
-	@rustup component list --installed 2>/dev/null | grep -q llvm-tools || rustup component add llvm-tools
+	@llvm=$$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\)\..*/\1/p'); \
+	rustup component list --installed 2>/dev/null | grep -q llvm-tools \
+		|| llvm-profdata --version 2>/dev/null | grep -q "LLVM version $$llvm\." \
+		|| rustup component add llvm-tools
 
 nextest:
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked

@@ -24,6 +24,7 @@ use serde_json::json;
 use support::Postgres;
 use support::receiver::{self, Received};
 use support::stage::{Stage, Tenant};
+use support::usage::Usage;
 
 /// Deliveries of a round.
 const DELIVERIES: usize = 20_000;
@@ -79,21 +80,29 @@ async fn run() {
         let bytes = received.bytes_each();
         let at_once = (OF_WEBHOOK * webhooks).min(OF_COMPANY) * companies;
         let (mut looped, mut delivered) = (Duration::ZERO, Duration::ZERO);
+        let (mut for_loop, mut for_delivered) = (Usage::default(), Usage::default());
         for turn in 0..=TURNS {
             let body = vec![b'x'; bytes];
-            let (bare, ours) = (
-                bare(&stage, receiver.to_string(), &body, events * count, at_once).await,
-                again(&stage, &hooks, &received, events * count).await,
-            );
+            let began = Usage::now(&postgres);
+            let bare = bare(&stage, receiver.to_string(), &body, events * count, at_once).await;
+            let between = Usage::now(&postgres);
+            let ours = again(&stage, &hooks, &received, events * count).await;
             // The first turn opens the connections.
             if turn > 0 {
                 looped += bare;
                 delivered += ours;
+                for_loop.add(&between.since(&began));
+                for_delivered.add(&Usage::now(&postgres).since(&between));
             }
         }
         let rate = |time: Duration| (TURNS * events * count) as f64 / time.as_secs_f64();
         let (looped, delivered) = (rate(looped), rate(delivered));
         println!("{count:>10} {looped:>12.0}/s {delivered:>12.0}/s {:>7.2}", delivered / looped);
+        for (what, used) in [("loop", for_loop), ("delivered", for_delivered)] {
+            let shares = used.each(TURNS * events * count);
+            let shares: Vec<String> = shares.iter().map(|(name, us)| format!("{name} {us:.0}")).collect();
+            println!("  us for each of the {what}: {}", shares.join(", "));
+        }
         stage.service.stop().await.expect("the service stops");
         received.forget();
     }

@@ -20,7 +20,6 @@
 mod support;
 
 use std::collections::HashMap;
-use std::fs;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +27,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use support::Postgres;
 use support::stage::Stage;
+use support::usage::{POSTGRES, Usage};
 
 /// Changes a second that are listened to.
 const RATE: usize = 1000;
@@ -140,26 +140,15 @@ impl Cost {
         self.own += other.own;
     }
 
-    fn now(postgres: &Postgres) -> Self {
-        let parent = postgres.pid();
-        let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
-        let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let of_postgres = ids.filter_map(times).filter(|(of, _)| *of == parent).map(|(_, ticks)| ticks).sum();
-        Self { postgres: of_postgres, own: times(std::process::id()).expect("this process").1 }
+    fn since(before: &Usage, postgres: &Postgres) -> Self {
+        let used = Usage::now(postgres).since(before);
+        Self { postgres: used.of(POSTGRES), own: used.total() - used.of(POSTGRES) }
     }
-}
-
-/// The parent of a process, and what it has computed.
-fn times(id: u32) -> Option<(u32, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    Some((fields.get(1)?.parse().ok()?, number(11)? + number(12)?))
 }
 
 /// What so many sends cost, up to their being in the tables.
 async fn cost(stage: &Rc<Stage>, postgres: &Postgres, messages: usize) -> Cost {
-    let before = Cost::now(postgres);
+    let before = Usage::now(postgres);
     let company = &stage.companies[0];
     stream::iter(0..messages)
         .map(|number| stage.send(company, number))
@@ -167,6 +156,5 @@ async fn cost(stage: &Rc<Stage>, postgres: &Postgres, messages: usize) -> Cost {
         .for_each(|_| async {})
         .await;
     stage.drain().await;
-    let after = Cost::now(postgres);
-    Cost { postgres: after.postgres - before.postgres, own: after.own - before.own }
+    Cost::since(&before, postgres)
 }

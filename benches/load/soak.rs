@@ -3,7 +3,9 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use hotline_persistence::PgPool;
 use serde::Serialize;
+use sqlx::FromRow;
 
 use crate::figures::{Round, Verdict};
 use crate::generator::Load;
@@ -24,6 +26,9 @@ const GROWTH_A_MINUTE_MAX: f64 = 0.005;
 
 /// How old the oldest change may be that is not in the tables.
 const LAG_MAX_S: f64 = 1.0;
+
+/// Tables that are looked into at the end, the largest first.
+const TABLES: i64 = 12;
 
 /// How things stood at one moment.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -47,6 +52,22 @@ pub struct Soaked {
     pub tickets: usize,
     pub round: Round,
     pub samples: Vec<Sample>,
+    /// The largest tables at the end.
+    pub tables: Vec<Table>,
+}
+
+/// What a table's pages hold, as `pgstattuple` finds it.
+#[derive(Clone, Debug, Serialize, FromRow)]
+pub struct Table {
+    pub name: String,
+    pub bytes: i64,
+    pub index_bytes: i64,
+    /// Of the table's bytes, in percent: rows, rows nobody sees any more, and room for others.
+    pub live_percent: f64,
+    pub dead_percent: f64,
+    pub free_percent: f64,
+    /// How often autovacuum has been there.
+    pub vacuumed: i64,
 }
 
 pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
@@ -73,6 +94,7 @@ pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
             }
         }
     };
+    let tables = tables(&stage.db).await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
     stage.clear().await?;
     let soaked = Soaked {
@@ -82,6 +104,7 @@ pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
         tickets: shared.tickets,
         round,
         samples,
+        tables,
     };
     report::soak(&soaked, shared.keep)
 }
@@ -103,6 +126,16 @@ async fn sample(stage: &Stage, began: Instant) -> Outcome<Sample> {
         hot_tickets: stage.figure("hotline_actors_hot{kind=\"tickets\"}").await?,
         hot_sessions: stage.figure("hotline_actors_hot{kind=\"sessions\"}").await?,
     })
+}
+
+async fn tables(db: &PgPool) -> Outcome<Vec<Table>> {
+    sqlx::query("create extension if not exists pgstattuple").execute(db).await?;
+    let statement = "select s.relname::text as name, a.table_len as bytes, pg_indexes_size(s.relid) as index_bytes,
+             a.approx_tuple_percent as live_percent, a.dead_tuple_percent as dead_percent,
+             a.approx_free_percent as free_percent, s.autovacuum_count as vacuumed
+         from pg_stat_user_tables s cross join lateral pgstattuple_approx(s.relid) a
+         where pg_table_size(s.relid) > 0 order by a.table_len desc limit $1";
+    Ok(sqlx::query_as(statement).bind(TABLES).fetch_all(db).await?)
 }
 
 impl Soaked {

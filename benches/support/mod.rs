@@ -9,6 +9,7 @@ pub mod http;
 pub mod provider;
 pub mod receiver;
 pub mod stage;
+pub mod usage;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

@@ -160,6 +160,21 @@ pub fn soak(soaked: &Soaked) -> String {
             ]
         }),
     ));
+    text.push_str("\nThe largest tables at the end:\n\n");
+    text.push_str(&table(
+        &["table", "MiB", "MiB of indexes", "rows %", "dead %", "free %", "times vacuumed"],
+        soaked.tables.iter().map(|table| {
+            vec![
+                table.name.clone(),
+                mib(table.bytes as f64),
+                mib(table.index_bytes as f64),
+                format!("{:.0}", table.live_percent),
+                format!("{:.1}", table.dead_percent),
+                format!("{:.1}", table.free_percent),
+                table.vacuumed.to_string(),
+            ]
+        }),
+    ));
     text
 }
 

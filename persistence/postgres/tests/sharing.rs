@@ -93,6 +93,9 @@ fn two_threads_share_one_cluster() {
         (first.join().unwrap(), second.join().unwrap())
     });
     assert_eq!(first, second);
+    // It is a child of this process, which has to hear of its end.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(Cluster::stop_shared(&path)).unwrap();
 }
 
 #[tokio::test]

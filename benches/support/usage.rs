@@ -1,0 +1,78 @@
+//! What is computed by whom, as the kernel counts it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::Postgres;
+
+/// Hundredths of a second that PostgreSQL has computed, and each kind of thread of this process, by its name.
+#[derive(Clone, Debug, Default)]
+pub struct Usage(BTreeMap<String, u64>);
+
+/// What PostgreSQL's processes are called together.
+pub const POSTGRES: &str = "PostgreSQL";
+
+impl Usage {
+    /// Up to now.
+    pub fn now(postgres: &Postgres) -> Self {
+        let mut used = Self::default();
+        for task in numbers("/proc/self/task") {
+            let folder = format!("/proc/self/task/{task}");
+            if let (Ok(name), Some((_, ticks))) = (fs::read_to_string(format!("{folder}/comm")), times(&folder)) {
+                *used.0.entry(name.trim().to_owned()).or_default() += ticks;
+            }
+        }
+        let server = postgres.pid();
+        let of_server = numbers("/proc").into_iter().filter_map(|id| times(&format!("/proc/{id}")));
+        let ticks = of_server.filter(|(parent, _)| *parent == server).map(|(_, ticks)| ticks).sum();
+        used.0.insert(POSTGRES.to_owned(), ticks);
+        used
+    }
+
+    /// What was computed since `before`. Of a thread that has ended nothing is known.
+    pub fn since(&self, before: &Self) -> Self {
+        let grown = |(name, ticks): (&String, &u64)| {
+            (name.clone(), ticks.saturating_sub(before.0.get(name).copied().unwrap_or_default()))
+        };
+        Self(self.0.iter().map(grown).collect())
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (name, ticks) in &other.0 {
+            *self.0.entry(name.clone()).or_default() += ticks;
+        }
+    }
+
+    /// Of one of them.
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+
+    /// Of all.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Microseconds for each of so many, of whoever has computed something, the most first.
+    pub fn each(&self, count: usize) -> Vec<(&str, f64)> {
+        let us = |ticks: u64| ticks as f64 * 1e4 / count as f64;
+        let mut shares: Vec<_> = self.0.iter().map(|(name, ticks)| (name.as_str(), us(*ticks))).collect();
+        shares.retain(|(_, us)| *us >= 0.5);
+        shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        shares
+    }
+}
+
+fn numbers(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(Path::new(folder)).into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The parent of a process or thread, and what it has computed.
+fn times(folder: &str) -> Option<(u32, u64)> {
+    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some((fields.get(1)?.parse().ok()?, number(11)? + number(12)?))
+}
