@@ -105,7 +105,14 @@ export async function exchange(method: Method, path: string, call: Call = {}): P
       throw new Refused(0, "", "", null, null);
     }
     if (response.status === 204) return null;
-    const answer: unknown = await response.json().catch(() => null);
+    let answer: unknown = null;
+    try {
+      answer = await response.json();
+    } catch (failed) {
+      if (failed instanceof DOMException && failed.name === "AbortError") throw failed;
+      // What was cut off in the middle is no answer; of one that refuses the status says enough.
+      if (response.ok) throw new Refused(0, "", "", null, null);
+    }
     if (response.ok) return answer;
     if (response.status === 401 && !call.quiet) {
       await signInAgain();
