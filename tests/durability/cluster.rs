@@ -243,7 +243,7 @@ async fn what_was_answered_survives_a_move_and_a_stop_under_load() {
     set(&[&second]);
     for talk in &talks {
         talk.check(&addresses).await;
-        assert!(talk.sent.len() > 20, "hardly anything was said");
+        assert!(talk.sent.len() > 5, "hardly anything was said");
     }
 
     // What the command line shows.
