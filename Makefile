@@ -16,7 +16,7 @@ BINARY := cargo build $(TESTED) --bin hotline --example stop_test_postgres
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: demo test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: demo demo-cluster test test-browser load-sockets load-streams widget panel-pages schemathesis openapi configuration check bench faults cluster dist load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -27,6 +27,12 @@ demo: postgres
 	@echo "Now it runs, with a company, conversations and a token to try it with. Its data is kept in ./hotline-data."
 	@echo "It is ready when it prints its address, within half a minute the first time; Ctrl-C stops it."
 	$(TARGET)/debug/hotline demo $(ARGS)
+
+# Three processes on one PostgreSQL with a synchronous standby, behind a balancer: traffic goes on while one after the other is
+# killed, and every line says what is seen. Ctrl-C ends all of it. Built as tests are, of which its parts are.
+demo-cluster: postgres
+	$(BINARY) --example demo_cluster
+	$(TARGET)/debug/examples/demo_cluster
 
 # Options of nextest go into ARGS; with any, only what they name is run, and no browser. The PostgreSQL that the tests
 # share is stopped whatever came of them.

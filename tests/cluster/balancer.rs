@@ -21,6 +21,15 @@ const ASK_TIME_MAX: Duration = Duration::from_secs(1);
 /// How long a caller waits: longer than its edge does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
+/// Whom it leads a company's callers to, of those that are ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Any.
+    Any,
+    /// One, the same for as long as there are the same: by what stands in the request, as many balancers can.
+    OneOfEach,
+}
+
 pub struct Balancer {
     members: watch::Sender<Vec<SocketAddr>>,
     asking: JoinHandle<()>,
@@ -28,9 +37,9 @@ pub struct Balancer {
 
 impl Balancer {
     /// Before the members at these addresses; callers of each company come through its door.
-    pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>) -> Self {
+    pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>, by: Rule) -> Self {
         let (members, known) = watch::channel(members);
-        Self { members, asking: tokio::spawn(lead(known, doors)) }
+        Self { members, asking: tokio::spawn(lead(known, doors, by)) }
     }
 
     /// Some have gone, others have come.
@@ -45,16 +54,16 @@ impl Drop for Balancer {
     }
 }
 
-async fn lead(known: watch::Receiver<Vec<SocketAddr>>, doors: Vec<(Company, watch::Sender<Door>)>) {
+async fn lead(known: watch::Receiver<Vec<SocketAddr>>, doors: Vec<(Company, watch::Sender<Door>)>, by: Rule) {
     let mut asked: Vec<(SocketAddr, Api)> = Vec::new();
     let mut ready_before = Vec::new();
     loop {
         let members = known.borrow().clone();
-        asked.retain(|(address, _)| members.contains(address));
+        // In the order they are given in, with the connections there are.
+        let mut before = std::mem::take(&mut asked);
         for address in members {
-            if !asked.iter().any(|(known, _)| *known == address) {
-                asked.push((address, Api::new(address, "")));
-            }
+            let known = before.iter().position(|(known, _)| *known == address);
+            asked.push(known.map_or_else(|| (address, Api::new(address, "")), |known| before.swap_remove(known)));
         }
         let answers = asked.iter().map(async |(address, api)| {
             let asked = api.anonymous(Method::GET, "/health/ready").timeout(ASK_TIME_MAX);
@@ -64,8 +73,10 @@ async fn lead(known: watch::Receiver<Vec<SocketAddr>>, doors: Vec<(Company, watc
         let ready: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
         let addresses: Vec<SocketAddr> = ready.iter().map(|(address, _)| *address).collect();
         if addresses != ready_before {
-            for (company, door) in &doors {
-                let apis = ready.iter().map(|(_, api)| api.with_key(&company.key).within(CALL_TIME_MAX)).collect();
+            for (number, (company, door)) in doors.iter().enumerate() {
+                let is_led_to = |place: usize| by == Rule::Any || place == number % ready.len();
+                let led_to = ready.iter().enumerate().filter(|(place, _)| is_led_to(*place));
+                let apis = led_to.map(|(_, (_, api))| api.with_key(&company.key).within(CALL_TIME_MAX)).collect();
                 door.send_modify(|door| door.apis = apis);
             }
             ready_before = addresses;

@@ -1,6 +1,8 @@
 //! The wall clocks of members go wrong by an hour.
 
-use crate::rig::{Rig, rounds};
+use crate::balancer::Rule;
+use crate::load::rounds;
+use crate::rig::Rig;
 use crate::shim::Knob;
 use crate::summary::Row;
 
@@ -17,7 +19,7 @@ async fn no_decision_goes_by_a_wall_clock() {
         "no request fails, nobody is ended for it",
     );
     let mut rig = Rig::start_with_clocks(3).await;
-    rig.balance();
+    rig.balance(Rule::Any);
     let load = rig.load().await;
     for _ in rounds(1).take(1) {
         load.progress(CHANGES_MIN).await;

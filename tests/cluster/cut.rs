@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::load::rounds;
 use crate::proxy::{Flow, Proxy};
-use crate::rig::{Rig, rounds};
+use crate::rig::Rig;
 use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
@@ -18,12 +19,26 @@ const FLAP: Duration = Duration::from_millis(300);
 /// How slow they are then, each way.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// What is lost on the way to PostgreSQL and on the way back.
-const WAYS: [(&str, Flow, Flow); 3] = [
-    ("both ways", Flow::Held, Flow::Held),
-    ("on the way there", Flow::Held, Flow::Open),
-    ("on the way back", Flow::Open, Flow::Held),
+/// What is lost.
+#[derive(Clone, Copy)]
+struct Lost {
+    name: &'static str,
+    /// On the way to PostgreSQL, and on the way back.
+    there: Flow,
+    back: Flow,
+    /// Whether nothing comes through between it and the other members either, whoever has begun it.
+    with_peers: bool,
+}
+
+/// Between a member and PostgreSQL. Answers alone come first: then all that it asks is carried out, and it hears of nothing.
+const DATABASE: [Lost; 3] = [
+    Lost { name: "on the way back", there: Flow::Open, back: Flow::Held, with_peers: false },
+    Lost { name: "both ways", there: Flow::Held, back: Flow::Held, with_peers: false },
+    Lost { name: "on the way there", there: Flow::Held, back: Flow::Open, with_peers: false },
 ];
+
+/// Between it and everybody but its own callers.
+const EVERYBODY: [Lost; 1] = [Lost { name: "from everybody", there: Flow::Held, back: Flow::Held, with_peers: true }];
 
 impl Proxy {
     /// Cuts every connection: as it is, or in the middle of what goes over it; and those that come are slow for a moment.
@@ -45,31 +60,53 @@ impl Proxy {
 async fn a_member_without_its_database_is_taken_over_from() {
     let row = Row::begin(
         6,
-        "nothing comes through between a member and PostgreSQL for 12 s: both ways, on the way there, on the way back (one of \
-         them, and all of them for long)",
+        "nothing comes through between a member and PostgreSQL for 12 s: of PostgreSQL's answers alone; for long also both ways, and on \
+         the way there",
         "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
     );
+    cut_off(row, &DATABASE).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make cluster"]
+async fn a_member_that_nobody_reaches_is_taken_over_from() {
+    let row = Row::begin(
+        11,
+        "nothing comes through for 12 s between a member and PostgreSQL, nor between the other members and it, both ways; callers stay",
+        "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
+    );
+    cut_off(row, &EVERYBODY).await;
+}
+
+async fn cut_off(row: Row, ways: &[Lost]) {
     let mut rig = Rig::start(3).await;
     let load = rig.load().await;
-    let first = rand::random_range(0..WAYS.len());
     let (mut slowest, mut seen) = (Duration::ZERO, Vec::new());
+    let mut ended = None;
     for round in rounds(1) {
-        let (way, there, back) = WAYS[(first + round) % WAYS.len()];
+        if let Some(member) = ended {
+            rig.serve(member);
+            rig.balanced().await;
+        }
+        let Lost { name, there, back, with_peers } = ways[round % ways.len()];
         load.progress(CHANGES_MIN).await;
         let owner = rig.owner().await;
         let fault = Instant::now();
         rig.members[owner].to_database.flow(there, back);
+        if with_peers {
+            rig.part(owner);
+        }
         let took = rig.first_changes(fault).await;
         slowest = slowest.max(took);
         tokio::time::sleep(HELD_FOR.saturating_sub(fault.elapsed())).await;
         rig.members[owner].to_database.flow(Flow::Open, Flow::Open);
+        rig.join();
         let (status, log) = rig.members[owner].died();
         assert!(!status.success(), "its life was over: {log}");
-        seen.push(format!("{way}: {took:.1?}"));
+        seen.push(format!("{name}: {took:.1?}"));
         rig.open_doors();
         load.progress(CHANGES_MIN).await;
-        rig.serve(owner);
-        rig.balanced().await;
+        ended = Some(owner);
     }
     load.progress(CHANGES_MIN).await;
     let (verdict, reads) = rig.end(load).await;

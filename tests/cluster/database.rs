@@ -152,8 +152,16 @@ pub fn free_port() -> SocketAddr {
     listener.local_addr().expect("an address")
 }
 
+/// Where a person watches, a terminal's Ctrl-C comes to the run alone, which then ends what it has started in its order.
+pub fn beside_the_terminal(command: &mut Command) {
+    if crate::IS_WATCHED {
+        command.process_group(0);
+    }
+}
+
 fn tool(name: &str) -> Command {
     let mut command = Command::new(binaries().join(name));
+    beside_the_terminal(&mut command);
     command.stdin(Stdio::null()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     if let Some(user) = somebody() {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).current_dir("/");

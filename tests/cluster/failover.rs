@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::rig::{Rig, rounds};
+use crate::load::rounds;
+use crate::rig::Rig;
 use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;

@@ -30,20 +30,28 @@ mod summary;
 #[path = "../webchat/visitor.rs"]
 mod visitor;
 
+// `examples/demo_cluster` shows it with the same.
+#[allow(dead_code)]
 mod balancer;
 mod database;
+#[allow(dead_code)]
+mod load;
 mod member;
 mod proxy;
 mod rig;
 
 mod clocks;
 mod cut;
+mod demo;
 mod edges;
 mod failover;
 mod frozen;
 mod killed;
 mod moves;
 mod rolling;
+
+/// Ctrl-C ends a run with all that it has started, and what it notes is for who mends it.
+const IS_WATCHED: bool = false;
 
 /// Where the table is left.
 const SUMMARY: &str = "cluster";

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::task::block_in_place;
 
-use crate::database::{free_port, url};
+use crate::database::{beside_the_terminal, free_port, url};
 use crate::proxy::Proxy;
 use crate::shim::Shim;
 use crate::support::Api;
@@ -69,6 +69,7 @@ impl Member {
 
     fn try_serve(&mut self, shared: &Path) -> Result<(), String> {
         let mut command = serving(self.folder.path());
+        beside_the_terminal(&mut command);
         command.args(OPTIONS).args(["--database-url", &url(self.to_database.address)]);
         command.arg("--key-file").arg(shared.join("secrets.key"));
         command.arg("--media-shared").arg(shared.join("media"));
@@ -100,6 +101,10 @@ impl Member {
 
     fn process(&self) -> &Process {
         self.process.as_ref().unwrap_or_else(|| panic!("{} is down", self.name))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process().pid()
     }
 
     /// `kill -9`.

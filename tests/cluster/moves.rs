@@ -8,9 +8,9 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::sync::watch;
 
+use crate::load::is_long;
 use crate::rig::Rig;
 use crate::summary::Row;
-use crate::support::process::{data_folder, run};
 use crate::support::{Api, Reply, eventually};
 use crate::visitor::{Browser, Session, embed, signed};
 
@@ -39,7 +39,7 @@ async fn visitors_miss_nothing_while_their_company_moves() {
     let keys = Keyring::at(rig.shared().join("secrets.key"));
     let key = embed(&rig.db, &keys, company.webchat).await;
     let browsers: Vec<Browser> = rig.members.iter().map(|member| Browser::at(member.address(), &key)).collect();
-    let visitors = if std::env::var_os("CLUSTER_LONG").is_some() { VISITORS_LONG } else { VISITORS };
+    let visitors = if is_long() { VISITORS_LONG } else { VISITORS };
     let mut sessions = Vec::new();
     for number in 0..visitors {
         let browser = &browsers[number % browsers.len()];
@@ -80,12 +80,7 @@ async fn visitors_miss_nothing_while_their_company_moves() {
         rounds
     });
     load.progress(CHANGES_MIN).await;
-    let command = data_folder();
-    let url = crate::database::url(rig.servers.primary.address);
-    let name = &rig.members[owner].name;
-    let drained = run(command.path(), &["cluster", "drain", name, "--database-url", &url]);
-    assert!(drained.status.success(), "{}", String::from_utf8_lossy(&drained.stderr));
-    eventually("it serves nothing", || async { rig.slots_of(name).await == 0 }).await;
+    rig.drain(owner).await;
     load.progress(CHANGES_MIN).await;
     moved.send_replace(true);
     let rounds = telling.await.expect("everybody is told");

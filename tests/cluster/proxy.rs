@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
 /// How bytes go one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,16 @@ pub enum Flow {
 struct State {
     there: Flow,
     back: Flow,
+    /// Nothing of this process comes through, as when both ways are held.
+    without: Option<u32>,
     cuts: u64,
+}
+
+impl State {
+    /// How bytes go that way on a connection which this process has begun.
+    fn way(&self, flow: Flow, process: Option<u32>) -> Flow {
+        if self.without.is_some() && self.without == process { Flow::Held } else { flow }
+    }
 }
 
 /// What stands between two parts.
@@ -59,6 +69,11 @@ impl Proxy {
         self.state.send_modify(|state| (state.there, state.back) = (there, back));
     }
 
+    /// Holds up both ways of what this process has begun; none: of nobody.
+    pub fn without(&self, process: Option<u32>) {
+        self.state.send_modify(|state| state.without = process);
+    }
+
     /// Cuts every connection that there is.
     pub fn cut(&self) {
         self.state.send_modify(|state| state.cuts += 1);
@@ -67,14 +82,16 @@ impl Proxy {
 
 async fn carry(caller: TcpStream, to: SocketAddr, states: watch::Receiver<State>) {
     let cuts = states.borrow().cuts;
+    let port = caller.peer_addr().map(|address| address.port());
+    let process = spawn_blocking(move || port.ok().and_then(process_at)).await.ok().flatten();
     let Ok(target) = TcpStream::connect(to).await else { return };
     let _ = (caller.set_nodelay(true), target.set_nodelay(true));
     let (from_caller, to_caller) = caller.into_split();
     let (from_target, to_target) = target.into_split();
     let mut ends = states.clone();
     tokio::select! {
-        () = pump(from_caller, to_target, states.clone(), |state| state.there) => {}
-        () = pump(from_target, to_caller, states.clone(), |state| state.back) => {}
+        () = pump(from_caller, to_target, states.clone(), |state| state.way(state.there, process)) => {}
+        () = pump(from_target, to_caller, states.clone(), |state| state.way(state.back, process)) => {}
         // Its sender lives as long as the run.
         _ = ends.wait_for(|state| state.cuts > cuts) => {}
     }
@@ -100,4 +117,24 @@ async fn pump(
             return;
         }
     }
+}
+
+/// The process that has connected from this port of this machine.
+fn process_at(port: u16) -> Option<u32> {
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let inode = table.lines().find_map(|line| {
+        // Its number, its own address, the other one's, its state, …, whose it is, a time-out, the inode.
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (_, own) = fields.get(1)?.split_once(':')?;
+        let is_it = u16::from_str_radix(own, 16).is_ok_and(|own| own == port);
+        fields.get(9).filter(|inode| is_it && **inode != "0").map(|inode| (*inode).to_owned())
+    })?;
+    let socket = format!("socket:[{inode}]");
+    let has_it = |process: &u32| {
+        let files = std::fs::read_dir(format!("/proc/{process}/fd"));
+        let mut files = files.into_iter().flatten().filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+        files.any(|file| file.as_os_str() == socket.as_str())
+    };
+    let names = std::fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).find(has_it)
 }

@@ -12,12 +12,14 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::balancer::Balancer;
+use crate::balancer::{Balancer, Rule};
 use crate::checker::{Verdict, check_held, check_shown};
 use crate::database::Servers;
+use crate::load::Load;
 use crate::member::Member;
 use crate::mix::{Door, Mix};
-use crate::support::process::data_folder;
+use crate::proxy::Flow;
+use crate::support::process::{data_folder, run};
 use crate::support::{Api, Company, Reply, eventually};
 
 /// More are not needed to find one for each of three members: slots are given in equal shares.
@@ -41,13 +43,11 @@ const COME_AGAIN: Duration = Duration::from_millis(100);
 /// Pause of a caller that was told to come again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a run goes on with `make cluster ARGS=long`.
-const LONG: Duration = Duration::from_secs(8 * 60);
-
-/// So many rounds of a fault; or, for long, as many as there is time for.
-pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
-    let until = std::env::var_os("CLUSTER_LONG").map(|_| Instant::now() + LONG);
-    (0..).take_while(move |round| until.map_or(*round < few, |until| Instant::now() < until))
+/// For who mends a run that fails.
+fn note(text: &str) {
+    if !crate::IS_WATCHED {
+        println!("{text}");
+    }
 }
 
 pub struct Rig {
@@ -62,9 +62,6 @@ pub struct Rig {
     ticking: JoinHandle<()>,
     shared: TempDir,
 }
-
-/// The load on every company.
-pub struct Load(Vec<Mix>);
 
 impl Rig {
     /// Starts so many members, with companies in each.
@@ -102,10 +99,8 @@ impl Rig {
         rig.balanced().await;
         let balanced = begun.elapsed();
         rig.found().await;
-        println!(
-            "servers {stood:.1?}, members {served:.1?}, balanced {balanced:.1?}, companies {:.1?}",
-            begun.elapsed()
-        );
+        let found = begun.elapsed();
+        note(&format!("servers {stood:.1?}, members {served:.1?}, balanced {balanced:.1?}, companies {found:.1?}"));
         rig
     }
 
@@ -236,7 +231,8 @@ impl Rig {
         }
     }
 
-    async fn owner_of(&self, company: &Company) -> Option<String> {
+    /// The member that serves a company.
+    pub async fn owner_of(&self, company: &Company) -> Option<String> {
         let statement = "select l.node from companies c join slots s on s.slot = c.slot join lives l on l.life = s.life
              where c.id = $1";
         sqlx::query_scalar(statement).bind(company.id).fetch_optional(&self.db).await.expect("an answer")
@@ -258,6 +254,15 @@ impl Rig {
         self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
+    /// Has a member give all of its companies to the others (`hotline cluster drain`); it stays, as an edge.
+    pub async fn drain(&self, member: usize) {
+        let (command, url) = (data_folder(), crate::database::url(self.servers.primary.address));
+        let name = &self.members[member].name;
+        let drained = run(command.path(), &["cluster", "drain", name, "--database-url", &url]);
+        assert!(drained.status.success(), "{}", String::from_utf8_lossy(&drained.stderr));
+        eventually("it serves nothing", || async { self.slots_of(name).await == 0 }).await;
+    }
+
     /// Callers come to whoever is up.
     pub fn open_doors(&self) {
         if let Some(balancer) = &self.balancer {
@@ -270,9 +275,9 @@ impl Rig {
     }
 
     /// From here on a balancer says whom callers come to.
-    pub fn balance(&mut self) {
+    pub fn balance(&mut self, by: Rule) {
         let doors = self.companies.iter().cloned().zip(self.doors.iter().cloned()).collect();
-        self.balancer = Some(Balancer::before(self.up().map(Member::address).collect(), doors));
+        self.balancer = Some(Balancer::before(self.up().map(Member::address).collect(), doors, by));
     }
 
     /// The standby takes the primary's place, and everybody is led there.
@@ -282,6 +287,22 @@ impl Rig {
             member.to_database.lead_to(self.servers.primary.address);
         }
         self.db = self.servers.primary.connect();
+    }
+
+    /// Nothing comes through any more between this member and the others, whoever has begun it.
+    pub fn part(&self, member: usize) {
+        let parted = &self.members[member];
+        parted.from_peers.flow(Flow::Held, Flow::Held);
+        let others = self.up().filter(|other| other.name != parted.name);
+        others.for_each(|other| other.from_peers.without(Some(parted.pid())));
+    }
+
+    /// All of it comes through again.
+    pub fn join(&self) {
+        for member in &self.members {
+            member.from_peers.flow(Flow::Open, Flow::Open);
+            member.from_peers.without(None);
+        }
     }
 
     fn up(&self) -> impl Iterator<Item = &Member> {
@@ -296,7 +317,7 @@ impl Rig {
             Mix::begin_with(&api, company, door.subscribe(), CALLERS).await
         });
         let mixes = join_all(mixes).await;
-        println!("the load of {} companies began within {:.1?}", mixes.len(), begun.elapsed());
+        note(&format!("the load of {} companies began within {:.1?}", mixes.len(), begun.elapsed()));
         Load(mixes)
     }
 
@@ -347,7 +368,7 @@ impl Rig {
             let record = mix.end_with(&api).await;
             reads += record.reads;
             for call in record.calls.iter().filter(|call| call.is_unknown()) {
-                println!("nobody answered: {call:?}");
+                note(&format!("nobody answered: {call:?}"));
             }
             let shown = check_shown(&record, &api).await;
             seen.push((record, shown, company));
@@ -371,24 +392,5 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.ticking.abort();
-    }
-}
-
-impl Load {
-    /// Waits until so many more changes of every company are acknowledged.
-    pub async fn progress(&self, changes: u64) {
-        for mix in &self.0 {
-            mix.progress(changes).await;
-        }
-    }
-
-    /// Fails if a call or a read was not answered, or was told to come again.
-    #[track_caller]
-    pub fn check_none_failed(&self) {
-        for mix in &self.0 {
-            let (unanswered, failed) = mix.unanswered();
-            let later = mix.unavailable();
-            assert!(unanswered + later == 0, "{unanswered} not answered, {later} told to come again: {failed:#?}");
-        }
     }
 }

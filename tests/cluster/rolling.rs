@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::rig::{Rig, rounds};
+use crate::balancer::Rule;
+use crate::load::rounds;
+use crate::rig::Rig;
 use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
@@ -17,7 +19,7 @@ async fn no_request_fails_while_every_member_is_restarted() {
         "no request fails: none goes unanswered, none is told to come again",
     );
     let mut rig = Rig::start(3).await;
-    rig.balance();
+    rig.balance(Rule::Any);
     let load = rig.load().await;
     let (mut restarts, mut slowest) = (0, Duration::ZERO);
     for _ in rounds(1) {

@@ -33,9 +33,20 @@ pub fn data_folder() -> tempfile::TempDir {
     folder
 }
 
+/// The binary: what tests are given, or the one beside the example that runs.
+pub fn binary() -> PathBuf {
+    if let Some(binary) = option_env!("CARGO_BIN_EXE_hotline") {
+        return binary.into();
+    }
+    let example = std::env::current_exe().expect("the example that runs");
+    // target/debug/examples/<example>
+    let folder = example.parent().and_then(Path::parent).expect("the folder of what is built");
+    folder.join("hotline")
+}
+
 /// A command of the binary, on this data folder.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hotline"));
+    let mut command = Command::new(binary());
     command.args(arguments).arg("--data-dir").arg(folder).stdin(Stdio::null());
     command
 }

@@ -1,0 +1,55 @@
+//! The load on every company of a run, and how long it goes on.
+
+use std::time::{Duration, Instant};
+
+use crate::mix::Mix;
+
+/// How long a run goes on with `make cluster ARGS=long`.
+const LONG: Duration = Duration::from_secs(8 * 60);
+
+/// Whether the runs go on for long.
+pub fn is_long() -> bool {
+    std::env::var_os("CLUSTER_LONG").is_some()
+}
+
+/// So many rounds of a fault; or, for long, as many as there is time for.
+pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
+    let until = is_long().then(|| Instant::now() + LONG);
+    (0..).take_while(move |round| until.map_or(*round < few, |until| Instant::now() < until))
+}
+
+/// The load on every company.
+pub struct Load(pub Vec<Mix>);
+
+impl Load {
+    /// Waits until so many more changes of every company are acknowledged.
+    pub async fn progress(&self, changes: u64) {
+        for mix in &self.0 {
+            mix.progress(changes).await;
+        }
+    }
+
+    /// Changes of each company that were acknowledged so far, and calls and reads of it that were not answered or told to
+    /// come again.
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        self.0.iter().map(|mix| (mix.acknowledged(), mix.unanswered().0 + mix.unavailable())).collect()
+    }
+
+    /// Fails if a call or a read was told to come again.
+    #[track_caller]
+    pub fn check_none_was_put_off(&self) {
+        for mix in &self.0 {
+            assert_eq!(mix.unavailable(), 0, "told to come again: {:#?}", mix.unanswered().1);
+        }
+    }
+
+    /// Fails if a call or a read was not answered, or was told to come again.
+    #[track_caller]
+    pub fn check_none_failed(&self) {
+        for mix in &self.0 {
+            let (unanswered, failed) = mix.unanswered();
+            let later = mix.unavailable();
+            assert!(unanswered + later == 0, "{unanswered} not answered, {later} told to come again: {failed:#?}");
+        }
+    }
+}
