@@ -36,8 +36,11 @@ use crate::web::wire::{Cut, body_error};
 /// caller waits for an answer.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How often it is looked again meanwhile, should nobody tell: a gate that was closed and opens again is no news.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// When it is looked again meanwhile, should nobody tell: a gate that opens is no news. Each pause is twice the one before, up
+/// to the longest, and after news it begins anew: thousands may wait for the same company, and who is to serve it has better to
+/// do than to refuse each of them twenty times a second.
+const LOOK_AFTER_MIN: Duration = Duration::from_millis(25);
+const LOOK_AFTER_MAX: Duration = Duration::from_millis(400);
 
 /// The edge of this process. Cheap to clone.
 #[derive(Clone)]
@@ -151,6 +154,7 @@ impl Local {
         let mut has_waited = false;
         // Whether a change may have been made by an owner before. What a later one refuses is no answer to it then.
         let mut may_be_done = false;
+        let mut pause = LOOK_AFTER_MIN;
         loop {
             let seen = placement.version();
             match self.place(company, slot) {
@@ -179,12 +183,13 @@ impl Local {
             if !std::mem::replace(&mut has_waited, true) {
                 self.inner().figures.cluster.waited();
             }
-            let next = Instant::now() + LOOK_EVERY;
-            if next >= deadline || !body.is_whole() {
+            let now = Instant::now();
+            if now >= deadline || !body.is_whole() {
                 break;
             }
             // Whether there was news or not, it is looked again.
-            let _ = timeout_at(next, placement.changed(seen)).await;
+            let is_news = timeout_at(deadline.min(now + pause), placement.changed(seen)).await.is_ok();
+            pause = if is_news { LOOK_AFTER_MIN } else { LOOK_AFTER_MAX.min(pause * 2) };
         }
         if may_be_done { self.cut(cut).await } else { Ok(self.unavailable(request.head())) }
     }

@@ -1,12 +1,12 @@
 //! A connection between two parts of the cluster, which can be held up, slowed down, halved and cut.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 
 /// How bytes go one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,9 +31,25 @@ struct State {
 }
 
 impl State {
-    /// How bytes go that way on a connection which this process has begun.
-    fn way(&self, flow: Flow, process: Option<u32>) -> Flow {
-        if self.without.is_some() && self.without == process { Flow::Held } else { flow }
+    /// How bytes go that way on a connection of this caller.
+    fn way(&self, flow: Flow, caller: &Caller) -> Flow {
+        if self.without.is_some_and(|process| caller.is(process)) { Flow::Held } else { flow }
+    }
+}
+
+/// Who has connected. Looked for when it matters: it takes a walk through all that is open on this machine.
+struct Caller {
+    port: Option<u16>,
+    process: OnceLock<Option<u32>>,
+}
+
+impl Caller {
+    fn new(port: Option<u16>) -> Self {
+        Self { port, process: OnceLock::new() }
+    }
+
+    fn is(&self, process: u32) -> bool {
+        *self.process.get_or_init(|| process_at(self.port?)) == Some(process)
     }
 }
 
@@ -82,16 +98,16 @@ impl Proxy {
 
 async fn carry(caller: TcpStream, to: SocketAddr, states: watch::Receiver<State>) {
     let cuts = states.borrow().cuts;
-    let port = caller.peer_addr().map(|address| address.port());
-    let process = spawn_blocking(move || port.ok().and_then(process_at)).await.ok().flatten();
+    let port = caller.peer_addr().ok().map(|address| address.port());
+    let (there, back) = (Caller::new(port), Caller::new(port));
     let Ok(target) = TcpStream::connect(to).await else { return };
     let _ = (caller.set_nodelay(true), target.set_nodelay(true));
     let (from_caller, to_caller) = caller.into_split();
     let (from_target, to_target) = target.into_split();
     let mut ends = states.clone();
     tokio::select! {
-        () = pump(from_caller, to_target, states.clone(), |state| state.way(state.there, process)) => {}
-        () = pump(from_target, to_caller, states.clone(), |state| state.way(state.back, process)) => {}
+        () = pump(from_caller, to_target, states.clone(), move |state| state.way(state.there, &there)) => {}
+        () = pump(from_target, to_caller, states.clone(), move |state| state.way(state.back, &back)) => {}
         // Its sender lives as long as the run.
         _ = ends.wait_for(|state| state.cuts > cuts) => {}
     }
