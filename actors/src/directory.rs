@@ -217,7 +217,7 @@ impl Directory {
     ///
     /// # Errors
     /// When the database cannot answer; the next call tries again.
-    pub async fn write_uses(&self, db: &PgPool, owned: impl Fn(CompanyId) -> bool) -> Result<()> {
+    pub async fn write_uses(&self, db: impl Database<'_>, owned: impl Fn(CompanyId) -> bool) -> Result<()> {
         let mut uses: Vec<(TokenId, i64, Arc<Use>)> = Vec::new();
         for token in &self.inner.tokens {
             let last_ms = token.use_.last_ms.load(Ordering::Relaxed);

@@ -64,7 +64,7 @@ impl Sweeper {
                 self.base.overviews.sweep(forgot);
             }
             let owned = |company| self.base.owns(company);
-            if let Err(error) = self.base.directory.write_uses(&self.base.store.housekeeping, owned).await {
+            if let Err(error) = self.base.directory.write_uses(self.base.store.housekeeper(), owned).await {
                 tracing::debug!(%error, "the uses of tokens are not written now");
             }
             if let Err(refusal) = self.end_idle_sessions().await {
@@ -104,8 +104,9 @@ impl Sweeper {
     /// has the last word.
     async fn end_idle_sessions(&self) -> Result<(), crate::Refusal> {
         let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
-        for (company, id) in webchat_sessions::idle(&self.base.store.housekeeping, since, SESSIONS_MAX).await? {
-            let Some(_presence) = self.base.store.ownership().try_enter(company) else { continue };
+        let (db, ownership) = (&self.base.store.housekeeping, self.base.store.ownership());
+        for (company, id) in webchat_sessions::idle(db, &ownership.of_slots(), since, SESSIONS_MAX).await? {
+            let Some(_presence) = ownership.try_enter(company) else { continue };
             // One session that cannot be ended now must not keep the others.
             if let Err(refusal) = self.sessions.ask(company, &id, End { idle_since: Some(since), attached: None }).await
             {
@@ -117,9 +118,10 @@ impl Sweeper {
 
     /// Deletes the rows of contact lists, campaigns and webhooks that were deleted. What is left is in a table: a kill only delays it.
     async fn finish_removals(&self) -> Result<(), hotline_persistence::Error> {
-        let db = &self.base.store.housekeeping;
-        for removal in removals::unfinished(db, REMOVALS_MAX).await? {
-            let Some(_presence) = self.base.store.ownership().try_enter(removal.company_id) else { continue };
+        let db = self.base.store.housekeeper();
+        let ownership = self.base.store.ownership();
+        for removal in removals::unfinished(db, &ownership.of_slots(), REMOVALS_MAX).await? {
+            let Some(_presence) = ownership.try_enter(removal.company_id) else { continue };
             for _ in 0..STATEMENTS_MAX {
                 if !removals::go_on(db, &removal, ROWS_MAX).await? {
                     break;

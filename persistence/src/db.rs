@@ -13,16 +13,12 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{
-    AssertSqlSafe, Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlSafeStr,
-    SqlStr, Transaction,
-};
+use sqlx::{Connection, Describe, Either, Execute, Executor, PgConnection, PgExecutor, Postgres, SqlStr, Transaction};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::cluster::{LifeId, lives};
-use crate::error::{STATEMENT_TIME_MAX, is_fenced, of_commit, unheard, with_timeout};
+use crate::error::{STATEMENT_TIME_MAX, of_commit, unheard, with_timeout};
+use crate::fence::{Fence, may_write};
 use crate::scheduler::{Permit, Scheduler, Weight};
 use crate::{CompanyId, Result};
 
@@ -48,41 +44,6 @@ impl<'c> Database<'c> for &'c PgPool {
     fn change(self) -> BoxFuture<'c, Result<PlainChange>> {
         async { Ok(PlainChange { transaction: Some(with_timeout(self.begin()).await?), permit: None }) }.boxed()
     }
-}
-
-/// What the transactions of one of many processes begin with: PostgreSQL lets those that do not only read. Tells who
-/// stops the process when it is over.
-#[derive(Clone, Debug)]
-pub(crate) struct Fence {
-    begin: SqlStr,
-    is_over: Arc<Notify>,
-}
-
-impl Fence {
-    pub(crate) fn new(life: LifeId) -> Self {
-        Self { begin: AssertSqlSafe(lives::begin_fenced(life)).into_sql_str(), is_over: Arc::default() }
-    }
-
-    /// Waits until a transaction was refused because this life is over.
-    pub(crate) async fn is_over(&self) {
-        self.is_over.notified().await;
-    }
-
-    /// Notes a refusal.
-    fn heard<T>(&self, outcome: sqlx::Result<T>) -> sqlx::Result<T> {
-        if outcome.as_ref().is_err_and(is_fenced) {
-            self.is_over.notify_one();
-        }
-        outcome
-    }
-}
-
-/// Whether a statement may change something, by its words. One that does and is not taken for one is refused by the
-/// server, so a mistake here is a failed request and never an unfenced write.
-fn may_write(sql: &str) -> bool {
-    const WORDS: [&str; 7] = ["insert", "update", "delete", "merge", "nextval", "setval", "share"];
-    sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .any(|word| WORDS.iter().any(|writes| word.eq_ignore_ascii_case(writes)))
 }
 
 /// How long a statement that is a transaction of its own may take, its commit included: less than whoever waits for it does
@@ -137,10 +98,7 @@ impl<'a> Db<'a> {
     pub async fn begin(self) -> Result<PlainChange> {
         with_timeout(async {
             let permit = self.scheduler.permit_change(self.company, self.weight).await?;
-            let transaction = match self.fence {
-                None => self.pool.begin().await?,
-                Some(fence) => fence.heard(self.pool.begin_with(fence.begin.clone()).await)?,
-            };
+            let transaction = begun(self.pool, self.fence).await?;
             Ok(PlainChange { transaction: Some(transaction), permit: Some(permit) })
         })
         .await
@@ -150,6 +108,50 @@ impl<'a> Db<'a> {
         let permit = self.scheduler.permit(self.company, self.weight).await?;
         let connection = self.pool.acquire().await?;
         Ok(Lease { connection: Some(connection), permit: Some(permit), is_busy: false })
+    }
+}
+
+/// A transaction, with the fence of one of many processes.
+async fn begun(pool: &PgPool, fence: Option<&Fence>) -> sqlx::Result<Transaction<'static, Postgres>> {
+    match fence {
+        None => pool.begin().await,
+        Some(fence) => fence.heard(pool.begin_with(fence.begin.clone()).await),
+    }
+}
+
+/// The connections of the service's own work, for what it writes.
+#[derive(Clone, Copy)]
+pub struct Housekeeper<'a> {
+    pool: &'a PgPool,
+    fence: Option<&'a Fence>,
+}
+
+impl<'a> Housekeeper<'a> {
+    pub(crate) fn new(pool: &'a PgPool, fence: Option<&'a Fence>) -> Self {
+        Self { pool, fence }
+    }
+
+    async fn lease(self) -> sqlx::Result<Lease> {
+        Ok(Lease { connection: Some(self.pool.acquire().await?), permit: None, is_busy: false })
+    }
+}
+
+impl<'a> Database<'a> for Housekeeper<'a> {
+    fn heavy(self) -> Self {
+        self
+    }
+
+    fn change(self) -> BoxFuture<'a, Result<PlainChange>> {
+        with_timeout(
+            async move { Ok(PlainChange { transaction: Some(begun(self.pool, self.fence).await?), permit: None }) },
+        )
+        .boxed()
+    }
+}
+
+impl fmt::Debug for Housekeeper<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Housekeeper").finish_non_exhaustive()
     }
 }
 
@@ -264,62 +266,69 @@ macro_rules! again {
     };
 }
 
-impl<'c> Executor<'c> for Db<'c> {
-    type Database = Postgres;
+macro_rules! executor {
+    ($way:ident) => {
+        impl<'c> Executor<'c> for $way<'c> {
+            type Database = Postgres;
 
-    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<PgQueryResult>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        ask_fenced!(self, query, connection, statement => connection.execute(statement))
-    }
+            fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<PgQueryResult>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, Postgres>,
+            {
+                ask_fenced!(self, query, connection, statement => connection.execute(statement))
+            }
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        // Whole: a stream that is read slowly would keep its connection from others.
-        let all =
-            ask_fenced!(self, query, connection, statement => connection.fetch_many(statement).try_collect::<Vec<_>>());
-        let steps = |all: sqlx::Result<Vec<_>>| match all {
-            Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
-            Err(error) => stream::once(async move { Err(error) }).boxed(),
-        };
-        all.map(steps).flatten_stream().boxed()
-    }
+            fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, Postgres>,
+            {
+                // Whole: a stream that is read slowly would keep its connection from others.
+                let all =
+                    ask_fenced!(self, query, connection, statement => connection.fetch_many(statement).try_collect::<Vec<_>>());
+                let steps = |all: sqlx::Result<Vec<_>>| match all {
+                    Ok(all) => stream::iter(all.into_iter().map(Ok)).boxed(),
+                    Err(error) => stream::once(async move { Err(error) }).boxed(),
+                };
+                all.map(steps).flatten_stream().boxed()
+            }
 
-    fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Vec<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        ask_fenced!(self, query, connection, statement => connection.fetch_all(statement))
-    }
+            fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Vec<PgRow>>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, Postgres>,
+            {
+                ask_fenced!(self, query, connection, statement => connection.fetch_all(statement))
+            }
 
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        ask_fenced!(self, query, connection, statement => connection.fetch_optional(statement))
-    }
+            fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
+            where
+                'c: 'e,
+                E: 'q + Execute<'q, Postgres>,
+            {
+                ask_fenced!(self, query, connection, statement => connection.fetch_optional(statement))
+            }
 
-    fn prepare_with<'e>(self, sql: SqlStr, parameters: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
-    where
-        'c: 'e,
-    {
-        ask!(self, connection => connection.prepare_with(sql, parameters))
-    }
+            fn prepare_with<'e>(self, sql: SqlStr, parameters: &'e [PgTypeInfo]) -> BoxFuture<'e, sqlx::Result<PgStatement>>
+            where
+                'c: 'e,
+            {
+                ask!(self, connection => connection.prepare_with(sql, parameters))
+            }
 
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, sqlx::Result<Describe<Postgres>>>
-    where
-        'c: 'e,
-    {
-        ask!(self, connection => connection.describe(sql))
-    }
+            fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, sqlx::Result<Describe<Postgres>>>
+            where
+                'c: 'e,
+            {
+                ask!(self, connection => connection.describe(sql))
+            }
+        }
+    };
 }
+
+executor!(Db);
+executor!(Housekeeper);
 
 /// A plain change on its way: a transaction of one company. Dropped, nothing of it stands.
 pub struct PlainChange {
@@ -357,26 +366,5 @@ impl Drop for PlainChange {
             let _ = transaction.rollback().await;
             drop(permit);
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_write_is_told_by_its_words() {
-        for sql in [
-            "insert into tags (company_id) values ($1)",
-            "with gone as (DELETE from tags) select 1",
-            "select id from tags for update",
-            "select id from tags for share",
-            "update\ntags set name = $1",
-        ] {
-            assert!(may_write(sql), "{sql}");
-        }
-        for sql in ["select updated_at, deleted from tags", "with recent as (select 1) select * from recent"] {
-            assert!(!may_write(sql), "{sql}");
-        }
     }
 }

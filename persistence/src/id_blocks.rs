@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use sqlx::PgPool;
 
 use crate::error::with_timeout;
-use crate::{Error, EventId, MessageId, Result, ScheduleId, TicketId};
+use crate::{Database, Error, EventId, MessageId, Result, ScheduleId, TicketId};
 
 /// Ids reserved at a time: an hour without the database at the highest rate measured on two cores, rounded up.
 /// An id stays below 2^53, which every JSON reader can hold, for a hundred million restarts that lose a block.
@@ -118,7 +118,7 @@ impl IdBlocks {
     ///
     /// # Errors
     /// When the database cannot answer; the blocks in hand are then what they were, or some of them fresh.
-    pub async fn renew(&self, db: &PgPool) -> Result<()> {
+    pub async fn renew(&self, db: impl Database<'_>) -> Result<()> {
         for block in self.inner.iter() {
             block.renew(db).await?;
         }
@@ -161,7 +161,7 @@ impl IdBlocks {
     ///
     /// # Errors
     /// When the database cannot answer; the blocks in hand serve on.
-    pub async fn refill(&self, db: &PgPool) -> Result<()> {
+    pub async fn refill(&self, db: impl Database<'_>) -> Result<()> {
         for block in self.inner.iter() {
             let end = block.end.load(Ordering::Acquire);
             if end - block.next.load(Ordering::Acquire) < BLOCK / 2 {
@@ -231,7 +231,7 @@ impl Block {
         }
     }
 
-    async fn renew(&self, db: &PgPool) -> Result<()> {
+    async fn renew(&self, db: impl Database<'_>) -> Result<()> {
         let statement = "update id_blocks set next = next + $2 where kind = $1 returning next";
         let end: i64 = with_timeout(sqlx::query_scalar(statement).bind(self.kind).bind(BLOCK).fetch_one(db)).await?;
         self.begin_at(end - BLOCK, end);

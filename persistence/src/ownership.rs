@@ -13,7 +13,7 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::cluster::{Gates, Slot};
+use crate::cluster::{Gates, OfSlots, Slot};
 use crate::{CompanyId, Error, Result};
 
 /// How long work waits at a closed door before it is refused: longer than a company takes to be dropped, and shorter
@@ -124,6 +124,12 @@ impl Ownership {
     /// Whether a company's slot is served by this process, be the company closed for a moment or not.
     pub fn is_placed_here(&self, company: CompanyId) -> bool {
         self.0.gates.get().is_none_or(|gates| gates.is_open(company))
+    }
+
+    /// Whose companies are served here, for a statement that looks for some of them. What it finds is to be asked for again
+    /// ([`Ownership::owns`]): a slot may close meanwhile.
+    pub fn of_slots(&self) -> OfSlots {
+        self.0.gates.get().map_or_else(OfSlots::all, |gates| OfSlots::these(gates.open_slots()))
     }
 
     /// From here on only companies of slots that were opened are served. Once, before anything is served.

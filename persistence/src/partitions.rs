@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::AssertSqlSafe;
 
-use crate::Result;
 use crate::error::with_timeout;
+use crate::{Database, Result};
 
 /// Partitions that are there before they are needed, beside the present one: a day's sweeps may fail.
 const AHEAD: i32 = 2;
@@ -39,7 +39,7 @@ impl Partitions {
     ///
     /// # Errors
     /// When the database cannot answer, or somebody has held the table for too long; the next sweep tries again.
-    pub async fn make_ahead(&self, db: &PgPool, now: DateTime<Utc>) -> Result<()> {
+    pub async fn make_ahead(&self, db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
         let Ok(first) = now.duration_trunc(self.span) else { return Ok(()) };
         for begin in (0..=AHEAD).map(|later| first + self.span * later) {
             self.make(db, begin).await?;
@@ -51,7 +51,7 @@ impl Partitions {
     ///
     /// # Errors
     /// As of [`Partitions::make_ahead`].
-    pub async fn drop_expired(&self, db: &PgPool, before: DateTime<Utc>) -> Result<()> {
+    pub async fn drop_expired(&self, db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
         let table = self.table;
         for (name, begin) in self.all(db).await? {
             if begin + self.span <= before {
@@ -71,7 +71,7 @@ impl Partitions {
     }
 
     /// The partitions there are but for the default one, each with its begin.
-    async fn all(&self, db: &PgPool) -> Result<Vec<(String, DateTime<Utc>)>> {
+    async fn all(&self, db: impl Database<'_>) -> Result<Vec<(String, DateTime<Utc>)>> {
         let names: Vec<String> = with_timeout(
             sqlx::query_scalar(
                 "select part.relname::text from pg_inherits join pg_class as part on part.oid = inhrelid
@@ -95,7 +95,7 @@ impl Partitions {
         Some(begin.and_utc())
     }
 
-    async fn make(&self, db: &PgPool, begin: DateTime<Utc>) -> Result<()> {
+    async fn make(&self, db: impl Database<'_>, begin: DateTime<Utc>) -> Result<()> {
         let (table, name) = (self.table, self.name_of(begin));
         let is_there: bool =
             with_timeout(sqlx::query_scalar("select to_regclass($1) is not null").bind(&name).fetch_one(db)).await?;
@@ -118,13 +118,13 @@ impl Partitions {
         self.change(db, &made).await
     }
 
-    async fn change(&self, db: &PgPool, statements: &[String]) -> Result<()> {
-        let mut transaction = with_timeout(db.begin()).await?;
+    async fn change(&self, db: impl Database<'_>, statements: &[String]) -> Result<()> {
+        let mut change = db.change().await?;
         let patience = format!("set local lock_timeout = {}", LOCK_TIME_MAX.as_millis());
         for statement in [&patience].into_iter().chain(statements) {
-            with_timeout(sqlx::query(AssertSqlSafe(statement.as_str())).execute(&mut *transaction)).await?;
+            with_timeout(sqlx::query(AssertSqlSafe(statement.as_str())).execute(change.connection()?)).await?;
         }
-        with_timeout(transaction.commit()).await
+        change.commit().await
     }
 }
 

@@ -76,8 +76,9 @@ pub fn connect(options: PgConnectOptions) -> PgPool {
 }
 
 /// Opens the pool of the service's own work.
-pub(crate) fn connect_housekeeping(options: PgConnectOptions) -> PgPool {
-    pool(HOUSEKEEPING_MAX, named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]))
+pub(crate) fn connect_housekeeping(options: PgConnectOptions, life: Option<LifeId>) -> PgPool {
+    let options = named(options).options([PLAN_FOR_THE_VALUES, WITHOUT_NOTICES]);
+    pool(HOUSEKEEPING_MAX, of_life(options, life))
 }
 
 /// Opens the pool of requests. `events`: whether what they change is told in the log.
@@ -337,7 +338,7 @@ mod tests {
         let options = PgConnectOptions::new();
         let pools = [
             connect(options.clone()),
-            connect_housekeeping(options.clone()),
+            connect_housekeeping(options.clone(), None),
             connect_requests(options.clone(), true, None),
             connect_writer(options, Arc::default()),
         ];

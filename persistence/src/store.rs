@@ -13,8 +13,9 @@ use tokio::task::JoinHandle;
 
 use crate::change_log::pass_on;
 use crate::cluster::{Membership, NewLife, Role, lives};
-use crate::db::Fence;
+use crate::db::Housekeeper;
 use crate::error::with_timeout;
+use crate::fence::Fence;
 use crate::id_blocks::IdBlocks;
 use crate::journal::Recovered;
 use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
@@ -50,7 +51,8 @@ pub struct StoreOptions {
 /// Everything below the actors.
 pub struct Store {
     /// Connections of the service's own work, which belongs to no company: news, sweeps, what is loaded at the start.
-    /// Nothing a request does goes through here.
+    /// Nothing a request does goes through here. Of one of many processes they only read: what writes goes through
+    /// [`Store::housekeeper`].
     pub housekeeping: PgPool,
     /// What seals secrets.
     pub keys: Keyring,
@@ -106,7 +108,8 @@ impl Store {
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Result<Arc<Self>> {
         pool::reach(&options.database).await?;
-        let housekeeping = pool::connect_housekeeping(options.database.clone());
+        // What begins here has no life yet that could be over.
+        let housekeeping = pool::connect_housekeeping(options.database.clone(), None);
         let is_alone = matches!(options.role, Role::Alone);
         pool::wait_for_writer(&housekeeping, is_alone).await?;
         recovery::compare(&housekeeping, &options.journal_dir).await?;
@@ -125,6 +128,13 @@ impl Store {
         };
         let Opened { writes, log, mark, ids, recovered, membership } = opened;
         let life = membership.as_ref().map(|membership| membership.life);
+        let housekeeping = match life {
+            None => housekeeping,
+            Some(_) => {
+                housekeeping.close().await;
+                pool::connect_housekeeping(options.database.clone(), life)
+            }
+        };
         let requests = pool::connect_requests(options.database.clone(), options.events, life);
         let readers = Readers::new(options.database, life);
         let fence = life.map(Fence::new);
@@ -142,7 +152,7 @@ impl Store {
         let persister = persister::start(log.shared_queue(), log.journal().cloned(), writer, move |error| {
             on_failure(format!("the persister cannot go on: {error}"));
         });
-        let refiller = tokio::spawn(keep_refilled(ids.clone(), housekeeping.clone()));
+        let refiller = tokio::spawn(keep_refilled(ids.clone(), housekeeping.clone(), fence.clone()));
         let persister = Mutex::new(Some(persister));
         let scheduler = Scheduler::new(pool::request_shares());
         Ok(Arc::new(Self {
@@ -168,6 +178,11 @@ impl Store {
     /// transaction.
     pub fn db(&self, company: CompanyId) -> Db<'_> {
         Db::new(&self.requests, self.fence.as_ref(), &self.scheduler, company)
+    }
+
+    /// The connections of the service's own work, for what it writes.
+    pub fn housekeeper(&self) -> Housekeeper<'_> {
+        Housekeeper::new(&self.housekeeping, self.fence.as_ref())
     }
 
     /// Which companies this process serves.
@@ -241,6 +256,7 @@ impl Store {
             && let Some(db) = &membership.db
         {
             // All of it is in the tables: nobody has to wait until it looks dead.
+            self.fence.iter().for_each(Fence::leave);
             lives::leave(db, membership.life).await?;
             db.close().await;
         }
@@ -364,11 +380,11 @@ fn start_journal(
     Ok(ChangeLog::through_journal(journal, queue))
 }
 
-async fn keep_refilled(ids: IdBlocks, db: PgPool) {
+async fn keep_refilled(ids: IdBlocks, db: PgPool, fence: Option<Fence>) {
     let mut clock = tokio::time::interval(REFILL_EVERY);
     loop {
         clock.tick().await;
-        if let Err(error) = ids.refill(&db).await {
+        if let Err(error) = ids.refill(Housekeeper::new(&db, fence.as_ref())).await {
             tracing::debug!(%error, "id blocks are not refilled now");
         }
     }

@@ -207,7 +207,10 @@ impl Local {
         let signed = signer.sign(head, Forwarded { life: peer.life, peer: request.peer_addr() });
         figures.cluster.forwarded();
         let ends = Ends { placement: membership.placement.clone(), life: peer.life, stopping: stopping.clone() };
-        self.forwarding.send(peer, head, &signed, body, ends).await
+        let begun = Instant::now();
+        let answer = self.forwarding.send(peer, head, &signed, body, ends).await?;
+        figures.cluster.answered(begun.elapsed());
+        Ok(answer)
     }
 
     /// Answers another process, for the companies that are served here; the others it is told to look for again.

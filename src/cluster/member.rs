@@ -2,10 +2,11 @@
 //! after what they have left.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use actix_web::web::Data;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use hotline_actors::{Engine, Refusal};
@@ -17,6 +18,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::observer::Observer;
 use super::planner::{self, MOVES_MAX};
+use crate::metrics::{ClusterFigures, Metrics};
 use crate::web::idempotency::Keys;
 
 /// How often the tables are read, should news have been lost; and how often somebody plans.
@@ -45,23 +47,12 @@ pub struct Parts {
     pub keys: Keys,
     /// What drops a company.
     pub leave: Leave,
+    /// What looks for work of companies by itself, and looks soon: there are more of them.
+    pub opened: Arc<dyn Fn() + Send + Sync>,
+    /// What has happened is counted there.
+    pub figures: Data<Metrics>,
     /// What ends the process, when this life is over: memory may be behind what others write.
     pub fail: fn(String),
-}
-
-/// What has happened since the start.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Lives this process has ended.
-    pub seals: AtomicU64,
-    /// Slots that were opened here.
-    pub opened: AtomicU64,
-    /// Slots that were handed over to others.
-    pub handed_over: AtomicU64,
-    /// Moves that were called off.
-    pub called_off: AtomicU64,
-    /// Milliseconds the last takeover of this process took, from the suspicion until the slots were others'.
-    pub takeover_ms: AtomicU64,
 }
 
 /// This process as a member. Cheap to clone.
@@ -77,7 +68,6 @@ struct Inner {
     /// Held by whoever does what the tables say: one after the other, or what one has just given away another opens again.
     looking: tokio::sync::Mutex<()>,
     is_leaving: AtomicBool,
-    counts: Counts,
     work: Mutex<JoinSet<()>>,
 }
 
@@ -93,7 +83,6 @@ impl Member {
             busy: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
             is_leaving: AtomicBool::new(false),
-            counts: Counts::default(),
             work: Mutex::default(),
         };
         let member = Self(Arc::new(inner));
@@ -107,11 +96,6 @@ impl Member {
         work.spawn(async move { listens.keep_listening().await });
         drop(work);
         Some(member)
-    }
-
-    /// What has happened since the start.
-    pub fn counts(&self) -> &Counts {
-        &self.0.counts
     }
 
     /// What is known of the cluster.
@@ -159,6 +143,10 @@ impl Member {
 
     fn life(&self) -> LifeId {
         self.0.membership.life
+    }
+
+    fn figures(&self) -> &ClusterFigures {
+        &self.0.parts.figures.cluster
     }
 
     fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
@@ -233,11 +221,10 @@ impl Member {
             }
             sleep(RETRY_PAUSE).await;
         }
-        self.0.counts.seals.fetch_add(1, Ordering::Relaxed);
+        self.figures().sealed();
         tracing::warn!(life = %dead, "a process of the cluster was not heard of any more, and is ended");
         self.inherit(dead).await;
-        let took = u64::try_from(suspected.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.0.counts.takeover_ms.store(took, Ordering::Relaxed);
+        self.figures().took_over(suspected.elapsed());
     }
 
     /// Gives away what a life has left, once it cannot have answered any more. Waits from now on, which is after it was
@@ -374,8 +361,9 @@ impl Member {
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
-        self.0.counts.opened.fetch_add(slots.len() as u64, Ordering::Relaxed);
+        self.figures().opened(slots.len());
         tracing::info!(slots = slots.len(), companies = companies.len(), "slots are served here");
+        (self.0.parts.opened)();
         let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
         self.spawn(async move { keys.load_missing(&db).await });
     }
@@ -389,7 +377,7 @@ impl Member {
         placement.close(slots.iter().copied());
         if let Err(refusal) = self.close(slots).await {
             tracing::info!(%refusal, "a move is called off");
-            self.0.counts.called_off.fetch_add(1, Ordering::Relaxed);
+            self.figures().called_off();
             if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
                 tracing::debug!(%error, "a move is called off later");
             }
@@ -406,7 +394,7 @@ impl Member {
             sleep(RETRY_PAUSE).await;
         }
         // Those that stay, because who was to have them is over, the next look opens again.
-        self.0.counts.handed_over.fetch_add(slots.len() as u64, Ordering::Relaxed);
+        self.figures().handed_over(slots.len());
         tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
     }
 

@@ -29,7 +29,7 @@ use futures_util::Stream;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::installation_keys;
 use hotline_persistence::tables::media::{MediaId, StoredMedia};
-use hotline_persistence::{CompanyId, PgPool};
+use hotline_persistence::{CompanyId, Database};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
@@ -129,7 +129,12 @@ impl Media {
     ///
     /// # Errors
     /// When the folder cannot be used, the store's address is none, or the database cannot answer.
-    pub async fn open(options: Options, db: &PgPool, keys: &Keyring, background: Handle) -> Result<Self, OpenError> {
+    pub async fn open(
+        options: Options,
+        db: impl Database<'_>,
+        keys: &Keyring,
+        background: Handle,
+    ) -> Result<Self, OpenError> {
         let key = installation_keys::find_or_create(db, keys, "media_links").await?;
         let public_url = options.public_url.clone();
         let (bytes_max, sweep_every) = (options.bytes_max, options.sweep_every);

@@ -63,10 +63,12 @@ impl Media {
 
     /// Those whose message was deleted.
     async fn sweep_left(&self, engine: &Engine) -> Result<usize, String> {
-        let db = &engine.store().housekeeping;
+        let db = engine.store().housekeeper();
         let mut removed = 0;
         for _ in 0..LEFT_STEPS_MAX {
-            let left = media::left(db, STEP_FILES as i64).await.map_err(|error| error.to_string())?;
+            let left = media::left(&engine.store().housekeeping, STEP_FILES as i64)
+                .await
+                .map_err(|error| error.to_string())?;
             if left.is_empty() {
                 break;
             }
@@ -90,7 +92,7 @@ impl Media {
             {
                 removed += self.remove_unnamed(engine, &files).await?;
             }
-            media::set_swept_hour(db, hour).await.map_err(|error| error.to_string())?;
+            media::set_swept_hour(engine.store().housekeeper(), hour).await.map_err(|error| error.to_string())?;
         }
         Ok(removed)
     }

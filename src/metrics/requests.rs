@@ -8,7 +8,7 @@ use hotline_persistence::figures::{Histogram, Spread};
 use super::routes::Routes;
 
 /// Bounds of the time until an answer, in nanoseconds: 0.5 ms to 10 s.
-const LATENCY_NS_BOUNDS: &[u64] = &[
+pub(super) const LATENCY_NS_BOUNDS: &[u64] = &[
     500_000,
     1_000_000,
     2_500_000,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use hotline_actors::{Engine, clock};
+use hotline_persistence::cluster::Membership;
 use hotline_persistence::figures::Spread;
 use hotline_persistence::{journal, pool, rejected};
 use prometheus_client::collector::Collector;
@@ -81,8 +82,9 @@ impl Collector for Sample {
         self.schedules(&mut page)?;
         self.campaigns(&mut page)?;
         self.hooks(&mut page)?;
-        if self.engine.store().membership().is_some() {
+        if let Some(membership) = self.engine.store().membership() {
             self.edge(&mut page)?;
+            self.member(membership, &mut page)?;
         }
         self.webhooks(&mut page)?;
         self.mails(&mut page)?;
@@ -137,6 +139,27 @@ impl Sample {
             lines.value([("end", end)], count)?;
         }
         Ok(())
+    }
+
+    fn member(&self, membership: &Membership, page: &mut Page<'_>) -> fmt::Result {
+        let figures = &self.figures.cluster;
+        let help = "Time from handing a request to its company's process until the answer";
+        page.histogram("cluster_forward_duration_seconds", help, &figures.forwards(), NS_PER_S)?;
+        page.gauge("cluster_slots", "Slots this process serves, of 1024", count(membership.placement.count_here()))?;
+        let help = "How long this process may still answer, unless a beat reaches the database";
+        page.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
+        page.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
+        let mut lines = page.counters("cluster_slot_moves_total", "Slots that came and went, and moves called off")?;
+        for (end, moves) in [
+            ("opened", figures.all_opened()),
+            ("handed_over", figures.all_handed_over()),
+            ("called_off", figures.all_called_off()),
+        ] {
+            lines.value([("end", end)], moves)?;
+        }
+        page.counter("cluster_seals_total", "Processes this one has ended, not hearing of them", figures.all_sealed())?;
+        let help = "Time from the suspicion until the slots of the last one of them were others'";
+        page.gauge("cluster_takeover_seconds", help, figures.last_takeover().as_secs_f64())
     }
 
     fn actors(&self, page: &mut Page<'_>) -> fmt::Result {

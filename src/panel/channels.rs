@@ -382,7 +382,7 @@ async fn change(
             // The statement finds it by its id alone; another company's is none.
             if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
         };
-        channels::update(&store.housekeeping, &store.keys, id, mine).await
+        channels::update(store.db(company), &store.keys, id, mine).await
     })
     .await
 }

@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use hotline_actors::FieldError;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyFilter, CompanyRow};
-use hotline_persistence::{CompanyId, Timestamp};
+use hotline_persistence::{CompanyId, Database as _, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -195,11 +195,10 @@ impl Input for NewCompany {
 /// `POST /companies`: with the profiles every company begins with.
 pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
-    let db = &app.engine.store().housekeeping;
-    let mut transaction = db.begin().await.map_err(hotline_persistence::Error::from)?;
-    let made = companies::insert_in(&mut transaction, &name).await?;
-    let made = companies::update(&mut *transaction, made.id, changes).await?;
-    transaction.commit().await.map_err(hotline_persistence::Error::from)?;
+    let mut transaction = app.engine.store().housekeeper().change().await?;
+    let made = companies::insert_in(transaction.connection()?, &name).await?;
+    let made = companies::update(transaction.connection()?, made.id, changes).await?;
+    transaction.commit().await?;
     app.engine.refresh(made.id).await;
     Ok(Created::of(made))
 }

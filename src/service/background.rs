@@ -19,7 +19,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.keep_forgetting().await });
     let retries = handles.front.retries.clone();
-    engine.spawn(async move { retries.keys.keep_swept(&retries.engine.store().housekeeping).await });
+    engine.spawn(async move { retries.keys.keep_swept(retries.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.keep_looking().await });
     let pending = engine.inbound.clone();
@@ -46,9 +46,9 @@ async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
 
 async fn turn_event_days(store: &Store, options: EventOptions) -> Result<(), Error> {
     let now = Utc::now();
-    audit_log::turn(&store.housekeeping, now).await?;
+    audit_log::turn(store.housekeeper(), now).await?;
     if options.are_kept {
-        events::make_room(&store.housekeeping, now).await?;
+        events::make_room(store.housekeeper(), now).await?;
     }
-    events::drop_expired(&store.housekeeping, now - TimeDelta::days(options.kept_for_days.into())).await
+    events::drop_expired(store.housekeeper(), now - TimeDelta::days(options.kept_for_days.into())).await
 }

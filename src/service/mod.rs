@@ -135,7 +135,7 @@ impl Service {
             }
         };
         // After the store: its lock on the folder is what keeps another process out.
-        let media = Media::open(settings.media.clone(), &store.housekeeping, &store.keys, Handle::current()).await?;
+        let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
         let following = tokio::spawn(directory.clone().follow(
             store.housekeeping.clone(),
             store.events.clone(),
@@ -164,6 +164,7 @@ impl Service {
             }
             None => None,
         };
+        let downloads = handles.hooks.downloads.clone();
         let member = Member::start(Parts {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
@@ -171,6 +172,8 @@ impl Service {
                 let forgetting = forgetting.clone();
                 Box::pin(async move { forgetting.forget(company).await })
             }),
+            opened: Arc::new(move || downloads.look_soon()),
+            figures: handles.app.figures.clone(),
             fail,
         });
         Ok(Self {

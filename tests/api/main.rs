@@ -21,6 +21,7 @@ mod idempotency;
 mod idle;
 mod leaving;
 mod media;
+mod members;
 mod messages;
 mod metrics;
 mod model;

@@ -13,8 +13,9 @@ use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
 use crate::support::{Reply, TestApp, TestDatabase, eventually};
 
+/// Alone: one of many has no journal.
 async fn watched() -> TestApp {
-    TestApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await
+    TestApp::start_with(TestOptions { metrics: true, member: false, ..TestOptions::default() }).await
 }
 
 fn address(app: &TestApp) -> SocketAddr {
@@ -105,7 +106,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
         sweep_every: Duration::from_millis(50),
         ..Default::default()
     };
-    let app = TestApp::start_with(TestOptions { engine, metrics: true, ..TestOptions::default() }).await;
+    let app = TestApp::start_with(TestOptions { engine, metrics: true, member: false, ..TestOptions::default() }).await;
     let hot = |kind: &str| format!("hotline_actors_hot{{kind=\"{kind}\"}}");
     let cold = figures(&app).await;
     for kind in ["tickets", "sessions", "channels", "schedules", "campaigns"] {

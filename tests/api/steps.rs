@@ -5,7 +5,7 @@ use hotline::service::Service;
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
-use crate::support::service::TestOptions;
+use crate::support::service::{TestOptions, serves};
 use crate::support::{Api, TestApp, eventually};
 
 /// An id nobody has.
@@ -90,6 +90,7 @@ pub async fn restarted(app: TestApp) -> TestApp {
     service.stop().await.expect("the service stops cleanly");
     let settings = TestOptions::default().settings(&folder, database.options.clone());
     let service = Service::start(settings).await.expect("the service starts again");
+    serves(&service).await;
     let api = Api::new(service.address, &company.key);
     TestApp { service, database, folder, company, api }
 }

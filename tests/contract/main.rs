@@ -9,6 +9,7 @@ mod docs;
 mod document;
 mod endpoints;
 mod events;
+mod fenced;
 mod floors;
 mod fuzz_bodies;
 mod schema;

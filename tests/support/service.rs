@@ -10,7 +10,7 @@ use hotline::media;
 use hotline::outbound::{Lookup, OutboundOptions};
 use hotline::panel::PanelOptions;
 use hotline::providers::ProviderOptions;
-use hotline::service::{EventOptions, Service, Settings};
+use hotline::service::{ClusterSettings, EventOptions, Service, Settings};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline::web::wire::Limits;
@@ -60,6 +60,9 @@ pub struct TestOptions {
     pub webhooks: WebhookOptions,
     /// How people are let in.
     pub panel: PanelOptions,
+    /// Whether it is one of many on its database: then it is served by slots, and its log is the database's. With
+    /// `HOTLINE_TESTS_AS_MEMBER` in the environment every service is.
+    pub member: bool,
     /// Every test comes from the same address; and holds its sockets open while its service stops, which waits for them.
     pub limits: Limits,
 }
@@ -108,6 +111,7 @@ impl Default for TestOptions {
                 ..WebhookOptions::default()
             },
             panel: PanelOptions::default(),
+            member: std::env::var_os("HOTLINE_TESTS_AS_MEMBER").is_some(),
             limits: Limits { per_address: 0, goodbye: GOODBYE_TIME, ..Limits::default() },
         }
     }
@@ -121,7 +125,7 @@ impl TestOptions {
             database: Some(database),
             key_file: super::keys().path().to_owned(),
             pg_bin: None,
-            durability: self.durability,
+            durability: if self.member { Durability::Database } else { self.durability },
             on_premise: self.on_premise,
             journal: self.journal.clone(),
             engine: self.engine.clone(),
@@ -139,9 +143,28 @@ impl TestOptions {
             outbound: self.outbound.clone(),
             webhooks: self.webhooks.clone(),
             panel: self.panel.clone(),
-            cluster: None,
+            cluster: self.member.then(one_of_many),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
+    }
+}
+
+/// On a port that nobody listens at: others are told of it before it listens.
+fn one_of_many() -> ClusterSettings {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = listener.local_addr().expect("an address");
+    ClusterSettings {
+        listen,
+        address: listen.to_string(),
+        node: format!("node-{}", listen.port()),
+        notice: Duration::ZERO,
+    }
+}
+
+/// Waits until slots are served, if it is one of many.
+pub async fn serves(service: &Service) {
+    if let Some(membership) = service.app.engine.store().membership() {
+        super::eventually("it is given slots", || async { membership.placement.count_here() > 0 }).await;
     }
 }
 
@@ -167,6 +190,7 @@ impl TestApp {
         let folder = TempDir::new().expect("folder");
         let service =
             Service::start(options.settings(&folder, database.options.clone())).await.expect("the service starts");
+        serves(&service).await;
         let api = Api::new(service.address, &company.key);
         Self { service, database, folder, company, api }
     }

@@ -121,7 +121,8 @@ impl Campaigns {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn start(&self) -> Result<(), Refusal> {
-        let unfinished = campaigns::unfinished(&self.base.store.housekeeping).await?;
+        let store = &self.base.store;
+        let unfinished = campaigns::unfinished(&store.housekeeping, &store.ownership().of_slots()).await?;
         for (company, id) in unfinished.into_iter().filter(|(company, _)| self.base.owns(*company)) {
             self.begin(company, id).await?;
         }

@@ -156,7 +156,8 @@ impl Retention {
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             clock.tick().await;
-            match retentions::rules(&self.base.store.housekeeping).await {
+            let store = &self.base.store;
+            match retentions::rules(&store.housekeeping, &store.ownership().of_slots()).await {
                 Ok(rules) => self.go_on(rules, &files_left).await,
                 Err(error) => tracing::debug!(%error, "nothing that was kept long enough is removed now"),
             }

@@ -58,7 +58,8 @@ impl Schedules {
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is away.
     pub async fn start(&self) -> Result<(), Refusal> {
-        let companies = schedules::companies(&self.base.store.housekeeping).await?;
+        let store = &self.base.store;
+        let companies = schedules::companies(&store.housekeeping, &store.ownership().of_slots()).await?;
         for company in companies.into_iter().filter(|company| self.base.owns(*company)) {
             self.begin(company).await?;
         }

@@ -1,6 +1,7 @@
 //! Slots of a cluster: what begins for their companies when they are opened here. What ends when they are closed is what is
 //! dropped of each company ([`Engine::forget`]).
 
+use hotline_persistence::cluster::OfSlots;
 use hotline_persistence::tables::{campaigns, messages, schedules};
 use hotline_persistence::{CompanyId, Slot};
 
@@ -30,15 +31,17 @@ impl Engine {
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
-        let is_meant = |company: CompanyId| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
+        let these = OfSlots::these(slots.iter().copied());
+        // One that nobody has heard of yet is begun by what is asked of it.
+        let is_known = |company: &CompanyId| base.directory.slot(*company).is_some();
         // Above every id that an owner before has given out.
-        base.store.ids.renew(db).await?;
-        let mut left = messages::outboxes(db).await?;
-        left.retain(|(company, _)| is_meant(*company));
-        let mut scheduled = schedules::companies(db).await?;
-        scheduled.retain(|company| is_meant(*company));
-        let mut unfinished = campaigns::unfinished(db).await?;
-        unfinished.retain(|(company, _)| is_meant(*company));
+        base.store.ids.renew(base.store.housekeeper()).await?;
+        let mut left = messages::outboxes(db, &these).await?;
+        left.retain(|(company, _)| is_known(company));
+        let mut scheduled = schedules::companies(db, &these).await?;
+        scheduled.retain(is_known);
+        let mut unfinished = campaigns::unfinished(db, &these).await?;
+        unfinished.retain(|(company, _)| is_known(company));
         // The log takes what becomes of messages that others have left, and no request comes before them.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         sending.begin_left(left);

@@ -44,6 +44,11 @@ impl Gates {
         (self.slot_of)(company) == Some(slot)
     }
 
+    /// Those that are open.
+    pub(crate) fn open_slots(&self) -> impl Iterator<Item = Slot> {
+        Slot::all().filter(|slot| self.states[slot.index()].load(Ordering::SeqCst) == OPEN)
+    }
+
     /// Opens a gate.
     pub(crate) fn open(&self, slot: Slot) {
         self.set(slot, OPEN);

@@ -11,6 +11,7 @@ mod gates;
 mod lease;
 pub mod lives;
 mod moment;
+mod of_slots;
 mod placement;
 mod slot;
 
@@ -25,6 +26,7 @@ pub use self::gates::{Gates, SlotOf};
 pub use self::lease::{LEASE_TIME, Lease, SEALED_FOR};
 pub use self::lives::{LifeRow, NewLife, SealRow, SlotRow};
 pub use self::moment::Moment;
+pub use self::of_slots::OfSlots;
 pub use self::placement::{Owner, Peer, Placement};
 pub use self::slot::{LifeId, NoSlot, SLOTS, Slot};
 use crate::tables::installation_keys::InstallationKey;

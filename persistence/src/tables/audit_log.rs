@@ -1,7 +1,7 @@
 //! What administrators did: who, when, from where, what, and what became of it. An entry is there before its act is begun.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgExecutor};
 
 use super::people::PersonId;
 use super::words;
@@ -142,7 +142,7 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database cannot answer, or somebody holds the table; the next time does what is left.
-pub async fn turn(db: &PgPool, now: DateTime<Utc>) -> Result<()> {
+pub async fn turn(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     MONTHS.make_ahead(db, now).await?;
     MONTHS.drop_expired(db, now - TimeDelta::days(KEPT_DAYS)).await
 }

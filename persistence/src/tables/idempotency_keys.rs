@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::Sha256;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection};
 
 use crate::copy;
 use crate::error::with_timeout;
@@ -280,7 +280,7 @@ pub async fn recent_of(
 ///
 /// # Errors
 /// When the database cannot answer, or somebody holds the table; the next time does what is left.
-pub async fn sweep(db: &PgPool, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
+pub async fn sweep(db: impl Database<'_>, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
     PARTITIONS.make_ahead(db, now).await?;
     PARTITIONS.drop_expired(db, before).await
 }

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring, Location};
-use crate::{CompanyId, Result};
+use crate::{CompanyId, Database, Result};
 
 /// A secret from the operating system's random source: as many bytes as HMAC-SHA-256 takes at once.
 pub type InstallationKey = [u8; 64];
@@ -22,7 +22,7 @@ fn place_of(name: &str) -> Location<'_> {
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::Key`] when it cannot be sealed or opened.
-pub async fn find_or_create(db: &PgPool, keys: &Keyring, name: &str) -> Result<InstallationKey> {
+pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
     let mut fresh: InstallationKey = [0; PLAIN_BYTES];
     // `rand::rng` is a cryptographic generator seeded, and seeded anew, by the operating system.
     rand::rng().fill_bytes(&mut fresh);

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 
 use crate::error::with_timeout;
 use crate::key::{KEY_CHARACTERS, new_key};
-use crate::{CompanyId, Result};
+use crate::{CompanyId, Database, Result};
 
 /// Seconds of an hour.
 const HOUR_S: i64 = 3600;
@@ -141,7 +141,7 @@ pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn forget(db: &PgPool, files: &[Owned]) -> Result<()> {
+pub async fn forget(db: impl Database<'_>, files: &[Owned]) -> Result<()> {
     let (companies, ids) = columns(files);
     with_timeout(
         sqlx::query(
@@ -168,7 +168,7 @@ pub async fn swept_hour(db: &PgPool) -> Result<i64> {
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn set_swept_hour(db: &PgPool, hour: i64) -> Result<()> {
+pub async fn set_swept_hour(db: impl Database<'_>, hour: i64) -> Result<()> {
     with_timeout(sqlx::query("update media_sweep set hour = $1 where hour < $1").bind(hour).execute(db)).await?;
     Ok(())
 }

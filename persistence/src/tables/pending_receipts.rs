@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::FromRow;
 use sqlx::types::Json;
+use sqlx::{AssertSqlSafe, FromRow};
 
 use super::messages::{DeliveryStatus, MessageError, MessageStatus};
+use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::{is_of_values, with_timeout};
 use crate::rejected::{self, Refused};
@@ -138,8 +139,10 @@ pub async fn of_channel(
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn channels(db: impl Database<'_>) -> Result<Vec<(CompanyId, ChannelId)>> {
-    with_timeout(sqlx::query_as("select distinct company_id, channel_id from early_statuses").fetch_all(db)).await
+pub async fn channels(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
+    let holds = OfSlots::holds("company_id", 1);
+    let channels = format!("select distinct company_id, channel_id from early_statuses where {holds}");
+    with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(of.numbers()).fetch_all(db)).await
 }
 
 /// Forgets what was kept of a message, once the message has it.

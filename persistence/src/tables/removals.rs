@@ -3,6 +3,7 @@
 use sqlx::{AssertSqlSafe, FromRow};
 
 use super::words;
+use crate::cluster::OfSlots;
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
@@ -31,13 +32,15 @@ pub struct Removal {
     pub id: i64,
 }
 
-/// What still has rows: at most `limit`, of any company.
+/// What still has rows: at most `limit`.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn unfinished(db: impl Database<'_>, limit: i64) -> Result<Vec<Removal>> {
-    let removals = "select company_id, noun, id from removals order by company_id, noun, id limit $1";
-    with_timeout(sqlx::query_as(removals).bind(limit).fetch_all(db)).await
+pub async fn unfinished(db: impl Database<'_>, of: &OfSlots, limit: i64) -> Result<Vec<Removal>> {
+    let holds = OfSlots::holds("company_id", 2);
+    let removals =
+        format!("select company_id, noun, id from removals where {holds} order by company_id, noun, id limit $1");
+    with_timeout(sqlx::query_as(AssertSqlSafe(removals)).bind(limit).bind(of.numbers()).fetch_all(db)).await
 }
 
 /// Deletes up to `limit` rows of something that was deleted, which nobody sees any more. False when it had none left.

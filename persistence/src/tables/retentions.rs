@@ -7,6 +7,7 @@ use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::source::Source;
+use crate::cluster::OfSlots;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Error, MessageId, Result, SessionId, TicketId};
 
@@ -109,9 +110,12 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn rules(db: impl Database<'_>) -> Result<Vec<Rule>> {
-    let rules = "select company_id, days, updated_at from retentions where days is not null order by company_id";
-    with_timeout(sqlx::query_as(rules).fetch_all(db)).await
+pub async fn rules(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<Rule>> {
+    let holds = OfSlots::holds("company_id", 1);
+    let rules = format!(
+        "select company_id, days, updated_at from retentions where days is not null and {holds} order by company_id"
+    );
+    with_timeout(sqlx::query_as(AssertSqlSafe(rules)).bind(of.numbers()).fetch_all(db)).await
 }
 
 /// Conversations that are due by the database's clock, which all processes share, those first that were closed first, behind

@@ -9,6 +9,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use super::messages::{MessageError, MessageRow};
 use super::words;
+use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -156,12 +157,13 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> 
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn companies(db: impl PgExecutor<'_>) -> Result<Vec<CompanyId>> {
+pub async fn companies(db: impl PgExecutor<'_>, of: &OfSlots) -> Result<Vec<CompanyId>> {
     with_timeout(
         sqlx::query_scalar(
-            "select id from companies c
-             where exists (select from schedules where company_id = c.id and status = 'pending') order by id",
+            "select id from companies c where ($1::smallint[] is null or slot = any($1))
+                 and exists (select from schedules where company_id = c.id and status = 'pending') order by id",
         )
+        .bind(of.numbers())
         .fetch_all(db),
     )
     .await

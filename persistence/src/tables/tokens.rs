@@ -201,7 +201,7 @@ pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId)
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn note_uses(db: &PgPool, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
+pub async fn note_uses(db: impl Database<'_>, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
     let (ids, times): (Vec<TokenId>, Vec<DateTime<Utc>>) = uses.iter().copied().unzip();
     crate::error::with_timeout(
         sqlx::query(

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::words;
+use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::KeyHash;
@@ -242,15 +243,17 @@ pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelI
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn idle(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<Vec<(CompanyId, SessionId)>> {
-    with_timeout(
-        sqlx::query_as(
-            "select company_id, id from webchat_sessions where status = 'active' and last_seen_at < $1
-             order by last_seen_at limit $2",
-        )
-        .bind(before)
-        .bind(limit)
-        .fetch_all(db),
-    )
-    .await
+pub async fn idle(
+    db: impl Database<'_>,
+    of: &OfSlots,
+    before: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<(CompanyId, SessionId)>> {
+    let idle = format!(
+        "select company_id, id from webchat_sessions where status = 'active' and last_seen_at < $1 and {}
+         order by last_seen_at limit $2",
+        OfSlots::holds("company_id", 3)
+    );
+    let idle = sqlx::query_as(AssertSqlSafe(idle)).bind(before).bind(limit).bind(of.numbers());
+    with_timeout(idle.fetch_all(db)).await
 }

@@ -195,10 +195,11 @@ impl Downloads {
         let store = self.0.engine.store();
         // What was put into its message is in the table then, and not looked for again.
         store.log.reached(store.log.durable()).await?;
+        let served = store.ownership().of_slots();
         let mut first_left = None;
         for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {
             loop {
-                let wanted = messages::media_wanted(&store.housekeeping, after, LOOKED_FOR).await?;
+                let wanted = messages::media_wanted(&store.housekeeping, &served, after, LOOKED_FOR).await?;
                 let Some(last) = wanted.last() else { break };
                 after = last.id;
                 let is_round = until.is_some_and(|until| after > until);

@@ -12,7 +12,7 @@ use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, Weigh};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, KEPT};
-use hotline_persistence::{CompanyId, PgPool};
+use hotline_persistence::{CompanyId, Database};
 
 /// Keys memory can tell from new ones, 32 bytes and the map's room each. While it has dropped some that are not too old to
 /// matter, every key is looked up.
@@ -100,7 +100,7 @@ impl Keys {
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn load(db: &PgPool) -> hotline_persistence::Result<Self> {
+    pub async fn load(db: impl Database<'_>) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
         // Before the first answer is recorded: it would find no other place than among the expired.
         keys.sweep(db).await;
@@ -128,7 +128,7 @@ impl Keys {
     ///
     /// # Errors
     /// When the database cannot answer; the next sweep tries again.
-    pub async fn load_company(&self, db: &PgPool, company: CompanyId) -> hotline_persistence::Result<()> {
+    pub async fn load_company(&self, db: impl Database<'_>, company: CompanyId) -> hotline_persistence::Result<()> {
         let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
         let keys = idempotency_keys::recent_of(db, company, kept_since(), limit).await?;
         let mut used = self.lock();
@@ -142,7 +142,7 @@ impl Keys {
     }
 
     /// Loads the keys of companies that were dropped, and could not be loaded or were not asked for since.
-    pub async fn load_missing(&self, db: &PgPool) {
+    pub async fn load_missing(&self, db: impl Database<'_>) {
         let unloaded: Vec<CompanyId> = self.lock().unloaded.iter().copied().collect();
         for company in unloaded {
             if let Err(error) = self.load_company(db, company).await {
@@ -191,7 +191,7 @@ impl Keys {
     }
 
     /// Forgets what has expired, here and in the table, for as long as the process lives.
-    pub async fn keep_swept(&self, db: &PgPool) {
+    pub async fn keep_swept(&self, db: impl Database<'_>) {
         let mut clock = tokio::time::interval(SWEEP_EVERY);
         loop {
             clock.tick().await;
@@ -201,7 +201,7 @@ impl Keys {
     }
 
     /// Forgets what has expired, here and in the table.
-    pub async fn sweep(&self, db: &PgPool) {
+    pub async fn sweep(&self, db: impl Database<'_>) {
         let before = kept_since();
         // The second that is not over yet is kept: an answer must not outlive what is known of its key.
         self.lock().hashes.expire(before.timestamp());

@@ -98,7 +98,7 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     let first = send_first(&app, &fresh, "fresh").await;
     // What is not in the table yet could not be left there. The service may have swept by itself before.
     count(&app, KEYS).await;
-    app.service.keys.sweep(&app.service.app.engine.store().housekeeping).await;
+    app.service.keys.sweep(app.service.app.engine.store().housekeeper()).await;
     let left: Vec<Digest> =
         sqlx::query_scalar("select key from idempotency_keys").fetch_all(&app.database.db).await.expect("keys");
     assert_eq!(left, [Digest::of(&[b"fresh"])]);
@@ -142,7 +142,7 @@ async fn with_memory_durability_a_retry_replays() {
 async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
     let app = started().await;
     let db = &app.database.db;
-    let housekeeping = &app.service.app.engine.store().housekeeping;
+    let housekeeping = app.service.app.engine.store().housekeeper();
     let first = send_first(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept").await;
     count(&app, KEYS).await;
     let partitions = async || -> Vec<String> {
@@ -171,7 +171,7 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
 async fn what_came_before_its_partition_finds_its_place_there() {
     let app = started().await;
     let db = &app.database.db;
-    let housekeeping = &app.service.app.engine.store().housekeeping;
+    let housekeeping = app.service.app.engine.store().housekeeper();
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "kept").await;
     // As it is when a start replays what nobody has made room for yet.

@@ -117,7 +117,8 @@ impl Outboxes {
         let dispatch =
             Arc::new(Dispatch::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
         // Looked for first: what is put in meanwhile would hide what lies before it.
-        let left = messages::outboxes(&self.base.store.housekeeping).await?;
+        let store = &self.base.store;
+        let left = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
         if self.dispatch.set(dispatch.clone()).is_err() {
             return Err(Refusal::Defect("messages are sent already".to_owned()));
         }

@@ -191,12 +191,13 @@ impl Inbound {
     }
 
     async fn sweep_pending(self: &Arc<Self>) -> Result<(), Refusal> {
-        let db = &self.base.store.housekeeping;
+        let db = self.base.store.housekeeper();
         let before = now() - EARLY_KEPT;
         while pending_receipts::sweep(db, before, EARLY_SWEPT_MAX).await? == EARLY_SWEPT_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
-        for (company, channel) in pending_receipts::channels(db).await? {
-            let Some(_presence) = self.base.store.ownership().try_enter(company) else { continue };
+        let ownership = self.base.store.ownership();
+        for (company, channel) in pending_receipts::channels(db, &ownership.of_slots()).await? {
+            let Some(_presence) = ownership.try_enter(company) else { continue };
             self.inbox(company, channel).await?;
         }
         Ok(())

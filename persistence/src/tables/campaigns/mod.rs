@@ -20,6 +20,7 @@ pub(crate) use recipients::{follow, remove_of_contact, settle};
 use super::contact_lists::{ContactList, ContactListId};
 use super::events::{self, EventKind, Record, ShownThen, Told};
 use super::words;
+use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::{allow_time, with_timeout, within};
 use crate::select::{Page, PageRequest};
@@ -340,8 +341,10 @@ pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) ->
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn unfinished(db: impl PgExecutor<'_>) -> Result<Vec<(CompanyId, CampaignId)>> {
-    with_timeout(sqlx::query_as(AssertSqlSafe(unfinished_of("k.company_id = c.id"))).fetch_all(db)).await
+pub async fn unfinished(db: impl PgExecutor<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, CampaignId)>> {
+    let which = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
+    let found = sqlx::query_as(AssertSqlSafe(unfinished_of(which))).bind(of.numbers());
+    with_timeout(found.fetch_all(db)).await
 }
 
 /// The same of one company.

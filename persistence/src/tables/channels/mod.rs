@@ -213,13 +213,13 @@ fn refused(error: sqlx::Error) -> Error {
 /// What `change` says; when the database cannot answer; [`Error::NotFound`] when there is no such channel or queue;
 /// [`Error::Key`] when the key of a secret is not there.
 pub async fn update<E: From<Error>>(
-    db: &PgPool,
+    db: impl Database<'_>,
     keys: &Keyring,
     id: ChannelId,
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
-    let mut transaction = db.begin().await.map_err(Error::from)?;
-    let mut row = opened(&mut transaction, keys, id).await?.ok_or(Error::NotFound("channel"))?;
+    let mut transaction = db.change().await?;
+    let mut row = opened(transaction.connection()?, keys, id).await?.ok_or(Error::NotFound("channel"))?;
     let mut settings = row.settings()?;
     let was = row.status;
     change(&mut row, &mut settings)?;
@@ -237,11 +237,11 @@ pub async fn update<E: From<Error>>(
     .bind(row.queue_id)
     .bind(row.last_error)
     .bind(Json(settings))
-    .fetch_one(&mut *transaction)
+    .fetch_one(transaction.connection()?)
     .await
     .map_err(refused)?;
-    tell(&mut transaction, Some(was), &row).await?;
-    transaction.commit().await.map_err(Error::from)?;
+    tell(transaction.connection()?, Some(was), &row).await?;
+    transaction.commit().await?;
     Ok(row)
 }
 

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 
 pub use record::{
     MessageThen, PersonThen, Record, SaidLast, ScheduleThen, SessionThen, ShownThen, Subject, TicketThen,
@@ -387,7 +387,7 @@ fn events_of(told: &str) -> Vec<Option<Told>> {
 ///
 /// # Errors
 /// When the database cannot answer, or somebody holds the table; the next time does what is left.
-pub async fn make_room(db: &PgPool, now: DateTime<Utc>) -> Result<()> {
+pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     DAYS.make_ahead(db, now).await
 }
 
@@ -395,7 +395,7 @@ pub async fn make_room(db: &PgPool, now: DateTime<Utc>) -> Result<()> {
 ///
 /// # Errors
 /// As of [`make_room`].
-pub async fn drop_expired(db: &PgPool, before: DateTime<Utc>) -> Result<()> {
+pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
     DAYS.drop_expired(db, before).await
 }
 

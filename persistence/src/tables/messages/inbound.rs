@@ -3,9 +3,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::{MessageRow, MessageStatus, Moved, MovedBy};
+use crate::cluster::OfSlots;
 use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
@@ -43,13 +44,20 @@ pub(crate) async fn set_media(
     Ok(Moved::all(set, MovedBy::File))
 }
 
-/// Messages of any company whose file has still to be fetched, the first `limit` after one. Serves no request.
+/// Messages whose file has still to be fetched, the first `limit` after one. Serves no request.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn media_wanted(db: impl Database<'_>, after: MessageId, limit: i64) -> Result<Vec<MessageRow>> {
-    let wanted = sqlx::query("select * from messages where media ? 'wanted' and id > $1 order by id limit $2");
-    Ok(document::read_all(&with_timeout(wanted.bind(after).bind(limit).fetch_all(db)).await?))
+pub async fn media_wanted(
+    db: impl Database<'_>,
+    of: &OfSlots,
+    after: MessageId,
+    limit: i64,
+) -> Result<Vec<MessageRow>> {
+    let holds = OfSlots::holds("company_id", 3);
+    let wanted = format!("select * from messages where media ? 'wanted' and id > $1 and {holds} order by id limit $2");
+    let wanted = sqlx::query(AssertSqlSafe(wanted)).bind(after).bind(limit).bind(of.numbers());
+    Ok(document::read_all(&with_timeout(wanted.fetch_all(db)).await?))
 }
 
 /// The provider's ids of what a channel has received, the newest first, at most `limit`, with when each came.

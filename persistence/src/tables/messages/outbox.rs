@@ -1,9 +1,10 @@
 //! What waits for a channel's provider.
 
 use sqlx::postgres::PgRow;
-use sqlx::{FromRow, Row};
+use sqlx::{AssertSqlSafe, FromRow, Row};
 
 use super::{MessageRow, MessageType, one};
+use crate::cluster::OfSlots;
 use crate::document;
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
@@ -62,18 +63,18 @@ impl Waiting {
     }
 }
 
-/// Every channel that has messages to send: read at the start, when the tables hold all that was accepted.
+/// The channels that have messages to send: read at the start, when the tables hold all that was accepted.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn outboxes(db: impl Database<'_>) -> Result<Vec<(CompanyId, ChannelId)>> {
-    Ok(sqlx::query_as(
-        "select c.company_id, c.id from channels c where exists (select from messages m
+pub async fn outboxes(db: impl Database<'_>, of: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
+    let holds = OfSlots::holds("c.company_id", 1);
+    let outboxes = format!(
+        "select c.company_id, c.id from channels c where {holds} and exists (select from messages m
          where m.company_id = c.company_id and m.channel_id = c.id and m.status = 'queued')
-         order by c.company_id, c.id",
-    )
-    .fetch_all(db)
-    .await?)
+         order by c.company_id, c.id"
+    );
+    Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(of.numbers()).fetch_all(db).await?)
 }
 
 /// The first messages of a channel that wait to be sent, but for those that are `held` already: of one ticket in the

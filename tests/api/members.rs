@@ -1,0 +1,195 @@
+//! A service as one of many on its database: what it looks at, and what it shows of itself.
+
+use std::collections::BTreeSet;
+
+use chrono::{TimeDelta, Utc};
+use hotline::service::Service;
+use hotline_persistence::cluster::{NewLife, OfSlots};
+use hotline_persistence::tables::messages::{self, DeliveryStatus};
+use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
+use hotline_persistence::tables::removals::{self, Removal, RemovedNoun};
+use hotline_persistence::tables::{
+    audit_log, campaigns, events, idempotency_keys, media, retentions, schedules, tokens, webchat_sessions,
+};
+use hotline_persistence::{CompanyId, Durability, Error, MessageId, Role, Slot, Store, StoreOptions, TokenId, journal};
+use reqwest::Method;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use crate::support::figures::Figures;
+use crate::support::service::{TestOptions, serves};
+use crate::support::{Api, Company, Reply, TestApp, TestDatabase, eventually, keys};
+
+#[actix_web::test]
+async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
+    let app = TestApp::start().await;
+    let (other, other_api) = app.another_company().await;
+    let db = &app.database.db;
+    for (company, api) in [(&app.company, &app.api), (&other, &other_api)] {
+        let visitor = json!({"channelId": company.webchat, "visitor": {"externalId": "v-1"}});
+        api.post("/webchat/sessions", visitor).await.data(201);
+        let contact = api.post("/contacts", json!({"number": "5511900000001"})).await.data(201)["id"].clone();
+        let later = json!({"contactId": contact, "channelId": company.phone, "body": "hello",
+            "sendAt": (Utc::now() + TimeDelta::days(1)).to_rfc3339()});
+        api.post("/schedules", later).await.data(201);
+        retentions::set(db, company.id, Some(365)).await.expect("a rule");
+        let early = EarlyStatus {
+            company_id: company.id,
+            channel_id: company.phone,
+            provider_message_id: "wamid.1".to_owned(),
+            milestone: DeliveryStatus::Sent,
+            at: Utc::now(),
+        };
+        pending_receipts::keep(db, &early).await.expect("an early status");
+    }
+    let log = &app.service.app.engine.store().log;
+    log.reached(log.appended()).await.expect("the tables have all of it");
+
+    let slots = [app.company.id, other.id].map(Slot::of_new);
+    assert_ne!(slots[0], slots[1]);
+    let none = BTreeSet::new();
+    let both = BTreeSet::from([app.company.id, other.id]);
+    for (of, expected) in [
+        (OfSlots::all(), both),
+        (OfSlots::these([slots[0]]), BTreeSet::from([app.company.id])),
+        (OfSlots::these([slots[1]]), BTreeSet::from([other.id])),
+        (OfSlots::these([]), none),
+    ] {
+        let companies = |found: Vec<CompanyId>| found.into_iter().collect::<BTreeSet<_>>();
+        let first = |found: Vec<(CompanyId, _)>| found.into_iter().map(|(company, _)| company).collect::<BTreeSet<_>>();
+        let before = Utc::now() + TimeDelta::days(1);
+        let idle = webchat_sessions::idle(db, &of, before, 10).await.expect("sessions");
+        assert_eq!(first(idle.into_iter().map(|(company, _)| (company, ())).collect()), expected, "{of:?}");
+        let later = schedules::companies(db, &of).await.expect("companies");
+        assert_eq!(companies(later), expected, "{of:?}");
+        let rules = retentions::rules(db, &of).await.expect("rules");
+        assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{of:?}");
+        // The service itself has forgotten none of it: it belongs to no message.
+        let early = pending_receipts::channels(db, &of).await.expect("channels");
+        assert_eq!(first(early.into_iter().map(|(company, _)| (company, ())).collect()), expected, "{of:?}");
+        // Of these there is nothing.
+        assert!(removals::unfinished(db, &of, 10).await.expect("removals").is_empty());
+        assert!(messages::outboxes(db, &of).await.expect("outboxes").is_empty());
+        assert!(messages::media_wanted(db, &of, MessageId::new(0), 10).await.expect("files").is_empty());
+        assert!(campaigns::unfinished(db, &of).await.expect("campaigns").is_empty());
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_member_shows_its_slots_its_lease_and_what_it_hands_on() {
+    let database = TestDatabase::migrated().await;
+    let company = Company::create(&database.db, "Acme").await;
+    let options = TestOptions { member: true, metrics: true, ..TestOptions::default() };
+    let folders = [TempDir::new().expect("folder"), TempDir::new().expect("folder")];
+    let start = async |folder| {
+        let settings = options.settings(folder, database.options.clone());
+        Service::start(settings).await.expect("the service starts")
+    };
+    let figures = async |service: &Service| Figures::of(service.metrics.as_ref().expect("figures").address).await;
+    let first = start(&folders[0]).await;
+    serves(&first).await;
+    eventually("it serves all", || async { figures(&first).await.value("hotline_cluster_slots") == 1024.0 }).await;
+    let alone = figures(&first).await;
+    assert_eq!(alone.value("hotline_cluster_peers"), 0.0);
+    assert_eq!(alone.value("hotline_cluster_slot_moves_total{end=\"opened\"}"), 1024.0);
+
+    let second = start(&folders[1]).await;
+    eventually("each serves half", || async {
+        figures(&first).await.value("hotline_cluster_slots") == 512.0
+            && figures(&second).await.value("hotline_cluster_slots") == 512.0
+    })
+    .await;
+    for service in [&first, &second] {
+        let api = Api::new(service.address, &company.key);
+        Reply::of(api.request(Method::GET, "/tags")).await.data(200);
+    }
+    let (of_first, of_second) = (figures(&first).await, figures(&second).await);
+    assert_eq!(of_first.value("hotline_cluster_slot_moves_total{end=\"handed_over\"}"), 512.0);
+    assert_eq!(of_second.value("hotline_cluster_slot_moves_total{end=\"opened\"}"), 512.0);
+    let both = |name: &str| of_first.value(name) + of_second.value(name);
+    assert_eq!(both("hotline_cluster_forwarded_total"), 1.0, "one of them serves the company");
+    assert_eq!(both("hotline_cluster_taken_total"), 1.0);
+    assert_eq!(both("hotline_cluster_forward_duration_seconds_count"), 1.0);
+    assert!(both("hotline_cluster_forward_duration_seconds_sum") > 0.0);
+    let manual = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md")).expect("the manual");
+    for shown in [&of_first, &of_second] {
+        let lease = shown.value("hotline_cluster_lease_left_seconds");
+        assert!(lease > 0.0 && lease <= 2.0, "{lease}");
+        assert_eq!(shown.value("hotline_cluster_peers"), 1.0);
+        assert_eq!(shown.value("hotline_cluster_seals_total"), 0.0);
+        assert_eq!(shown.value("hotline_cluster_takeover_seconds"), 0.0);
+        for (sample, _) in shown.with("hotline_cluster_") {
+            let name = sample.split('{').next().unwrap_or_default();
+            let name =
+                ["_bucket", "_sum", "_count"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
+            assert!(manual.contains(&format!("`{name}")), "{name} is not explained");
+        }
+    }
+    first.stop().await.expect("a clean stop");
+    eventually("the other one serves all", || async {
+        figures(&second).await.value("hotline_cluster_slots") == 1024.0
+    })
+    .await;
+    second.stop().await.expect("a clean stop");
+    database.drop().await;
+}
+
+#[tokio::test]
+async fn its_own_work_writes_nothing_once_its_life_is_over() {
+    let database = TestDatabase::migrated().await;
+    let company = Company::create(&database.db, "Acme").await;
+    let folder = TempDir::new().expect("folder");
+    let new = NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 };
+    let options = StoreOptions {
+        database: database.options.clone(),
+        journal_dir: folder.path().join("journal"),
+        journal: journal::Options::default(),
+        durability: Durability::Database,
+        keys: keys(),
+        events: true,
+        role: Role::Member(new),
+    };
+    let (failed, failure) = watch::channel(String::new());
+    let store = Store::open(options, move |reason| drop(failed.send_replace(reason))).await.expect("the store opens");
+    let now = Utc::now();
+    let removal = Removal { company_id: company.id, noun: RemovedNoun::Webhook, id: 1 };
+    let all = async || {
+        let (own, uses) = (store.housekeeper(), [(TokenId::new(1), now)]);
+        let outcomes: [(&str, hotline_persistence::Result<()>); 9] = [
+            ("ids", store.ids.renew(own).await),
+            ("keys", idempotency_keys::sweep(own, now, now - TimeDelta::days(1)).await),
+            ("months", audit_log::turn(own, now).await),
+            ("days", events::make_room(own, now + TimeDelta::days(30)).await),
+            ("old days", events::drop_expired(own, now - TimeDelta::days(30)).await),
+            ("files", media::set_swept_hour(own, media::hour_of(now)).await),
+            ("uses", tokens::note_uses(own, &uses).await),
+            ("removals", removals::go_on(own, &removal, 10).await.map(drop)),
+            ("statuses", pending_receipts::sweep(own, now, 10).await.map(drop)),
+        ];
+        outcomes
+    };
+    for (what, outcome) in all().await {
+        assert!(outcome.is_ok(), "{what}: {outcome:?}");
+    }
+    let unfenced = media::set_swept_hour(&store.housekeeping, media::hour_of(now) + 1).await;
+    let refused = unfenced.expect_err("PostgreSQL takes what forgets the fence").to_string();
+    assert!(refused.contains("read-only transaction"), "{refused}");
+
+    // As whoever takes over from it does.
+    let ended = sqlx::query("delete from lives").execute(&database.db).await.expect("it is ended");
+    assert_eq!(ended.rows_affected(), 1);
+    let blocks = "select sum(next)::bigint from id_blocks";
+    let before: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
+    // The connection of what was refused is good for nothing more, as the process is.
+    assert!(matches!(store.ids.renew(store.housekeeper()).await, Err(Error::NotOwner)));
+    for (what, outcome) in all().await {
+        assert!(outcome.is_err(), "{what} are written");
+    }
+    let after: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
+    assert_eq!((media::swept_hour(&database.db).await.expect("an hour"), after), (media::hour_of(now), before));
+    eventually("the process is told to end", || async { failure.borrow().contains("ended this life") }).await;
+    drop(store);
+    database.drop().await;
+}

@@ -1,0 +1,302 @@
+//! Whatever writes begins with the fence (decision 43), or is named here with the reason why a process whose life is over does no harm
+//! with it.
+//!
+//! The sessions of a process of a cluster are read-only but in transactions that begin with the fence: PostgreSQL refuses what
+//! forgets it. What is left are the few pools that may write as they are: who makes one, and what is written through a pool, is
+//! found here by its words. What takes `impl Database`, or a connection, writes within somebody's transaction.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+const AT_THE_START: &str = "done before the life begins, by a process that knows nothing yet";
+const ALONE: &str = "of a process alone, which has an epoch and no life";
+const BY_HAND: &str = "of the command line, which holds nothing in memory that could be behind";
+
+/// What writes through a pool, without the fence.
+const HARMLESS: [(&str, &str, &str); 23] = [
+    ("persistence/src/cluster/lives.rs", "begin", "begins the life"),
+    ("persistence/src/cluster/lives.rs", "beat", "takes the lock of the fence itself"),
+    ("persistence/src/cluster/lives.rs", "join", "changes the row of its life, which is gone with it"),
+    (
+        "persistence/src/cluster/lives.rs",
+        "drain",
+        "changes the row of a life, which is gone with it; also of the command line",
+    ),
+    ("persistence/src/cluster/lives.rs", "forget_seals", "deletes what was done a minute ago, whoever does it"),
+    ("persistence/src/id_blocks.rs", "reserve", ALONE),
+    ("persistence/src/id_blocks.rs", "give_back", ALONE),
+    ("persistence/src/persister/ahead.rs", "begin", ALONE),
+    ("persistence/src/recovery.rs", "begin_direct", ALONE),
+    ("persistence/src/recovery.rs", "find_watermark", ALONE),
+    ("persistence/src/recovery.rs", "take_ownership", ALONE),
+    ("persistence/src/schema.rs", "migrate", AT_THE_START),
+    ("persistence/src/tables/admins.rs", "insert", BY_HAND),
+    ("persistence/src/tables/channels/mod.rs", "reseal", BY_HAND),
+    ("persistence/src/tables/companies.rs", "insert", BY_HAND),
+    ("persistence/src/tables/installation_keys.rs", "reseal", BY_HAND),
+    ("persistence/src/tables/people/factors.rs", "reseal", BY_HAND),
+    ("persistence/src/tables/secret_keys.rs", "begin", AT_THE_START),
+    ("persistence/src/tables/secret_keys.rs", "forget", BY_HAND),
+    ("persistence/src/tables/secret_keys.rs", "rotate", BY_HAND),
+    ("persistence/src/tables/tokens.rs", "revoke", BY_HAND),
+    ("persistence/src/tables/tokens.rs", "rotate", BY_HAND),
+    ("persistence/src/tables/webhooks/mod.rs", "reseal", BY_HAND),
+];
+
+/// Who makes connections that may write as they are, or says that others may.
+const MAKERS: [(&str, &str, &str); 8] = [
+    ("persistence/src/cluster/lives.rs", "begin read write", "the fence itself"),
+    ("persistence/src/pool.rs", "transaction_read_only", "what makes them read-only"),
+    ("persistence/src/store.rs", "connect_housekeeping", "at the start; read-only from the life on"),
+    ("persistence/src/store.rs", "connect_member", "of the life's own rows: what it writes is above"),
+    ("persistence/src/store.rs", "connect_replay", ALONE),
+    ("persistence/src/store.rs", "connect_shared_writer", "the persister's"),
+    ("persistence/src/store.rs", "connect_writer", ALONE),
+    ("src/cli/database.rs", "pool::connect", BY_HAND),
+];
+
+/// Words of who makes them.
+const MAKING: [&str; 5] =
+    ["connect_housekeeping", "connect_member", "connect_replay", "connect_shared_writer", "connect_writer"];
+
+/// What says that a session or a transaction may write.
+const SAYING: [&str; 3] = ["begin read write", "transaction read write", "transaction_read_only"];
+
+#[test]
+fn whatever_writes_without_the_fence_is_named_with_its_reason() {
+    let (mut writers, mut makers) = (Vec::new(), Vec::new());
+    for (file, text) in sources() {
+        let stream: TokenStream = text.parse().unwrap_or_else(|error| panic!("{file}: {error}"));
+        let found = Found::of(stream);
+        // The command line holds nothing in memory that could be behind.
+        let unfenced = found.unfenced.into_iter().filter(|_| !file.starts_with("src/cli/"));
+        writers.extend(unfenced.map(|name| (file.clone(), name)));
+        // Where they are defined they are no use of them.
+        let is_defined = |word: &str| file == "persistence/src/pool.rs" && MAKING.contains(&word);
+        makers.extend(found.makers.into_iter().filter(|word| !is_defined(word)).map(|word| (file.clone(), word)));
+    }
+    check("writes without the fence", &mut writers, &HARMLESS);
+    check("makes connections that write", &mut makers, &MAKERS);
+}
+
+/// What was found is what is named.
+#[track_caller]
+fn check(what: &str, found: &mut Vec<(String, String)>, named: &[(&str, &str, &str)]) {
+    found.sort();
+    found.dedup();
+    let is_named = |(file, name): &&(String, String)| named.iter().any(|row| (row.0, row.1) == (file, name));
+    let new: Vec<_> = found.iter().filter(|row| !is_named(row)).collect();
+    assert!(new.is_empty(), "{what}, and is not named: {new:#?}");
+    let is_there = |row: &&(&str, &str, &str)| found.iter().any(|(file, name)| (row.0, row.1) == (file, name));
+    let gone: Vec<_> = named.iter().filter(|row| !is_there(row)).collect();
+    assert!(gone.is_empty(), "named, and nothing that {what}: {gone:#?}");
+}
+
+#[test]
+fn what_writes_through_a_pool_is_found() {
+    let unfenced = |text: &str| Found::of(text.parse().expect("tokens")).unfenced;
+    let one = |signature: &str, body: &str| format!("async fn one({signature}) {{ {body} }}");
+    for statement in [
+        "insert into tags values (1)",
+        "with x as (delete\n from tags) select 1",
+        "update tags t set a = 1",
+        "drop table t",
+    ] {
+        let body = format!("sqlx::query(\"{statement}\").execute(db)");
+        assert_eq!(unfenced(&one("db: &PgPool", &body)), ["one"], "{statement}");
+        assert!(unfenced(&one("db: impl Database<'_>", &body)).is_empty(), "its caller has the fence");
+        assert!(unfenced(&one("db: &PgPool", &format!("db.begin_with(begin_fenced(life)); {body}"))).is_empty());
+        assert!(unfenced(&format!("#[cfg(test)] mod tests {{ {} }}", one("db: &PgPool", &body))).is_empty());
+    }
+    assert_eq!(unfenced(&one("db: &PgPool", "db.begin()")), ["one"]);
+    assert_eq!(unfenced(&format!("impl A {{ {} }}", one("&self", "self.db.begin()"))), ["one"]);
+    assert!(unfenced("impl A { fn a(&self) { let savepoint = self.db.begin(); } }").is_empty());
+    assert!(unfenced(&one("db: &PgPool", "sqlx::query(\"select updated_at from tags for share\")")).is_empty());
+    let makers = |text: &str| Found::of(text.parse().expect("tokens")).makers;
+    assert_eq!(makers(&one("", "pool::connect(options)")), ["pool::connect"]);
+    assert_eq!(
+        makers(&one("", "f(\"begin read write\"); pool::connect_member(x)")),
+        ["begin read write", "connect_member"]
+    );
+}
+
+/// What of one file has to be named.
+#[derive(Default)]
+struct Found {
+    /// Functions that write through a pool, and do not begin with the fence.
+    unfenced: Vec<String>,
+    makers: Vec<String>,
+}
+
+impl Found {
+    fn of(stream: TokenStream) -> Self {
+        let mut found = Self::default();
+        found.read(stream);
+        found
+    }
+
+    fn read(&mut self, stream: TokenStream) {
+        let tokens: Vec<TokenTree> = stream.into_iter().collect();
+        let mut at = 0;
+        while at < tokens.len() {
+            if is_of_tests(&tokens, at) {
+                at += tokens[at..].iter().take_while(|token| !is_end(token)).count() + 1;
+                continue;
+            }
+            match &tokens[at] {
+                TokenTree::Ident(word) if word == "fn" => {
+                    let signature: Vec<_> = tokens[at..].iter().take_while(|token| !is_end(token)).cloned().collect();
+                    at += signature.len();
+                    if let Some(TokenTree::Group(body)) = tokens.get(at) {
+                        self.function(&signature, body.stream());
+                    }
+                }
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => self.read(group.stream()),
+                // What a constant says.
+                token @ (TokenTree::Group(_) | TokenTree::Literal(_)) => self.said(token.clone().into()),
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    fn said(&mut self, stream: TokenStream) {
+        let mut texts = Vec::new();
+        literals(stream, &mut texts);
+        let said = SAYING.iter().find(|words| texts.iter().any(|text| text.contains(*words)));
+        self.makers.extend(said.map(|words| (*words).to_owned()));
+    }
+
+    fn function(&mut self, signature: &[TokenTree], body: TokenStream) {
+        let signature = plain(&signature.iter().cloned().collect());
+        let words = plain(&body);
+        self.said(body.clone());
+        let mut texts = Vec::new();
+        literals(body, &mut texts);
+        for making in MAKING {
+            if words.contains(&format!(" {making} (")) {
+                self.makers.push(making.to_owned());
+            }
+        }
+        if words.contains(" pool : : connect (") {
+            self.makers.push("pool::connect".to_owned());
+        }
+        let has_pool = signature.contains(" PgPool ") && !signature.contains(" Database ");
+        let writes = has_pool && (texts.iter().any(|text| may_write(text)) || words.contains(" . begin ("));
+        // The persister takes the fence with its watermark.
+        let is_fenced = [" begin_fenced ", "fence . begin", " move_watermark ("].iter().any(|way| words.contains(way));
+        let begins = words.replace(" savepoint = self . db . begin (", "").contains(" self . db . begin (");
+        if (writes || begins) && !is_fenced {
+            let name = signature.split_whitespace().nth(1).unwrap_or_default();
+            self.unfenced.push(name.to_owned());
+        }
+    }
+}
+
+/// Whether what follows is there for tests alone.
+fn is_of_tests(tokens: &[TokenTree], at: usize) -> bool {
+    matches!(&tokens[at], TokenTree::Punct(sign) if sign.as_char() == '#')
+        && matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if plain(&group.stream()).trim() == "cfg ( test )")
+}
+
+/// Whether an item ends here, with its body or without one.
+fn is_end(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(sign) => sign.as_char() == ';',
+        _ => false,
+    }
+}
+
+/// Every token, with blanks between and around them.
+fn plain(stream: &TokenStream) -> String {
+    fn write(stream: TokenStream, text: &mut String) {
+        for token in stream {
+            match token {
+                TokenTree::Group(group) => {
+                    let (open, close) = match group.delimiter() {
+                        Delimiter::Parenthesis => ("(", ")"),
+                        Delimiter::Brace => ("{", "}"),
+                        Delimiter::Bracket => ("[", "]"),
+                        Delimiter::None => ("", ""),
+                    };
+                    text.push_str(open);
+                    text.push(' ');
+                    write(group.stream(), text);
+                    text.push_str(close);
+                }
+                // What is said is no code.
+                TokenTree::Literal(_) => text.push('_'),
+                token => text.push_str(&token.to_string()),
+            }
+            text.push(' ');
+        }
+    }
+    let mut text = " ".to_owned();
+    write(stream.clone(), &mut text);
+    text
+}
+
+/// Every text in quotes, with one blank between its words.
+fn literals(stream: TokenStream, texts: &mut Vec<String>) {
+    for token in stream {
+        match token {
+            TokenTree::Group(group) => literals(group.stream(), texts),
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string().replace(['\\', '"'], " ").to_lowercase();
+                texts.push(text.split_whitespace().collect::<Vec<_>>().join(" "));
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// Whether a statement changes something, by its words.
+fn may_write(text: &str) -> bool {
+    const BEGINNINGS: [&str; 9] = [
+        "insert into ",
+        "delete from ",
+        "merge into ",
+        "create table ",
+        "drop table ",
+        "alter table ",
+        "truncate ",
+        "nextval",
+        "setval",
+    ];
+    let words: Vec<&str> = text.split(' ').collect();
+    // `update <table> [<alias>] set`.
+    let updates = words.iter().enumerate().any(|(at, word)| {
+        word.ends_with("update") && words[at + 1..].iter().skip(1).take(2).any(|word| *word == "set")
+    });
+    updates || BEGINNINGS.iter().any(|beginning| text.contains(beginning))
+}
+
+/// The code of services and of the command line, by its path; without that of tests.
+fn sources() -> Vec<(String, String)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in ["src", "actors/src", "persistence/src"] {
+        collect(&root.join(folder), &root, &mut found);
+    }
+    assert!(found.len() > 100, "{} sources", found.len());
+    found
+}
+
+fn collect(folder: &Path, root: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+        let is_of_tests = path.file_stem().is_some_and(|stem| stem == "tests");
+        if is_of_tests {
+            continue;
+        }
+        if path.is_dir() {
+            collect(&path, root, found);
+        } else if name.ends_with(".rs") {
+            found.push((name, fs::read_to_string(&path).expect("a source")));
+        }
+    }
+}
