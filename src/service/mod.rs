@@ -164,7 +164,7 @@ impl Service {
             }
             None => None,
         };
-        let downloads = handles.hooks.downloads.clone();
+        let looking = handles.clone();
         let member = Member::start(Parts {
             engine: handles.app.engine.clone(),
             keys: keys.clone(),
@@ -172,7 +172,12 @@ impl Service {
                 let forgetting = forgetting.clone();
                 Box::pin(async move { forgetting.forget(company).await })
             }),
-            opened: Arc::new(move || downloads.look_soon()),
+            opened: Arc::new(move || {
+                let engine = &looking.app.engine;
+                looking.hooks.downloads.look_soon();
+                let pending = engine.inbound.clone();
+                engine.spawn(async move { pending.find_pending().await });
+            }),
             figures: handles.app.figures.clone(),
             fail,
         });

@@ -184,9 +184,14 @@ impl Inbound {
         let mut clock = tokio::time::interval(EARLY_SWEEP_EVERY);
         loop {
             clock.tick().await;
-            if let Err(refusal) = self.sweep_pending().await {
-                tracing::debug!(%refusal, "early statuses are swept later");
-            }
+            self.find_pending().await;
+        }
+    }
+
+    /// Finds them now: more companies are served than before.
+    pub async fn find_pending(self: &Arc<Self>) {
+        if let Err(refusal) = self.sweep_pending().await {
+            tracing::debug!(%refusal, "early statuses are swept later");
         }
     }
 
