@@ -1,0 +1,78 @@
+//! What statements told of themselves.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+/// What the directory of a company is loaded with (`tables/organization.rs`), as far as it has more than a few rows.
+const DIRECTORY: [&str; 4] = [
+    "select * from queues where company_id = $1",
+    "select queue_id, user_id from queue_users where company_id = $1",
+    "select id, name, active from users where company_id = $1",
+    "from wrapup_types t where t.company_id = $1",
+];
+
+/// What the statements told, one plan each.
+#[derive(Clone, Default)]
+pub struct Plans(Arc<Mutex<Vec<Value>>>);
+
+impl Plans {
+    pub fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Plans {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        struct Message(String);
+        impl Visit for Message {
+            fn record_str(&mut self, field: &Field, value: &str) {
+                if field.name() == "message" {
+                    self.0 = value.to_owned();
+                }
+            }
+
+            fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+        }
+        if event.metadata().target() != "sqlx::postgres::notice" {
+            return;
+        }
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        if let Some(at) = message.0.find('{').filter(|_| message.0.starts_with("duration:")) {
+            let plan = serde_json::from_str(&message.0[at..]).expect("a plan is JSON");
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(plan);
+        }
+    }
+}
+
+/// Rows that a plan's scans looked at, kept or not.
+pub fn rows_read(plan: &Value) -> u64 {
+    let figure = |name: &str| plan[name].as_u64().unwrap_or_default();
+    let is_scan = plan["Relation Name"].is_string() || plan["Node Type"] == "Bitmap Index Scan";
+    let read = figure("Actual Rows") + figure("Rows Removed by Filter") + figure("Rows Removed by Index Recheck");
+    let own = if is_scan { read * figure("Actual Loops") } else { 0 };
+    own + plan["Plans"].as_array().into_iter().flatten().map(rows_read).sum::<u64>()
+}
+
+/// Rows that statements read. What the directory loads counts once: how often it is loaded while a call is made depends on
+/// when the news of the calls before it come.
+pub fn rows_read_by(plans: &[Value]) -> u64 {
+    let mut loaded: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut read = 0;
+    for plan in plans {
+        let (text, rows) = (plan["Query Text"].as_str().unwrap_or_default(), rows_read(&plan["Plan"]));
+        match DIRECTORY.iter().find(|statement| text.contains(**statement)) {
+            Some(statement) => {
+                let known = loaded.entry(statement).or_default();
+                *known = rows.max(*known);
+            }
+            None => read += rows,
+        }
+    }
+    read + loaded.values().sum::<u64>()
+}

@@ -1,0 +1,69 @@
+//! What the tables are like, and a read of many statements.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::World;
+use super::seed::run;
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn every_table_of_companies_is_planned_alike() {
+    let app = TestApp::start().await;
+    let known = "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'company_id'
+            and a.attstattarget <> 0 order by 1";
+    let known: Vec<String> = sqlx::query_scalar(known).fetch_all(&app.database.db).await.expect("tables");
+    assert_eq!(known, Vec::<String>::new(), "have statistics on company_id: `set statistics 0`, see migration 21");
+    let searched =
+        "select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam
+        where m.amname = 'gin' and c.relnamespace = 'public'::regnamespace
+            and pg_get_indexdef(i.indexrelid, 1, true) <> 'company_id' order by 1";
+    let searched: Vec<String> = sqlx::query_scalar(searched).fetch_all(&app.database.db).await.expect("indexes");
+    assert_eq!(searched, Vec::<String>::new(), "hold what is searched for without its company");
+    app.stop().await;
+}
+
+/// How many of these statements read boards and what is on them.
+fn of_boards(plans: &[Value]) -> usize {
+    let names = |plan: &&Value| {
+        let text = plan["Query Text"].as_str().expect("a statement");
+        ["boards", "board_lists", "from cards", "from contacts"].iter().any(|table| text.contains(table))
+    };
+    plans.iter().filter(names).count()
+}
+
+#[actix_web::test]
+async fn a_board_takes_as_many_statements_with_three_stages_as_with_thirty() {
+    let (world, askers) = World::make().await;
+    let asker = &askers[0];
+    let mut taken = BTreeSet::new();
+    for (stages, cards) in [(3, 3), (3, 300), (30, 30), (30, 600)] {
+        let lists: Vec<Value> = (0..stages).map(|number| json!({"label": number.to_string()})).collect();
+        let new = json!({"name": "Some", "crmBoardLists": lists});
+        let board = asker.api.post("/crm/boards", new).await.data(201)["id"].as_i64().expect("an id");
+        let filled = format!(
+            "with made as (
+                 insert into cards (company_id, board_id, list_id, position, name, creation_source)
+                 select s.company_id, s.board_id, s.id, k, 'Some', 'api' from board_lists s, generate_series(1, {cards}) k
+                 where s.company_id = {} and s.board_id = {board} and k % {stages} = s.label::int
+                 returning company_id, id)
+             insert into card_contacts (company_id, card_id, contact_id) select company_id, id, {} from made",
+            asker.company.id, asker.contact
+        );
+        run(&world.app.database.db, &filled).await;
+        world.plans.take();
+        let reply = asker.api.get(&format!("/crm/boards/{board}")).await;
+        let lists = reply.data(200)["lists"].as_array().expect("stages");
+        let held = |stage: &Value| (stage["countCards"].as_i64(), stage["cards"].as_array().map(Vec::len));
+        let each = cards / stages;
+        assert!(
+            lists.iter().all(|stage| held(stage) == (Some(each), usize::try_from(each.min(100)).ok())),
+            "{lists:?}"
+        );
+        taken.insert(of_boards(&world.plans.take()));
+    }
+    assert_eq!(taken, BTreeSet::from([5]), "statements of a single read");
+    world.app.stop().await;
+}

@@ -1,0 +1,232 @@
+//! What changes something, and what the service does by itself.
+
+use std::collections::BTreeSet;
+
+use hotline_persistence::tables::retentions;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::plans::{rows_read, rows_read_by};
+use super::seed::run;
+use super::{TINY, World};
+use crate::support::eventually;
+
+#[actix_web::test]
+async fn a_write_reads_what_it_writes_and_nothing_of_others() {
+    let (mut world, askers) = World::make().await;
+    let mut removed = BTreeSet::new();
+    for asker in &askers {
+        let base = asker.company.id.0 * 10_000_000;
+        // An import finds each row by its key: new ones, known ones, and ones that give up a number.
+        const ROWS: i64 = 200;
+        let rows = |from: i64| -> Vec<Value> {
+            let row = |k: i64| {
+                json!({"name": "Imported", "number": format!("55{}", base + from + k), "email": format!("i{k}@x.example"),
+                    "code": format!("import {k}"), "tagIds": [asker.tag]})
+            };
+            (0..ROWS).map(row).collect()
+        };
+        // A dozen look-ups a row: what it is found by, its row, its tags and those of its references.
+        let import_max = 40 * ROWS as u64;
+        for from in [1_000_000, 1_000_000, 2_000_000] {
+            let body = json!({"contacts": rows(from)});
+            let reply = world.judge(asker, Method::POST, "/contacts/import", Some(&body), import_max).await;
+            assert_eq!(reply.data(200)["errors"], json!([]));
+        }
+        let plain = [
+            (
+                "/contacts",
+                "contactId",
+                json!({"name": "New", "number": format!("5599{base}"), "tagIds": [asker.tag]}),
+                json!({"name": "Changed"}),
+            ),
+            ("/tags", "tagId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/queues", "queueId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/wrapup-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/users", "userId", json!({"name": "New", "email": "new@x.example"}), json!({"name": "Changed"})),
+            (
+                "/quick-messages",
+                "quickMessageId",
+                json!({"shortcut": "new", "message": "New"}),
+                json!({"message": "Changed"}),
+            ),
+            (
+                "/custom-fields",
+                "customFieldId",
+                json!({"name": "New", "application": "contact", "type": "text"}),
+                json!({"name": "Changed"}),
+            ),
+            (
+                "/schedules",
+                "scheduleId",
+                json!({"contactId": asker.contact, "channelId": asker.company.phone, "body": "New", "sendAt": "2099-01-01T00:00:00Z"}),
+                json!({"body": "Changed"}),
+            ),
+            (
+                "/campaigns",
+                "campaignId",
+                json!({"name": "New", "contactListId": asker.list, "channelId": asker.company.phone, "message": "New",
+                    "scheduledAt": "2099-01-01T00:00:00Z"}),
+                json!({"message": "Changed"}),
+            ),
+            ("/global-variables", "variableId", json!({"key": "fresh", "value": "New"}), json!({"value": "Changed"})),
+            ("/product-categories", "categoryId", json!({"name": "New"}), json!({"name": "Changed"})),
+            (
+                "/products",
+                "productId",
+                json!({"name": "New", "sku": "new"}),
+                json!({"name": "Changed", "sku": "newer"}),
+            ),
+            (
+                "/crm/boards",
+                "boardId",
+                json!({"name": "New", "crmBoardQueues": [{"queueId": asker.company.sales}]}),
+                json!({"archived": true, "crmBoardQueues": []}),
+            ),
+            ("/crm/statuses", "statusId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/crm/businesses", "businessId", json!({"name": "New"}), json!({"name": "Changed"})),
+            ("/crm/origins", "originId", json!({"name": "New"}), json!({"name": "Changed"})),
+            (
+                "/webhooks",
+                "webhookId",
+                json!({"url": "https://x.example/new", "active": false}),
+                json!({"description": "Changed"}),
+            ),
+        ];
+        for (path, id_name, new, changed) in plain {
+            let made = world.judge(asker, Method::POST, path, Some(&new), asker.reads_max).await;
+            let one = format!("{path}/{}", made.data(201)["id"]);
+            world.judge(asker, Method::PUT, &one, Some(&changed), asker.reads_max).await;
+            world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+            removed.insert(format!("{path}/{{{id_name}}}"));
+        }
+        let category = asker.api.post("/wrapup-categories", json!({"name": "Another"})).await.data(201)["id"].clone();
+        let new = json!({"name": "New", "categoryId": category, "queueIds": [asker.company.sales]});
+        let made = world.judge(asker, Method::POST, "/wrapup-types", Some(&new), asker.reads_max).await;
+        let one = format!("/wrapup-types/{}", made.data(201)["id"]);
+        world.judge(asker, Method::PUT, &one, Some(&json!({"name": "Changed"})), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+        removed.insert("/wrapup-types/{wrapupTypeId}".to_owned());
+
+        let board = asker.api.post("/crm/boards", json!({"name": "Staged"})).await.data(201)["id"].clone();
+        let stages = format!("/crm/boards/{board}/lists");
+        let made = world.judge(asker, Method::POST, &stages, Some(&json!({"label": "New"})), asker.reads_max).await;
+        let one = format!("{stages}/{}", made.data(201)["id"]);
+        world.judge(asker, Method::PUT, &one, Some(&json!({"label": "Changed"})), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+        removed.insert("/crm/boards/{boardId}/lists/{listId}".to_owned());
+
+        let card = json!({
+            "boardId": board, "name": "New", "contactIds": [asker.contact], "assignedToUserId": asker.company.ana,
+            "ticketId": asker.ticket, "products": [{"name": "New", "unitPrice": 1}],
+        });
+        let made = world.judge(asker, Method::POST, "/crm/cards", Some(&card), asker.reads_max).await;
+        let stage = made.data(201)["list"]["id"].clone();
+        let one = format!("/crm/cards/{}", made.data(201)["id"]);
+        for (verb, body) in [
+            ("/move", json!({"crmBoardListId": stage, "position": 1})),
+            ("/win", json!({})),
+            ("/reopen", json!({})),
+            ("/lose", json!({"statusReason": "x"})),
+        ] {
+            world.judge(asker, Method::POST, &format!("{one}{verb}"), Some(&body), asker.reads_max).await;
+        }
+        world
+            .judge(asker, Method::PUT, &one, Some(&json!({"name": "Changed", "contactIds": []})), asker.reads_max)
+            .await;
+        let line = json!({"name": "Another", "unitPrice": 1});
+        let lines = format!("{one}/products");
+        let made = world.judge(asker, Method::POST, &lines, Some(&line), asker.reads_max).await;
+        let line = format!("{lines}/{}", made.data(201)["id"]);
+        world.judge(asker, Method::PUT, &line, Some(&json!({"quantity": 2})), asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &line, None, asker.reads_max).await;
+        world.judge(asker, Method::DELETE, &one, None, asker.reads_max).await;
+        removed.insert("/crm/cards/{cardId}".to_owned());
+        removed.insert("/crm/cards/{cardId}/products/{cardProductId}".to_owned());
+
+        let contact = asker.api.post("/contacts", json!({"name": "Linked"})).await.data(201)["id"].clone();
+        let link = format!("/contacts/{contact}/tags/{}", asker.tag);
+        let member = format!("/queues/{}/users/{}", asker.company.sales, asker.company.ana);
+        for (link, documented) in
+            [(link, "/contacts/{contactId}/tags/{tagId}"), (member, "/queues/{queueId}/users/{userId}")]
+        {
+            world.judge(asker, Method::PUT, &link, None, asker.reads_max).await;
+            world.judge(asker, Method::DELETE, &link, None, asker.reads_max).await;
+            removed.insert(documented.to_owned());
+        }
+        let new = json!({"name": "New"});
+        let made = world.judge(asker, Method::POST, "/contact-lists", Some(&new), asker.reads_max).await;
+        let one = format!("/contact-lists/{}", made.data(201)["id"]);
+        let members = json!({"contactIds": [contact]});
+        world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&members), asker.reads_max).await;
+        let campaign = json!({"name": "New", "contactListId": made.data(201)["id"], "channelId": asker.company.phone,
+            "message": "New", "scheduledAt": "2099-01-01T00:00:00Z"});
+        let campaign = asker.api.post("/campaigns", campaign).await.data(201)["id"].clone();
+        for verb in ["start", "pause", "resume", "cancel"] {
+            let verb = format!("/campaigns/{campaign}/{verb}");
+            world.judge(asker, Method::POST, &verb, None, asker.reads_max).await.data(200);
+        }
+        world.judge(asker, Method::DELETE, &format!("{one}/contacts/{contact}"), None, asker.reads_max).await;
+        // As many as have the tag: each is looked for in the list, and seen to be there.
+        let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
+        let tagged = json!({"tagId": asker.tag});
+        world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&tagged), most).await;
+        world.judge(asker, Method::DELETE, &one, None, most).await;
+        removed.insert("/contact-lists/{contactListId}".to_owned());
+        removed.insert("/contact-lists/{contactListId}/contacts/{contactId}".to_owned());
+        // What many rows refer to: they go with it, or lose it, and nobody else's are looked at.
+        let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
+        world.judge(asker, Method::DELETE, &format!("/tags/{}", asker.tag), None, most).await;
+        let send =
+            json!({"channelId": asker.company.phone, "number": "5511988887777", "type": "text", "body": "Hello"});
+        world.judge(asker, Method::POST, "/messages", Some(&send), asker.reads_max).await;
+    }
+    let document = hotline::routes::document();
+    let removable: BTreeSet<String> = document["paths"]
+        .as_object()
+        .expect("paths")
+        .iter()
+        .filter(|(_, item)| item["delete"].is_object())
+        .map(|(path, _)| path.strip_prefix("/api/v1").unwrap_or(path).to_owned())
+        .collect();
+    assert_eq!(removed, removable, "every DELETE of the document is judged");
+    world.end().await;
+}
+
+#[actix_web::test]
+async fn what_was_kept_long_enough_is_found_and_removed_without_a_look_at_others() {
+    let (mut world, askers) = World::make().await;
+    let db = world.app.database.db.clone();
+    for asker in &askers {
+        let company = asker.company.id;
+        run(
+            &db,
+            &format!(
+                "update tickets set closed_at = now() - interval '40 days'
+                 where company_id = {company} and status = 'closed' and (id % 20 = 2 or {} = {TINY})",
+                asker.rows
+            ),
+        )
+        .await;
+        world.plans.take();
+        let removed = retentions::set(&db, company, Some(30)).await.expect("said").due;
+        assert!(removed > 0, "nothing is due");
+        eventually("all of it is gone", || async {
+            retentions::all(&db)
+                .await
+                .expect("a list")
+                .iter()
+                .any(|kept| kept.company == company && kept.removed == removed && kept.last_run.is_some())
+        })
+        .await;
+        let plans = world.plans.take();
+        let read = rows_read_by(&plans);
+        if read > asker.reads_max {
+            let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
+            world.too_much.push(format!("a removal of {company} read {read} rows: {worst:#}"));
+        }
+        world.judged += 1;
+        world.seen += usize::from(!plans.is_empty());
+    }
+    world.end().await;
+}
