@@ -35,7 +35,7 @@ describe("resources", () => {
         // The API names every field that is missing: each is told where it stands.
         await desk.button("Create").click();
         await desk.page.locator(".wrong").first().waitFor();
-        assert.equal(await desk.page.evaluate(() => document.activeElement.getAttribute("aria-invalid")), "true");
+        await desk.page.waitForFunction(() => document.activeElement.getAttribute("aria-invalid") === "true");
         await desk.fill(typed);
         await desk.button("Create").click();
         await desk.text("Created.").waitFor();
