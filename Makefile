@@ -88,7 +88,7 @@ faults: postgres nextest
 	exit $$status
 
 # Three processes on one PostgreSQL with a synchronous standby, while processes are killed and stopped under load; the table is
-# in target/cluster/summary.md. Eight minutes; ARGS=long goes on for much longer.
+# in target/cluster/summary.md. Five and a half minutes; ARGS=long goes on for much longer.
 cluster: postgres nextest
 	@rm -rf $(TARGET)/cluster
 	cargo nextest run --no-run $(TESTED) --test cluster
