@@ -398,8 +398,7 @@ impl Member {
         tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
     }
 
-    /// Ends all that goes on in these slots, and has all of it in the tables. What other companies have not there yet is not
-    /// waited for.
+    /// Ends all that goes on in these slots, and has all of it in the tables.
     async fn close(&self, slots: &[Slot]) -> Result<(), Refusal> {
         let engine = &self.0.parts.engine;
         let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
@@ -409,6 +408,9 @@ impl Member {
         while let Some(closed) = closing.next().await {
             outcome = outcome.and(closed);
         }
-        outcome
+        outcome?;
+        // Of everybody: until the slots are shut, the log may still have taken something of a company that was dropped first.
+        let log = &engine.store().log;
+        Ok(log.reached(log.appended()).await?)
     }
 }
