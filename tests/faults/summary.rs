@@ -13,6 +13,8 @@ const HEAD: &str = "| fault | promised | seen | acknowledged | refused | unknown
 /// How a row ends, and how the totals find it.
 const PASSED: &str = "| passed |";
 const NOT_RUN: &str = "| **not run** |";
+/// The record does not hold. Whoever runs it again makes nothing good.
+const CONTRADICTED: &str = "| **failed**, and stays so |";
 
 /// The row of one run. It says that the run failed until it is told otherwise.
 pub struct Row {
@@ -24,8 +26,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// A run that failed for want of time may be tried again; one whose record was contradicted fails for good.
     pub fn begin(place: u32, fault: &'static str, promised: &'static str) -> Self {
         let row = Self { place, fault, promised, begun: Instant::now() };
+        let before = fs::read_to_string(row.file()).unwrap_or_default();
+        assert!(!before.trim_end().ends_with(CONTRADICTED), "the record of an earlier try was contradicted: {before}");
         row.write("it did not come to an end", "| | | | ", "| **failed** |");
         row
     }
@@ -35,7 +40,7 @@ impl Row {
     pub fn end(self, verdict: &Verdict, seen: &str) {
         let Verdict { acknowledged, refused, unknown, lost, .. } = verdict;
         let counts = format!("| {acknowledged} | {refused} | {unknown} | {lost} ");
-        let result = if verdict.contradictions.is_empty() { PASSED } else { "| **failed** |" };
+        let result = if verdict.contradictions.is_empty() { PASSED } else { CONTRADICTED };
         self.write(seen, &counts, result);
         println!("{}: {seen}; {verdict:?}", self.fault);
         let shown = &verdict.contradictions[..verdict.contradictions.len().min(SHOWN_MAX)];
@@ -49,14 +54,18 @@ impl Row {
     }
 
     fn write(&self, seen: &str, counts: &str, result: &str) {
-        let Self { place, fault, promised, begun } = self;
+        let Self { fault, promised, begun, .. } = self;
         let seen = seen.replace(['|', '\n'], " ");
         let row = format!("| {fault} | {promised} | {seen} {counts}| {:.0} {result}\n", begun.elapsed().as_secs_f64());
         let folder = folder();
         let rows = folder.join("rows");
         fs::create_dir_all(&rows).expect("the summary's folder");
-        fs::write(rows.join(format!("{place:02}.md")), row).expect("a row");
+        fs::write(self.file(), row).expect("a row");
         fs::write(folder.join("summary.md"), summary(&rows)).expect("the summary");
+    }
+
+    fn file(&self) -> PathBuf {
+        folder().join("rows").join(format!("{:02}.md", self.place))
     }
 }
 
