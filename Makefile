@@ -88,12 +88,13 @@ faults: postgres nextest
 	exit $$status
 
 # Three processes on one PostgreSQL with a synchronous standby, while processes are killed and stopped under load; the table is
-# in target/cluster/summary.md. Five and a half minutes; ARGS=long goes on for much longer.
+# in target/cluster/summary.md. Five and a half minutes; ARGS=long goes on for CLUSTER_LONG minutes of each of eight faults.
+CLUSTER_LONG ?= 8
 cluster: postgres nextest
 	@rm -rf $(TARGET)/cluster
 	cargo nextest run --no-run $(TESTED) --test cluster
 	@status=0; \
-	$(if $(filter long,$(ARGS)),CLUSTER_LONG=1) cargo nextest run --profile cluster $(TESTED) --test cluster \
+	$(if $(filter long,$(ARGS)),CLUSTER_LONG=$(CLUSTER_LONG)) cargo nextest run --profile cluster $(TESTED) --test cluster \
 		--run-ignored only $(filter-out long,$(ARGS)) || status=$$?; \
 	cat $(TARGET)/cluster/summary.md || status=1; \
 	exit $$status

@@ -29,7 +29,7 @@ use hotline_persistence::{
     ChangeLog, ChannelId, CompanyId, Durability, PgPool, QueueId, Role, Store, StoreOptions, UserId, WrapupTypeId,
     journal, pool,
 };
-use hotline_postgres::Cluster;
+use hotline_postgres::{Cluster, ClusterOptions};
 use mimalloc::MiMalloc;
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
@@ -51,6 +51,9 @@ pub fn size(variable: &str, usual: usize) -> usize {
     }
 }
 
+/// Connections of a server with commits that survive: two stores, and plain transactions beside them.
+const CONNECTIONS_MAX: u16 = 300;
+
 /// A running PostgreSQL of this bench alone, gone with its folder when dropped.
 pub struct Postgres {
     root: TempDir,
@@ -59,11 +62,30 @@ pub struct Postgres {
 
 impl Postgres {
     pub async fn start() -> Self {
+        let root = Self::root();
+        let cluster = Cluster::shared(root.path().join("cluster")).await.expect("start PostgreSQL");
+        Self { root, cluster }
+    }
+
+    /// The same with commits that survive a crash of the machine, as behind the service.
+    pub async fn synced() -> Self {
+        let root = Self::root();
+        let options =
+            ClusterOptions { max_connections: CONNECTIONS_MAX, ..ClusterOptions::new(root.path().join("cluster")) };
+        let cluster = Cluster::start(options).await.expect("start PostgreSQL");
+        Self { root, cluster }
+    }
+
+    /// Stops one that was started so.
+    pub async fn stop(self) {
+        self.cluster.stop().await.expect("PostgreSQL stops");
+    }
+
+    fn root() -> TempDir {
         let root = TempDir::new().expect("make a folder");
         // The server may run as a user of its own, who must get through.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).expect("open the folder");
-        let cluster = Cluster::shared(root.path().join("cluster")).await.expect("start PostgreSQL");
-        Self { root, cluster }
+        root
     }
 
     /// A new and empty database: a store is the only writer of its own.
@@ -110,6 +132,10 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        // One that is owned was stopped by its owner.
+        if self.cluster.is_owner() {
+            return;
+        }
         let data_dir = self.cluster.data_dir().to_owned();
         // A thread of its own: this one may be running futures.
         let stopping = std::thread::spawn(move || {

@@ -11,14 +11,16 @@ use crate::summary::Row;
 const CHANGES_MIN: u64 = 15;
 
 /// How long it is stopped: by far longer than its lease, and longer than the others take to end its life.
-const STOPPED: Duration = Duration::from_secs(12);
+fn stopped() -> Duration {
+    Duration::from_secs(if is_long() { 30 } else { 12 })
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
 async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
     let row = Row::begin(
         3,
-        "a member stopped for 12 s (SIGSTOP, SIGCONT), in the middle of a transaction that holds the lock on its life; callers stay",
+        "a member stopped for 12 s, for long 30 s (SIGSTOP, SIGCONT), in the middle of a transaction that holds the lock on its life; callers stay",
         "the others serve its companies within 10 s; it ends by itself when it goes on; no read goes back",
     );
     let mut rig = Rig::start(3).await;
@@ -31,7 +33,7 @@ async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
         rig.stop_within_a_transaction(owner).await;
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
-        tokio::time::sleep(STOPPED.saturating_sub(fault.elapsed())).await;
+        tokio::time::sleep(stopped().saturating_sub(fault.elapsed())).await;
         rig.members[owner].signal(Signal::SIGCONT);
         let (status, log) = rig.members[owner].died();
         assert!(!status.success(), "its life was over: {log}");
@@ -50,7 +52,7 @@ async fn a_member_that_was_stopped_shows_and_writes_nothing_more() {
 async fn an_heir_that_stops_is_taken_over_from() {
     let row = Row::begin(
         10,
-        "a member killed, and the one that takes over from it stopped in the middle of that (SIGSTOP, SIGCONT after 12 s)",
+        "a member killed, and the one that takes over from it stopped in the middle of that (SIGSTOP, SIGCONT after 30 s)",
         "the third serves every company within 10 s of the second fault; the heir ends by itself when it goes on",
     );
     // The one that is killed (`killed::`) tells nearly as much in half the time.
@@ -69,7 +71,7 @@ async fn an_heir_that_stops_is_taken_over_from() {
         rig.members[heir].signal(Signal::SIGSTOP);
         let fault = Instant::now();
         slowest = slowest.max(rig.first_changes(fault).await);
-        tokio::time::sleep(STOPPED.saturating_sub(fault.elapsed())).await;
+        tokio::time::sleep(stopped().saturating_sub(fault.elapsed())).await;
         rig.members[heir].signal(Signal::SIGCONT);
         let (status, log) = rig.members[heir].died();
         assert!(!status.success(), "its life was over: {log}");

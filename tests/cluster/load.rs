@@ -4,17 +4,20 @@ use std::time::{Duration, Instant};
 
 use crate::mix::Mix;
 
-/// How long a run goes on with `make cluster ARGS=long`.
-const LONG: Duration = Duration::from_secs(8 * 60);
+/// How long a run goes on with `make cluster ARGS=long`, which says so in minutes; none: it is no such.
+fn long() -> Option<Duration> {
+    let minutes = std::env::var("CLUSTER_LONG").ok()?;
+    Some(Duration::from_secs(60 * minutes.parse::<u64>().expect("CLUSTER_LONG: minutes")))
+}
 
 /// Whether the runs go on for long.
 pub fn is_long() -> bool {
-    std::env::var_os("CLUSTER_LONG").is_some()
+    long().is_some()
 }
 
 /// So many rounds of a fault; or, for long, as many as there is time for.
 pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
-    let until = is_long().then(|| Instant::now() + LONG);
+    let until = long().map(|long| Instant::now() + long);
     (0..).take_while(move |round| until.map_or(*round < few, |until| Instant::now() < until))
 }
 

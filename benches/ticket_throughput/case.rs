@@ -1,0 +1,90 @@
+//! What tickets are asked for.
+
+use std::sync::LazyLock;
+
+/// Commands in flight at most: what a few busy HTTP workers have.
+pub const IN_FLIGHT: usize = 256;
+
+/// Tickets of the largest case.
+pub const MANY: usize = 10_000;
+
+/// What a ticket is asked for, over and over.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Open,
+    /// Reopens what is closed.
+    Send,
+    Transfer,
+    Close,
+}
+
+/// One case: which commands, in how many tickets, how often.
+pub struct Case {
+    pub name: &'static str,
+    /// What brings a new ticket to where the cycle begins.
+    pub prepare: &'static [Kind],
+    /// After these the ticket, or the next one of its contact, is where it was.
+    pub cycle: &'static [Kind],
+    pub tickets: usize,
+    /// Callers at once. More than there are tickets only where any order of the commands will do.
+    pub in_flight: usize,
+    /// Cycles of each caller in each of its tickets in one round. A round stays below the 300,000 changes that are
+    /// kept for the persister.
+    pub cycles: usize,
+}
+
+/// Contacts of all cases: each has its own.
+pub static CONTACTS: LazyLock<usize> = LazyLock::new(|| CASES.iter().map(|case| case.tickets).sum());
+
+const CYCLE: &[Kind] = &[Kind::Open, Kind::Send, Kind::Transfer, Kind::Close, Kind::Send, Kind::Close];
+
+pub const CASES: [Case; 9] = [
+    Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: 1, in_flight: 1, cycles: 200 },
+    Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: 100, in_flight: 100, cycles: 50 },
+    Case { name: "cycle", prepare: &[], cycle: CYCLE, tickets: MANY, in_flight: IN_FLIGHT, cycles: 1 },
+    Case { name: "send", prepare: &[Kind::Open], cycle: &[Kind::Send], tickets: 1, in_flight: IN_FLIGHT, cycles: 100 },
+    Case {
+        name: "send",
+        prepare: &[Kind::Open],
+        cycle: &[Kind::Send],
+        tickets: 100,
+        in_flight: IN_FLIGHT,
+        cycles: 100,
+    },
+    Case { name: "send", prepare: &[Kind::Open], cycle: &[Kind::Send], tickets: MANY, in_flight: IN_FLIGHT, cycles: 4 },
+    Case {
+        name: "transfer",
+        prepare: &[Kind::Open],
+        cycle: &[Kind::Transfer],
+        tickets: MANY,
+        in_flight: IN_FLIGHT,
+        cycles: 4,
+    },
+    Case {
+        name: "open_and_close",
+        prepare: &[],
+        cycle: &[Kind::Open, Kind::Close],
+        tickets: MANY,
+        in_flight: IN_FLIGHT,
+        cycles: 2,
+    },
+    Case {
+        name: "reopening_send_and_close",
+        prepare: &[Kind::Open, Kind::Close],
+        cycle: &[Kind::Send, Kind::Close],
+        tickets: MANY,
+        in_flight: IN_FLIGHT,
+        cycles: 2,
+    },
+];
+
+impl Case {
+    /// Which tickets each caller asks: every ticket has one caller, unless there are more callers than tickets.
+    pub fn lanes(&self) -> Vec<Vec<usize>> {
+        let lane = |caller| match self.in_flight <= self.tickets {
+            true => (caller..self.tickets).step_by(self.in_flight).collect(),
+            false => vec![caller % self.tickets],
+        };
+        (0..self.in_flight).map(lane).collect()
+    }
+}

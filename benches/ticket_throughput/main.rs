@@ -1,0 +1,118 @@
+//! Question: how many commands a second do tickets carry out, how many times what plain transactions do is that, and how much of
+//! what bare actix mailboxes do?
+//!
+//! `cargo bench --bench ticket_throughput`
+//!
+//! Callers on threads of their own, as HTTP workers are, keep up to 256 commands in flight through the engine: the
+//! cycle of open, send, transfer, close with wrap-up, send that reopens and close with wrap-up, at every moment a mix
+//! of all of them; and each kind alone. Beside it, in the same run, as many bare actors on as many threads answer a
+//! trivial message for the same callers; and the same commands are carried out as a transaction each (`plain.rs`). The persister writes to PostgreSQL meanwhile, as it always does; what it has
+//! not written when a round ends is waited for between rounds, so that no round is refused for want of room. Every
+//! ticket is hot: nothing timed waits for PostgreSQL.
+//!
+//! Journal and PostgreSQL, which syncs here as it does behind the service, lie in the temporary directory, so `TMPDIR` chooses
+//! the disk.
+//!
+//! Aim, for 10,000 tickets: `journal` 25 times the plain transactions.
+
+// A bench that cannot be set up has nothing to go on with.
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod bare;
+mod callers;
+mod case;
+mod live;
+mod plain;
+mod side;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::dev::SystemRunner;
+use actix::{Arbiter, System};
+use criterion::{Criterion, SamplingMode};
+use hotline_persistence::Durability;
+
+use crate::callers::Callers;
+use crate::case::{CASES, Case, MANY};
+use crate::live::Live;
+use crate::plain::Plain;
+use crate::side::{Asked, BARE, PLAIN, Side};
+use crate::support::Postgres;
+
+/// Turns in which each side runs one round, for the ratios.
+const TURNS: u32 = 5;
+
+fn main() {
+    if !support::is_bench() {
+        return;
+    }
+    let system = System::new();
+    let postgres = system.block_on(Postgres::synced());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let callers = Callers::start(threads);
+    let arbiters: Vec<Arbiter> = (0..threads).map(|_| Arbiter::new()).collect();
+    let live = [Durability::Memory, Durability::Journal]
+        .map(|durability| Arc::new(system.block_on(Live::start(&postgres, durability))));
+    let plain = Arc::new(system.block_on(Plain::start(&postgres)));
+
+    let mut criterion = Criterion::default()
+        .sample_size(10)
+        // A round is long enough to warm everything up.
+        .warm_up_time(Duration::from_millis(1))
+        .measurement_time(Duration::from_secs(2))
+        .configure_from_args();
+    let mut compared = Vec::new();
+    let mut taken = 0;
+    for case in &CASES {
+        let contacts = taken..taken + case.tickets;
+        taken = contacts.end;
+        let mut sides = vec![Side::bare(case, &arbiters)];
+        for live in &live {
+            let asked = Asked::Live(live.clone());
+            sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
+        }
+        // Of few tickets they would measure how long a row is locked.
+        if case.tickets == MANY {
+            let asked = Asked::Plain(plain.clone());
+            sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
+        }
+        let mut group = criterion.benchmark_group(format!("ticket_throughput/{}", case.name));
+        group.sampling_mode(SamplingMode::Flat);
+        sides.iter_mut().for_each(|side| side.bench(&mut group, case, &system, &callers));
+        group.finish();
+        compared.push((case, compare(case, &mut sides, &system, &callers)));
+    }
+    criterion.final_summary();
+
+    println!("commands a second, in turns");
+    for (case, sides) in compared {
+        print!("{:<24} {:>6} tickets, {:>3} in flight", case.name, case.tickets, case.in_flight);
+        sides.iter().for_each(|(name, per_second)| print!(", {name} {per_second:.0}"));
+        let of = |name| sides.iter().find(|(side, _)| *side == name).map(|(_, per_second)| per_second);
+        for (one, other) in [("memory", BARE), ("journal", BARE), ("journal", PLAIN)] {
+            if let (Some(one_of), Some(other_of)) = (of(one), of(other)) {
+                print!("; {one} of {other} {:.3}", one_of / other_of);
+            }
+        }
+        println!();
+    }
+    for live in live {
+        system.block_on(live.stop());
+    }
+    system.block_on(postgres.stop());
+}
+
+/// Commands a second of each side, in turns, so that a machine that is slower for a while is slower for all.
+fn compare(case: &Case, sides: &mut [Side], system: &SystemRunner, callers: &Callers) -> Vec<(&'static str, f64)> {
+    let mut times = vec![Duration::ZERO; sides.len()];
+    for _ in 0..TURNS {
+        for (side, time) in sides.iter_mut().zip(&mut times) {
+            *time += system.block_on(side.round(case, callers));
+        }
+    }
+    let per_second = |side: &Side, time: Duration| (u64::from(TURNS) * side.commands(case)) as f64 / time.as_secs_f64();
+    sides.iter().zip(times).map(|(side, time)| (side.name(), per_second(side, time))).collect()
+}

@@ -1,0 +1,143 @@
+//! The plainest honest way to do the same: each command one transaction, committed as PostgreSQL does by default, synced, on the
+//! same server and in the same tables.
+//!
+//! Where there was a choice it went in favour of this one: what is looked up and changed is one statement where it can be,
+//! statements are prepared once, no connection is tried out before it is used, and a message leaves its ticket alone (Hotline
+//! also notes the last message, the first response and the time).
+
+use hotline_persistence::{PgPool, TicketId, pool};
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{ConnectOptions, PgConnection};
+
+use crate::case::{CONTACTS, Kind};
+use crate::live::{NOTE, TEXT};
+use crate::side::Slot;
+use crate::support::{Company, Postgres};
+
+/// Connections: the more wait for a sync, the more share it.
+const CONNECTIONS_MAX: u32 = 32;
+
+/// How long a command may wait for one: all that are in flight wait for few.
+const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Handlers without actors.
+pub struct Plain {
+    db: PgPool,
+    pub company: Company,
+}
+
+impl Plain {
+    pub async fn start(postgres: &Postgres) -> Self {
+        let database = postgres.database("plain").await;
+        let pool =
+            PgPoolOptions::new().max_connections(CONNECTIONS_MAX).test_before_acquire(false).acquire_timeout(WAIT);
+        let db = pool.connect_lazy_with(database.disable_statement_logging());
+        pool::migrate(&db).await.expect("migrate");
+        let company = Company::create(&db, *CONTACTS).await;
+        let sequence = "create sequence plain_ids cache 100";
+        sqlx::query(sequence).execute(&db).await.expect("a sequence");
+        sqlx::query("analyze").execute(&db).await.expect("the planner knows");
+        Self { db, company }
+    }
+
+    /// Has one command carried out.
+    pub async fn ask(&self, slot: &mut Slot, kind: Kind) {
+        let done = match kind {
+            Kind::Open => self.open(slot).await,
+            Kind::Send => self.send(slot).await,
+            Kind::Transfer => self.transfer(slot).await,
+            Kind::Close => self.close(slot).await,
+        };
+        done.expect("the command is carried out");
+    }
+
+    async fn open(&self, slot: &mut Slot) -> Result<(), sqlx::Error> {
+        let mut transaction = self.db.begin().await?;
+        let statement =
+            "insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
+                 reopen_count, opened_at, created_at, updated_at)
+             select company_id, nextval('plain_ids'), $3, id, 'open', 'api', 0, 0, now(), now(), now()
+             from contacts where company_id = $1 and id = $2
+             returning id";
+        let opened: TicketId = sqlx::query_scalar(statement)
+            .bind(self.company.id)
+            .bind(slot.contact.id)
+            .bind(self.company.channel)
+            .fetch_one(&mut *transaction)
+            .await?;
+        self.note(&mut transaction, opened, "opened").await?;
+        transaction.commit().await?;
+        slot.ticket = Some(opened);
+        Ok(())
+    }
+
+    async fn send(&self, slot: &Slot) -> Result<(), sqlx::Error> {
+        let mut transaction = self.db.begin().await?;
+        let statement = "select status = 'open' from tickets where company_id = $1 and id = $2 for update";
+        let found = sqlx::query_scalar(statement).bind(self.company.id).bind(slot.ticket());
+        let is_open: bool = found.fetch_one(&mut *transaction).await?;
+        if !is_open {
+            let statement =
+                "update tickets set status = 'open', closed_at = null, wrapup_type_id = null, wrapup_note = null,
+                     reopen_count = reopen_count + 1, opened_at = now(), updated_at = now()
+                 where company_id = $1 and id = $2";
+            sqlx::query(statement).bind(self.company.id).bind(slot.ticket()).execute(&mut *transaction).await?;
+            self.note(&mut transaction, slot.ticket(), "reopened").await?;
+        }
+        let statement =
+            "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, body, status,
+                 source, created_at)
+             values ($1, nextval('plain_ids'), $2, $3, $4, 'outbound', 'text', $5, 'queued', 'api', now())";
+        sqlx::query(statement)
+            .bind(self.company.id)
+            .bind(slot.ticket())
+            .bind(slot.contact.id)
+            .bind(self.company.channel)
+            .bind(TEXT)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await
+    }
+
+    async fn transfer(&self, slot: &Slot) -> Result<(), sqlx::Error> {
+        let mut transaction = self.db.begin().await?;
+        let statement = "update tickets set queue_id = $3, user_id = $4, updated_at = now()
+             where company_id = $1 and id = $2 and status = 'open'";
+        let moved = sqlx::query(statement)
+            .bind(self.company.id)
+            .bind(slot.ticket())
+            .bind(self.company.queues[slot.next % 2])
+            .bind(self.company.user)
+            .execute(&mut *transaction)
+            .await?;
+        assert_eq!(moved.rows_affected(), 1, "the ticket is open");
+        self.note(&mut transaction, slot.ticket(), "transferred").await?;
+        transaction.commit().await
+    }
+
+    async fn close(&self, slot: &Slot) -> Result<(), sqlx::Error> {
+        let mut transaction = self.db.begin().await?;
+        let statement =
+            "update tickets set status = 'closed', closed_at = now(), wrapup_type_id = $3, wrapup_note = $4,
+                 updated_at = now()
+             where company_id = $1 and id = $2 and status = 'open'";
+        let closed = sqlx::query(statement)
+            .bind(self.company.id)
+            .bind(slot.ticket())
+            .bind(self.company.wrapup_type)
+            .bind(NOTE)
+            .execute(&mut *transaction)
+            .await?;
+        assert_eq!(closed.rows_affected(), 1, "the ticket is open");
+        self.note(&mut transaction, slot.ticket(), "closed").await?;
+        transaction.commit().await
+    }
+
+    /// What has happened to a ticket, in its history.
+    async fn note(&self, db: &mut PgConnection, ticket: TicketId, kind: &str) -> Result<(), sqlx::Error> {
+        let statement = "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
+             values ($1, nextval('plain_ids'), $2, $3, 'api', now())";
+        sqlx::query(statement).bind(self.company.id).bind(ticket).bind(kind).execute(db).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! What is compared, and how a round of it goes.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::dev::SystemRunner;
+use actix::{Actor, Addr, Arbiter};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Throughput};
+use hotline_persistence::TicketId;
+use hotline_persistence::tables::contacts::ContactRef;
+
+use crate::bare::{Ask, Bare};
+use crate::callers::Callers;
+use crate::case::{Case, IN_FLIGHT, Kind};
+use crate::live::Live;
+use crate::plain::Plain;
+use crate::support::{self, Company};
+
+/// Tickets of each caller that a round of plain transactions goes through: with all of them it would take a quarter of a minute.
+const PLAIN_TICKETS_A_CALLER: usize = 2;
+
+/// Names of sides.
+pub const BARE: &str = "bare_mailbox";
+pub const PLAIN: &str = "plain_transactions";
+
+/// One of the things compared, with its callers' lanes.
+pub enum Side {
+    Bare { lanes: Vec<Vec<Addr<Bare>>> },
+    Asked { asked: Asked, lanes: Vec<Vec<Slot>> },
+}
+
+/// What carries out commands.
+#[derive(Clone)]
+pub enum Asked {
+    Live(Arc<Live>),
+    Plain(Arc<Plain>),
+}
+
+/// One contact's conversation, as its caller knows it.
+#[derive(Clone)]
+pub struct Slot {
+    pub contact: Arc<ContactRef>,
+    pub ticket: Option<TicketId>,
+    /// The next command of its cycle.
+    pub next: usize,
+}
+
+impl Slot {
+    pub fn ticket(&self) -> TicketId {
+        self.ticket.expect("the ticket was opened before")
+    }
+}
+
+impl Asked {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Live(live) => live.name,
+            Self::Plain(_) => PLAIN,
+        }
+    }
+
+    fn company(&self) -> &Company {
+        match self {
+            Self::Live(live) => &live.company,
+            Self::Plain(plain) => &plain.company,
+        }
+    }
+
+    /// Has one command carried out.
+    async fn ask(&self, slot: &mut Slot, kind: Kind) {
+        match self {
+            Self::Live(live) => live.ask(slot, kind).await,
+            Self::Plain(plain) => plain.ask(slot, kind).await,
+        }
+    }
+
+    /// Waits until all of it is in the tables.
+    async fn settle(&self) {
+        if let Self::Live(live) = self {
+            support::drain(&live.store.log).await;
+        }
+    }
+}
+
+impl Side {
+    pub fn bare(case: &Case, arbiters: &[Arbiter]) -> Self {
+        let start = |arbiter: &Arbiter| Bare::start_in_arbiter(&arbiter.handle(), |_| Bare { answered: 0 });
+        let actors: Vec<_> = arbiters.iter().cycle().take(case.tickets).map(start).collect();
+        let lane = |lane: Vec<usize>| lane.into_iter().map(|ticket| actors[ticket].clone()).collect();
+        Self::Bare { lanes: case.lanes().into_iter().map(lane).collect() }
+    }
+
+    /// Tickets of these contacts, brought to where the case begins: callers begin at different commands of the cycle.
+    pub async fn asked(case: &Case, asked: Asked, contacts: Range<usize>, callers: &Callers) -> Self {
+        let slot = |contact: &Arc<ContactRef>| Slot { contact: contact.clone(), ticket: None, next: 0 };
+        let slots: Vec<Slot> = asked.company().contacts[contacts].iter().map(slot).collect();
+        let unprepared = slots.chunks(case.tickets.div_ceil(IN_FLIGHT)).map(<[Slot]>::to_vec).collect();
+        let (prepare, for_callers) = (case.prepare, asked.clone());
+        let prepared = callers.walk(unprepared, move |mut lane: Vec<Slot>| async move {
+            for slot in &mut lane {
+                for kind in prepare {
+                    for_callers.ask(slot, *kind).await;
+                }
+            }
+            lane
+        });
+        let slots: Vec<Slot> = prepared.await.into_iter().flatten().collect();
+
+        let tickets_max = if matches!(asked, Asked::Plain(_)) { PLAIN_TICKETS_A_CALLER } else { usize::MAX };
+        let lane = |lane: Vec<usize>| lane.into_iter().take(tickets_max).map(|ticket| slots[ticket].clone()).collect();
+        let lanes: Vec<Vec<Slot>> = case.lanes().into_iter().map(lane).collect();
+        let numbered = lanes.into_iter().enumerate().collect();
+        let (cycle, for_callers) = (case.cycle, asked.clone());
+        let lanes = callers.walk(numbered, move |(caller, mut lane): (usize, Vec<Slot>)| async move {
+            for slot in &mut lane {
+                for kind in &cycle[..caller % cycle.len()] {
+                    for_callers.ask(slot, *kind).await;
+                    slot.next += 1;
+                }
+            }
+            (caller, lane)
+        });
+        let lanes = lanes.await.into_iter().map(|(_, lane)| lane).collect();
+        asked.settle().await;
+        Self::Asked { asked, lanes }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bare { .. } => BARE,
+            Self::Asked { asked, .. } => asked.name(),
+        }
+    }
+
+    /// Commands in one round.
+    pub fn commands(&self, case: &Case) -> u64 {
+        let tickets = match self {
+            Self::Bare { lanes } => lanes.iter().map(Vec::len).sum::<usize>(),
+            Self::Asked { lanes, .. } => lanes.iter().map(Vec::len).sum(),
+        };
+        (tickets * case.cycles * case.cycle.len()) as u64
+    }
+
+    pub fn bench(
+        &mut self,
+        group: &mut BenchmarkGroup<'_, WallTime>,
+        case: &Case,
+        system: &SystemRunner,
+        callers: &Callers,
+    ) {
+        group.throughput(Throughput::Elements(self.commands(case)));
+        group.bench_function(BenchmarkId::new(self.name(), case.tickets), |bencher| {
+            bencher.iter_custom(|rounds| (0..rounds).map(|_| system.block_on(self.round(case, callers))).sum());
+        });
+    }
+
+    /// The time of one round.
+    pub async fn round(&mut self, case: &Case, callers: &Callers) -> Duration {
+        match self {
+            Self::Bare { lanes } => {
+                let asked = case.cycles * case.cycle.len();
+                let started = Instant::now();
+                *lanes = callers
+                    .walk(std::mem::take(lanes), move |lane: Vec<Addr<Bare>>| async move {
+                        for _ in 0..asked {
+                            for actor in &lane {
+                                actor.send(Ask).await.expect("the actor answers");
+                            }
+                        }
+                        lane
+                    })
+                    .await;
+                started.elapsed()
+            }
+            Self::Asked { asked, lanes } => {
+                let (cycle, times) = (case.cycle, case.cycles * case.cycle.len());
+                let for_callers = asked.clone();
+                let started = Instant::now();
+                *lanes = callers
+                    .walk(std::mem::take(lanes), move |mut lane: Vec<Slot>| async move {
+                        for _ in 0..times {
+                            for slot in &mut lane {
+                                for_callers.ask(slot, cycle[slot.next % cycle.len()]).await;
+                                slot.next += 1;
+                            }
+                        }
+                        lane
+                    })
+                    .await;
+                let time = started.elapsed();
+                asked.settle().await;
+                time
+            }
+        }
+    }
+}
