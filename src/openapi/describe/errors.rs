@@ -1,0 +1,113 @@
+//! The errors of the API as the document has them, and the headers of every answer.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::web::schema::reference;
+
+pub(super) fn answer_headers(more: &[&str]) -> Value {
+    let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    named_headers(&[&names[..], more].concat())
+}
+
+pub(super) fn named_headers(names: &[&str]) -> Value {
+    let headers = names.iter().map(|name| {
+        let name = (*name).to_owned();
+        let header = json!({"$ref": format!("#/components/headers/{name}")});
+        (name, header)
+    });
+    Value::Object(headers.collect())
+}
+
+/// What the answer of a status is called.
+pub(super) fn error_name(status: u16) -> &'static str {
+    match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        408 => "RequestTimeout",
+        409 => "Conflict",
+        413 => "PayloadTooLarge",
+        415 => "UnsupportedMediaType",
+        422 => "ValidationFailed",
+        429 => "RateLimited",
+        503 => "Unavailable",
+        _ => "InternalError",
+    }
+}
+
+/// A `422` that may say what no single field says: a contact that cannot be reached.
+pub(super) const REFUSED: &str = "Refused";
+
+/// Every error of the API, by name.
+pub fn errors() -> BTreeMap<String, Value> {
+    let table: [(u16, &str, &[&str], &str, &str); 12] = [
+        (400, "The request has no valid form.", &[], "ERR_API_BAD_REQUEST", "the body is not JSON"),
+        (401, "The token is missing or invalid.", &[], "ERR_API_UNAUTHORIZED", "the token is missing or invalid"),
+        (
+            403,
+            "The company is not active or has no API in its plan, the token lacks the permission, or the page's origin is \
+             not allowed.",
+            &[],
+            "ERR_API_FORBIDDEN_SCOPE",
+            "the token has no permission for POST in the module tickets",
+        ),
+        (408, "The body comes too slowly.", &[], "ERR_API_BAD_REQUEST", "the body comes too slowly"),
+        (404, "It does not exist, or belongs to another company.", &[], "ERR_API_NOT_FOUND", "record not found"),
+        (
+            409,
+            "The record's state, a unique value, or a key that was used for another request forbids it.",
+            &[],
+            "ERR_API_CONFLICT",
+            "the contact has an open ticket on this channel",
+        ),
+        (413, "The body is too large.", &[], "ERR_API_PAYLOAD_TOO_LARGE", "the body is larger than 1048576 bytes"),
+        (
+            415,
+            "The body is of another content type than the endpoint takes.",
+            &[],
+            "ERR_API_UNSUPPORTED_MEDIA_TYPE",
+            "the body must be application/json",
+        ),
+        (422, "A field is missing or holds what is not accepted.", &[], "ERR_API_VALIDATION", "name is required"),
+        (
+            429,
+            "The requests of this minute are used up.",
+            &["Retry-After"],
+            "ERR_API_RATE_LIMITED",
+            "too many requests in this minute",
+        ),
+        (500, "A defect.", &[], "ERR_API_INTERNAL", "internal error; request req_4f0XkLmZq2R8"),
+        (
+            503,
+            "The store cannot serve now; nothing was changed.",
+            &["Retry-After"],
+            "ERR_API_UNAVAILABLE",
+            "the service cannot take this now; try again",
+        ),
+    ];
+    table
+        .into_iter()
+        .map(|(status, text, headers, code, message)| {
+            let mut error = json!({"code": code, "message": message});
+            let mut schema = "ApiError";
+            if status == 422 {
+                error["details"] = json!([{"field": "name", "reason": "is required"}]);
+                schema = "ApiValidationError";
+            }
+            (error_name(status).to_owned(), error_response(text, headers, schema, &error))
+        })
+        .chain([(REFUSED.to_owned(), {
+            let text = "A field is missing or holds what is not accepted, or the contact cannot receive this now.";
+            let message = "the contact cannot receive on this channel";
+            error_response(text, &[], "ApiError", &json!({"code": "ERR_API_CONTACT_UNREACHABLE", "message": message}))
+        })])
+        .collect()
+}
+
+fn error_response(text: &str, headers: &[&str], schema: &str, error: &Value) -> Value {
+    let content = json!({"application/json": {"schema": reference(schema), "example": {"error": error}}});
+    json!({"description": text, "headers": answer_headers(headers), "content": content})
+}

@@ -1,0 +1,122 @@
+//! What the parts of a handler's signature add to its operation.
+
+use actix_web::HttpRequest;
+use actix_web::web::{Data, Payload};
+use serde_json::json;
+
+use super::form::{form_name, form_schema};
+use super::{ASKED, Access, Described, Operation};
+use crate::web::bounds::JSON_BYTES_MAX;
+use crate::web::form::FILES_MAX;
+use crate::web::idempotency::{self, Idempotency};
+use crate::web::params::{Filter, Params, PathIds};
+use crate::web::reply::Reply;
+use crate::web::schema::Schemas;
+use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, Input, PathId, Query, QueryParams};
+
+impl Described for Caller {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.access = Access::Company;
+        operation.errors.extend(ASKED);
+    }
+}
+
+/// A body that the handler reads for itself.
+impl Described for Payload {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+/// Who may be there or not.
+impl<T> Described for Option<T> {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+impl Described for HttpRequest {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+impl<T: 'static> Described for Data<T> {
+    fn describe(_: &mut Operation, _: &mut Schemas) {}
+}
+
+impl Described for Idempotency {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        debug_assert!(
+            operation.method.parse().is_ok_and(|method| idempotency::applies_to(&method)),
+            "{} never carries a key",
+            operation.path
+        );
+        operation.is_idempotent = true;
+        operation.errors.extend([400, 408, 409, 413]);
+    }
+}
+
+impl<T: PathIds> Described for PathId<T> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.path_ids = T::schemas();
+        operation.errors.push(404);
+    }
+}
+
+impl<F: Filter> Described for Query<F> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.asks_for(Params::describe_list::<F>());
+    }
+}
+
+impl<F: Filter> Described for QueryParams<F> {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.asks_for(Params::describe::<F>());
+    }
+}
+
+impl<T: Input> Described for Body<T> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        let mut schema = Fields::describe::<T>();
+        if let Some(text) = T::text() {
+            schema["description"] = json!(text);
+        }
+        schemas.insert(T::name().into_owned(), schema.clone());
+        operation.body = Some((T::name(), schema));
+        operation.may_be_refused = T::MAY_BE_REFUSED;
+        operation.examples = T::examples();
+        operation.body_is_optional = T::MAY_BE_EMPTY;
+        operation.body_bytes_max = (T::BYTES_MAX != JSON_BYTES_MAX).then_some(T::BYTES_MAX);
+        operation.errors.extend([400, 404, 408, 409, 413, 415, 422]);
+    }
+}
+
+impl<T: Input> Described for BodyWithFiles<T> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        Body::<T>::describe(operation, schemas);
+        operation.form_examples = T::form_examples();
+        operation.takes_files = true;
+        schemas.insert(form_name(&T::name()), form_schema(Fields::describe::<T>(), FILES_MAX));
+    }
+}
+
+impl<T: Reply> Described for ApiResult<T> {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        operation.success = (T::STATUS, T::schema(schemas));
+        operation.is_table = T::IS_TABLE;
+    }
+}
+
+macro_rules! signature {
+    ($($part:ident)*) => {
+        impl<$($part: Described),*> Described for ($($part,)*) {
+            #[allow(unused_variables)]
+            fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+                $($part::describe(operation, schemas);)*
+            }
+        }
+    };
+}
+
+signature! {}
+signature! { A }
+signature! { A B }
+signature! { A B C }
+signature! { A B C D }
+signature! { A B C D E }
+signature! { A B C D E F }

@@ -1,0 +1,116 @@
+//! An operation as the document has it.
+
+use serde_json::{Map, Value, json};
+
+use super::errors::{REFUSED, answer_headers, error_name, named_headers};
+use super::form::form_name;
+use super::{Access, Operation};
+use crate::openapi::texts::Texts;
+use crate::web::idempotency::KEY_CHARACTERS_MAX;
+use crate::web::schema::reference;
+
+impl Operation {
+    /// As the document has it.
+    pub fn into_value(self, texts: &Texts) -> Value {
+        let mut description = texts.operation(&self.id).unwrap_or(&self.text).to_owned();
+        let module = self.module();
+        if let Some(module) = module {
+            description.push_str(&format!(" Needs the permission `{module}` `{}`.", self.method));
+        }
+        if let Some(bytes) = self.body_bytes_max {
+            description.push_str(&format!(" The body may have {bytes} bytes, however many rows they make."));
+        }
+        let mut value = json!({
+            "operationId": self.id,
+            "summary": self.summary,
+            "description": description,
+            "tags": [self.listed_under()],
+            "responses": self.responses(),
+        });
+        match (module, self.access) {
+            (Some(module), _) => value["x-permission"] = json!({"module": module, "method": self.method}),
+            // The document's own.
+            (None, Access::Person) => {}
+            (None, Access::Visitor) => value["security"] = json!([{"visitor": []}]),
+            (None, Access::VisitorOrNobody) => value["security"] = json!([{"visitor": []}, {}]),
+            (None, _) => value["security"] = json!([]),
+        }
+        let parameters = self.parameters();
+        if !parameters.is_empty() {
+            value["parameters"] = json!(parameters);
+        }
+        if let Some((name, _)) = &self.body {
+            let mut content = json!({"application/json": {"schema": reference(name)}});
+            show(&mut content["application/json"], self.examples);
+            if self.takes_files {
+                content["multipart/form-data"] = json!({"schema": reference(&form_name(name))});
+                show(&mut content["multipart/form-data"], self.form_examples);
+            }
+            value["requestBody"] = json!({"required": !self.body_is_optional, "content": content});
+        }
+        value
+    }
+
+    fn parameters(&self) -> Vec<Value> {
+        let mut parameters: Vec<Value> = self
+            .path_names()
+            .zip(&self.path_ids)
+            .map(|(name, schema)| json!({"name": name, "in": "path", "required": true, "schema": schema}))
+            .collect();
+        parameters.extend(self.query.iter().map(|(name, schema)| {
+            let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+            // Where readers look for it.
+            if let Some(text) = schema.get("description") {
+                parameter["description"] = text.clone();
+            }
+            parameter
+        }));
+        parameters.extend(self.parameters.iter().cloned());
+        if self.is_idempotent {
+            parameters.push(json!({
+                "name": "Idempotency-Key",
+                "in": "header",
+                "description": "Makes a retry safe: the same request under the same key happens once within 24 hours.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARACTERS_MAX, "pattern": "^[!-~]+$"},
+                "example": "7f0c9a2e-order-4711",
+            }));
+        }
+        parameters
+    }
+
+    fn responses(&self) -> Map<String, Value> {
+        let (status, schema) = &self.success;
+        let headers =
+            |more: &[&str]| if self.is_limited { answer_headers(more) } else { named_headers(&["X-Request-Id"]) };
+        let mut success = json!({"description": self.summary, "headers": headers(&[])});
+        if self.is_idempotent {
+            success["headers"] = headers(&["Idempotent-Replay"]);
+        }
+        if let Some(schema) = schema {
+            success["content"] = json!({self.content_type: {"schema": schema}});
+        }
+        if self.is_table {
+            success["content"]["text/csv"] = json!({"schema": {"type": "string"}});
+        }
+        let mut responses = Map::new();
+        responses.insert(status.to_string(), success);
+        for (status, text, schema) in &self.others {
+            let content = json!({"application/json": {"schema": schema}});
+            let other = json!({"description": text, "headers": headers(&[]), "content": content});
+            responses.insert(status.to_string(), other);
+        }
+        for status in &self.errors {
+            let name = if *status == 422 && self.may_be_refused { REFUSED } else { error_name(*status) };
+            responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{name}")}));
+        }
+        responses
+    }
+}
+
+/// Adds bodies that show what there is.
+fn show(content: &mut Value, examples: Vec<(&'static str, Value)>) {
+    if !examples.is_empty() {
+        let named = examples.into_iter().map(|(name, value)| (name.to_owned(), json!({"value": value})));
+        content["examples"] = Value::Object(named.collect());
+    }
+}
