@@ -1,0 +1,197 @@
+//! What a template has places for: those are filled with texts, or built components are compared with them.
+
+use hotline_actors::FieldError;
+use hotline_actors::variables::names;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::error;
+use crate::templates::Template;
+
+/// What a template has places for.
+pub(super) struct Definition<'a> {
+    header: Option<&'a Value>,
+    body: Option<&'a Value>,
+    buttons: Vec<Button>,
+    /// Parts that the simple form cannot fill: cards, an offer's end.
+    is_beyond_simple: bool,
+}
+
+/// A button that takes a parameter.
+struct Button {
+    /// Its place among the template's buttons.
+    index: usize,
+    /// The word for it in a send.
+    sub_type: &'static str,
+}
+
+impl<'a> Definition<'a> {
+    pub(super) fn of(template: &'a Template) -> Self {
+        let component = |kind| template.components.iter().find(|component| is_kind(component, kind));
+        let buttons = component("buttons").and_then(|buttons| buttons["buttons"].as_array());
+        let button = |(index, button): (usize, &Value)| {
+            let sub_type = match word(&button["type"]).as_str() {
+                "url" if !places(&button["url"]).is_empty() => "url",
+                "otp" => "url",
+                "copy_code" => "copy_code",
+                _ => return None,
+            };
+            Some(Button { index, sub_type })
+        };
+        Self {
+            header: component("header"),
+            body: component("body"),
+            buttons: buttons.into_iter().flatten().enumerate().filter_map(button).collect(),
+            is_beyond_simple: component("carousel").is_some() || component("limited_time_offer").is_some(),
+        }
+    }
+
+    pub(super) fn body_text(&self) -> Option<String> {
+        self.body?["text"].as_str().map(str::to_owned)
+    }
+
+    /// The components of a send with these texts.
+    pub(super) fn fill(
+        &self,
+        header: &[String],
+        body: &[String],
+        buttons: &[String],
+        errors: &mut Vec<FieldError>,
+    ) -> Vec<Value> {
+        let mut components = Vec::new();
+        if self.is_beyond_simple {
+            errors.push(error("template.parameters", "cannot fill this template: give its components"));
+            return components;
+        }
+        components.extend(self.fill_header(header, errors));
+        let names = self.body.map(|body| places(&body["text"])).unwrap_or_default();
+        components.extend(texts("body", &names, body, errors));
+        if counted("buttons", self.buttons.len(), buttons, errors) {
+            components.extend(self.buttons.iter().zip(buttons).map(|(button, text)| {
+                let parameter = match button.sub_type {
+                    "copy_code" => json!({"type": "coupon_code", "coupon_code": text}),
+                    _ => json!({"type": "text", "text": text}),
+                };
+                let index = button.index.to_string();
+                json!({"type": "button", "sub_type": button.sub_type, "index": index, "parameters": [parameter]})
+            }));
+        }
+        components
+    }
+
+    fn fill_header(&self, given: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
+        let format = self.header.map(|header| word(&header["format"])).unwrap_or_default();
+        match format.as_str() {
+            "image" | "video" | "document" => {
+                if !counted("header", 1, given, errors) {
+                    return None;
+                }
+                let link = given.first()?;
+                if !is_web(link) {
+                    errors.push(error("template.parameters.header[0]", "must be an http or https URL"));
+                    return None;
+                }
+                let media = json!({"link": link});
+                Some(json!({"type": "header", "parameters": [{"type": format, format.as_str(): media}]}))
+            }
+            "location" => {
+                errors.push(error("template.parameters", "cannot fill this template: give its components"));
+                None
+            }
+            _ => {
+                let names = self.header.map(|header| places(&header["text"])).unwrap_or_default();
+                texts("header", &names, given, errors)
+            }
+        }
+    }
+
+    /// Whether built components have as many parameters as the template has places.
+    pub(super) fn compare(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
+        for (index, component) in components.iter().enumerate() {
+            if !component.get("type").is_some_and(Value::is_string) {
+                errors.push(error(&format!("template.components[{index}].type"), "is required"));
+            }
+        }
+        let given = |kind: &str| {
+            let is_it = |component: &&Map<String, Value>| component.get("type").is_some_and(|said| word(said) == kind);
+            let found = components.iter().enumerate().find(|(_, component)| is_it(component));
+            found.map(|(index, component)| {
+                let count = component.get("parameters").and_then(Value::as_array).map_or(0, Vec::len);
+                (format!("template.components[{index}].parameters"), count)
+            })
+        };
+        let format = self.header.map(|header| word(&header["format"])).unwrap_or_default();
+        let of_header = match format.as_str() {
+            "" | "text" => self.header.map_or(0, |header| places(&header["text"]).len()),
+            _ => 1,
+        };
+        let of_body = self.body.map_or(0, |body| places(&body["text"]).len());
+        for (kind, expected) in [("header", of_header), ("body", of_body)] {
+            let (field, count) = given(kind).unwrap_or_else(|| ("template.components".to_owned(), 0));
+            if count != expected {
+                errors.push(error(&field, &format!("must have {expected} parameters for the {kind}, not {count}")));
+            }
+        }
+        for button in &self.buttons {
+            let is_given = components.iter().any(|component| {
+                let index = component.get("index");
+                let said = index.and_then(|index| index.as_u64().or_else(|| index.as_str()?.parse().ok()));
+                component.get("type").is_some_and(|said| word(said) == "button") && said == Some(button.index as u64)
+            });
+            if !is_given {
+                let reason = format!("must have a button with the index {}", button.index);
+                errors.push(error("template.components", &reason));
+            }
+        }
+    }
+}
+
+/// A component whose places are texts; none when it has no place.
+fn texts(kind: &str, names: &[&str], given: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
+    if !counted(kind, names.len(), given, errors) || names.is_empty() {
+        return None;
+    }
+    let parameter = |(name, text): (&&str, &String)| {
+        let mut parameter = json!({"type": "text", "text": text});
+        if name.parse::<usize>().is_err() {
+            parameter["parameter_name"] = json!(name);
+        }
+        parameter
+    };
+    let parameters: Vec<Value> = names.iter().zip(given).map(parameter).collect();
+    Some(json!({"type": kind, "parameters": parameters}))
+}
+
+fn counted(kind: &str, expected: usize, given: &[String], errors: &mut Vec<FieldError>) -> bool {
+    let is_right = given.len() == expected;
+    if !is_right {
+        let reason = format!("must have {expected} items, as many as the template's {kind} has places");
+        errors.push(error(&format!("template.parameters.{kind}"), &reason));
+    }
+    is_right
+}
+
+/// The places of a text, each once: numbered ones by their number, named ones as they come.
+fn places(text: &Value) -> Vec<&str> {
+    let mut places: Vec<&str> = Vec::new();
+    for name in names(text.as_str().unwrap_or_default()) {
+        if !places.contains(&name) {
+            places.push(name);
+        }
+    }
+    places.sort_by_key(|name| name.parse::<usize>().unwrap_or(0));
+    places
+}
+
+fn is_kind(component: &Value, kind: &str) -> bool {
+    word(&component["type"]) == kind
+}
+
+/// A word of the provider's, which writes them in capitals where it tells and small where it is told.
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_lowercase()
+}
+
+fn is_web(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}

@@ -1,0 +1,168 @@
+//! What a send asks of a template, compared with the template and built as the provider takes it. Pure.
+
+mod definition;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use hotline_actors::FieldError;
+use serde_json::{Map, Value, json};
+
+use self::definition::Definition;
+use super::Template;
+use crate::web::Fields;
+use crate::web::values::{FilledText, FromField, Name, Object};
+
+/// Parameters of one component: more than any template has places.
+const PARAMETERS_MAX: usize = 50;
+
+/// Components of a built template: each kind a few times.
+const COMPONENTS_MAX: usize = 20;
+
+/// Languages named to a caller who has to choose one.
+const LANGUAGES_NAMED_MAX: usize = 20;
+
+/// The `template` of a send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    name: String,
+    language: Option<String>,
+    form: Form,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    /// Texts for the places of each component; Hotline builds the rest.
+    Simple { header: Vec<String>, body: Vec<String>, buttons: Vec<String> },
+    /// As the provider takes it.
+    Built(Vec<Map<String, Value>>),
+}
+
+/// A template ready to be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Built {
+    /// As the provider takes it.
+    pub template: Value,
+    /// The text of its body, with the provider's placeholders.
+    pub text: Option<String>,
+}
+
+/// A language, by itself or as the provider has it: `{"code": …}`.
+struct Language(String);
+
+impl FromField for Language {
+    fn from_json(value: &Value) -> Result<Self, String> {
+        Name::from_json(value.get("code").unwrap_or(value)).map(|name| Self(name.0))
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": ["string", "object"],
+            "description": "May be left out when the template exists in one language. Also `{\"code\": …}`.",
+            "example": "en_US",
+        })
+    }
+
+    const IS_TEXT: bool = true;
+}
+
+impl Asked {
+    /// Reads the object.
+    pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required::<Name>("name");
+        let language = fields.optional::<Language>("language").map(|language| language.0);
+        let texts = |fields: &mut Fields<'_>, name: &str| {
+            let texts = fields.list::<FilledText>(name, PARAMETERS_MAX).unwrap_or_default();
+            texts.into_iter().map(|text| text.0).collect::<Vec<_>>()
+        };
+        let simple = fields.object("parameters", |fields| {
+            let (header, body) = (texts(fields, "header"), texts(fields, "body"));
+            Some(Form::Simple { header, body, buttons: texts(fields, "buttons") })
+        });
+        let components = fields.list::<Object>("components", COMPONENTS_MAX);
+        if fields.has("parameters") && fields.has("components") {
+            fields.refuse("components", "must not be given together with parameters");
+        }
+        let built = components.map(|components| Form::Built(components.into_iter().map(|object| object.0).collect()));
+        let none = Form::Simple { header: Vec::new(), body: Vec::new(), buttons: Vec::new() };
+        Some(Self { name: name?.0, language, form: built.or(simple).unwrap_or(none) })
+    }
+
+    /// As it was asked for: what [`Asked::read`] reads again.
+    pub fn written(&self) -> Value {
+        let mut written = json!({"name": self.name});
+        if let Some(language) = &self.language {
+            written["language"] = json!(language);
+        }
+        match &self.form {
+            Form::Simple { header, body, buttons } => {
+                let texts = [("header", header), ("body", body), ("buttons", buttons)];
+                let given = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+                let given: Map<String, Value> = given.map(|(name, texts)| (name.to_owned(), json!(texts))).collect();
+                if !given.is_empty() {
+                    written["parameters"] = Value::Object(given);
+                }
+            }
+            Form::Built(components) => written["components"] = json!(components),
+        }
+        written
+    }
+
+    /// The template as the provider takes it.
+    ///
+    /// # Errors
+    /// Every field that does not fit the templates there are.
+    pub fn build(&self, templates: &[Template]) -> Result<Built, Vec<FieldError>> {
+        let found = self.find(templates).map_err(|error| vec![error])?;
+        let definition = Definition::of(found);
+        let mut errors = Vec::new();
+        let components = match &self.form {
+            Form::Simple { header, body, buttons } => definition.fill(header, body, buttons, &mut errors),
+            Form::Built(components) => {
+                definition.compare(components, &mut errors);
+                components.iter().cloned().map(Value::Object).collect()
+            }
+        };
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let mut template = json!({"name": found.name, "language": {"code": found.language}});
+        if !components.is_empty() {
+            template["components"] = Value::Array(components);
+        }
+        Ok(Built { template, text: definition.body_text() })
+    }
+
+    fn find<'a>(&self, templates: &'a [Template]) -> Result<&'a Template, FieldError> {
+        let called: Vec<&Template> = templates.iter().filter(|template| template.name == self.name).collect();
+        if called.is_empty() {
+            return Err(error("template.name", "must be a template of the channel"));
+        }
+        let approved: Vec<&Template> = called.iter().copied().filter(|template| template.is_approved()).collect();
+        let languages = |of: &[&Template]| {
+            let languages: BTreeSet<&str> = of.iter().map(|template| template.language.as_str()).collect();
+            languages.into_iter().take(LANGUAGES_NAMED_MAX).collect::<Vec<_>>().join(", ")
+        };
+        let not_approved = |template: &Template| {
+            error("template.name", &format!("must be an approved template: this one is {}", template.status))
+        };
+        match (&self.language, approved.as_slice()) {
+            (None, []) => Err(not_approved(called[0])),
+            (None, [one]) => Ok(one),
+            (None, several) => {
+                let reason = format!("is required: the template exists in {}", languages(several));
+                Err(error("template.language", &reason))
+            }
+            (Some(language), _) => match called.iter().find(|template| template.language == *language) {
+                Some(template) if template.is_approved() => Ok(template),
+                Some(template) => Err(not_approved(template)),
+                None => Err(error("template.language", &format!("must be one of {}", languages(&called)))),
+            },
+        }
+    }
+}
+
+fn error(field: &str, reason: &str) -> FieldError {
+    FieldError { field: field.to_owned(), reason: reason.to_owned() }
+}

@@ -1,0 +1,174 @@
+//! Sends as they are asked for, against templates of every kind.
+
+use super::*;
+
+fn template(name: &str, language: &str, status: &str, components: Value) -> Template {
+    let components = components.as_array().expect("components").clone();
+    let [name, language, status] = [name, language, status].map(str::to_owned);
+    Template { name, language, category: "UTILITY".to_owned(), status, components }
+}
+
+fn templates() -> Vec<Template> {
+    let shipped = json!([
+        {"type": "HEADER", "format": "TEXT", "text": "Order {{1}}"},
+        {"type": "BODY", "text": "Hi {{1}}, order {{2}} of {{1}} is on its way."},
+        {"type": "FOOTER", "text": "Acme"},
+        {"type": "BUTTONS", "buttons": [
+            {"type": "QUICK_REPLY", "text": "Thanks"},
+            {"type": "URL", "text": "Track", "url": "https://acme.example/{{1}}"},
+            {"type": "COPY_CODE", "example": "A1"},
+        ]},
+    ]);
+    let picture = json!([{"type": "HEADER", "format": "IMAGE"}, {"type": "BODY", "text": "New!"}]);
+    let named = json!([{"type": "BODY", "text": "Hi {{first_name}}, bye {{last_name}}"}]);
+    vec![
+        template("shipped", "en_US", "APPROVED", shipped),
+        template("plain", "en_US", "APPROVED", json!([{"type": "BODY", "text": "Hello"}])),
+        template("plain", "pt_BR", "APPROVED", json!([{"type": "BODY", "text": "Olá"}])),
+        template("plain", "fr", "REJECTED", json!([{"type": "BODY", "text": "Salut"}])),
+        template("waiting", "en_US", "PENDING", json!([])),
+        template("picture", "en_US", "APPROVED", picture),
+        template("named", "en_US", "APPROVED", named),
+        template("cards", "en_US", "APPROVED", json!([{"type": "BODY", "text": "x"}, {"type": "CAROUSEL"}])),
+        template("place", "en_US", "APPROVED", json!([{"type": "HEADER", "format": "LOCATION"}])),
+    ]
+}
+
+/// The way a body is read.
+struct Sent(Asked);
+
+impl crate::web::Input for Sent {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Sent".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        fields.object("template", Asked::read).map(Self)
+    }
+}
+
+fn built(asked: Value) -> Result<Built, Vec<FieldError>> {
+    let body = json!({"template": asked});
+    let Sent(asked) = Fields::parse(&body, body.to_string().as_bytes()).expect("it is read");
+    asked.build(&templates())
+}
+
+fn fields(asked: Value) -> Vec<String> {
+    built(asked).expect_err("refused").into_iter().map(|error| error.field).collect()
+}
+
+#[test]
+fn texts_and_buttons_are_put_into_their_places() {
+    let built = built(json!({"name": "shipped", "parameters": {
+        "header": ["4711"], "body": ["Zoe", "4711"], "buttons": ["track/4711", "CODE"],
+    }}));
+    let built = built.expect("built");
+    let text = |text: &str| json!({"type": "text", "text": text});
+    assert_eq!(
+        built.template,
+        json!({"name": "shipped", "language": {"code": "en_US"}, "components": [
+            {"type": "header", "parameters": [text("4711")]},
+            {"type": "body", "parameters": [text("Zoe"), text("4711")]},
+            {"type": "button", "sub_type": "url", "index": "1", "parameters": [text("track/4711")]},
+            {"type": "button", "sub_type": "copy_code", "index": "2",
+             "parameters": [{"type": "coupon_code", "coupon_code": "CODE"}]},
+        ]})
+    );
+    assert_eq!(built.text.as_deref(), Some("Hi {{1}}, order {{2}} of {{1}} is on its way."));
+}
+
+#[test]
+fn a_template_without_places_needs_no_parameters() {
+    for asked in [
+        json!({"name": "plain", "language": "pt_BR"}),
+        json!({"name": "plain", "language": {"code": "pt_BR"}, "parameters": {}}),
+        json!({"name": "plain", "language": "pt_BR", "parameters": {"body": []}}),
+        json!({"name": "plain", "language": "pt_BR", "components": []}),
+    ] {
+        let built = built(asked.clone()).unwrap_or_else(|errors| panic!("{asked}: {errors:?}"));
+        assert_eq!(built.template, json!({"name": "plain", "language": {"code": "pt_BR"}}), "{asked}");
+        assert_eq!(built.text.as_deref(), Some("Olá"));
+    }
+}
+
+#[test]
+fn a_picture_is_given_by_its_address() {
+    let built = built(json!({"name": "picture", "parameters": {"header": ["https://acme.example/a.png"]}}));
+    let image = json!({"type": "image", "image": {"link": "https://acme.example/a.png"}});
+    assert_eq!(built.expect("built").template["components"], json!([{"type": "header", "parameters": [image]}]));
+    for bad in ["a.png", "ftp://acme.example/a.png", "javascript:alert(1)", "https://"] {
+        let asked = json!({"name": "picture", "parameters": {"header": [bad]}});
+        assert_eq!(fields(asked), ["template.parameters.header[0]"], "{bad}");
+    }
+}
+
+#[test]
+fn named_places_are_filled_in_their_order() {
+    let built = built(json!({"name": "named", "parameters": {"body": ["Zoe", "Doe"]}})).expect("built");
+    assert_eq!(
+        built.template["components"][0]["parameters"],
+        json!([
+            {"type": "text", "text": "Zoe", "parameter_name": "first_name"},
+            {"type": "text", "text": "Doe", "parameter_name": "last_name"},
+        ])
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    for (asked, expected) in [
+        (json!({"name": "nobody's"}), vec!["template.name"]),
+        (json!({"name": "waiting"}), vec!["template.name"]),
+        (json!({"name": "waiting", "language": "en_US"}), vec!["template.name"]),
+        (json!({"name": "plain", "language": "fr"}), vec!["template.name"]),
+        (json!({"name": "plain"}), vec!["template.language"]),
+        (json!({"name": "plain", "language": "de"}), vec!["template.language"]),
+        (
+            json!({"name": "plain", "language": "pt_BR", "parameters": {"body": ["x"]}}),
+            vec!["template.parameters.body"],
+        ),
+        (
+            json!({"name": "shipped"}),
+            vec!["template.parameters.header", "template.parameters.body", "template.parameters.buttons"],
+        ),
+        (
+            json!({"name": "shipped", "parameters": {"header": ["1"], "body": ["1", "2", "3"], "buttons": ["1", "2"]}}),
+            vec!["template.parameters.body"],
+        ),
+        (json!({"name": "picture"}), vec!["template.parameters.header"]),
+        (json!({"name": "cards"}), vec!["template.parameters"]),
+        (json!({"name": "place"}), vec!["template.parameters"]),
+        (json!({"name": "named", "components": []}), vec!["template.components"]),
+        (
+            json!({"name": "named", "components": [{"type": "body", "parameters": [{"type": "text", "text": "x"}]}]}),
+            vec!["template.components[0].parameters"],
+        ),
+        (json!({"name": "plain", "language": "pt_BR", "components": [{}]}), vec!["template.components[0].type"]),
+    ] {
+        assert_eq!(fields(asked.clone()), expected, "{asked}");
+    }
+}
+
+#[test]
+fn built_components_are_counted_and_kept_as_they_are() {
+    let components = json!([
+        {"type": "HEADER", "parameters": [{"type": "text", "text": "4711"}]},
+        {"type": "body", "parameters": [{"type": "text", "text": "Zoe"}, {"type": "text", "text": "4711"}]},
+        {"type": "button", "sub_type": "url", "index": 1, "parameters": [{"type": "text", "text": "4711"}]},
+        {"type": "button", "sub_type": "copy_code", "index": "2",
+         "parameters": [{"type": "coupon_code", "coupon_code": "A1"}]},
+    ]);
+    let asked = json!({"name": "shipped", "language": {"code": "en_US"}, "components": components});
+    assert_eq!(built(asked).expect("built").template["components"], components);
+    let mut fewer = components.as_array().expect("components").clone();
+    fewer.pop();
+    assert_eq!(fields(json!({"name": "shipped", "components": fewer})), ["template.components"]);
+    let cards = json!([{"type": "carousel", "cards": []}]);
+    assert!(built(json!({"name": "cards", "components": cards})).is_ok());
+}
+
+#[test]
+fn languages_are_named_to_who_has_to_choose() {
+    let errors = built(json!({"name": "plain"})).expect_err("refused");
+    assert_eq!(errors[0].reason, "is required: the template exists in en_US, pt_BR");
+}
