@@ -1,0 +1,244 @@
+//! Everything that is answered to what is not served as asked: status, code and words.
+
+use actix_web::http::StatusCode;
+use hotline_actors::FieldError;
+use serde_json::{Value, json};
+
+use super::ApiError;
+
+/// Seconds after which a caller may try again when the store could not serve: about the time a restart takes.
+const RETRY_AFTER_S: u64 = 1;
+
+impl ApiError {
+    /// The token is missing or no good; the reason is never said.
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "the token is missing or invalid")
+    }
+
+    /// A visitor's signed identity is none. The reason is said: the website's makers need it, and without the secret
+    /// it helps nobody else.
+    pub fn identity(reason: &str) -> Self {
+        let mut error = Self::unauthorized();
+        error.message = format!("the identity is not accepted: {reason}");
+        error.details = Some(Box::new(json!([{"field": "identity", "reason": reason}])));
+        error
+    }
+
+    /// The company is not active.
+    pub fn company_inactive() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_COMPANY_INACTIVE", "the company is not active")
+    }
+
+    /// The company's plan has no API.
+    pub fn not_enabled() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_NOT_ENABLED", "the API is not enabled in the company's plan")
+    }
+
+    /// The token may not do this.
+    pub fn forbidden_scope(method: &str, module: &str) -> Self {
+        let message = format!("the token has no permission for {method} in the module {module}");
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// The person's profile does not permit this.
+    pub fn forbidden_to_person(method: &str, module: &str) -> Self {
+        let message = format!("your profile has no permission for {method} in the module {module}");
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// This is for administrators.
+    pub fn administrators_only() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
+    }
+
+    /// A person speaks for nobody else.
+    pub fn not_in_anothers_name() -> Self {
+        let message = "a person acts in nobody else's name";
+        let mut error = Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message);
+        error.details = Some(Box::new(json!({"field": "userId", "reason": "is somebody else"})));
+        error
+    }
+
+    /// Nobody has signed in, or not any more.
+    pub fn signed_out() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "sign in first")
+    }
+
+    /// The e-mail, the password or the code is not right; which one, and why, is never said.
+    pub fn sign_in() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "ERR_API_SIGN_IN", "this does not sign anybody in")
+    }
+
+    /// The session is not open before its second factor is given, or set up.
+    pub fn second_factor() -> Self {
+        let message = "the second factor must be given or set up first";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
+    }
+
+    /// A change that another website asks for, or nobody knows who.
+    pub fn foreign_page() -> Self {
+        let message = "changes are taken from the panel's own pages only";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
+    }
+
+    /// A link by which a password is chosen was used, or is too old.
+    pub fn link_spent() -> Self {
+        let message = "the link was used, or is too old; ask for another one";
+        Self { message: message.to_owned(), ..Self::link_expired() }
+    }
+
+    /// Somebody tries to sign in too often.
+    pub fn too_many_tries(retry_after_s: u64) -> Self {
+        let message = "too many tries; wait a while".to_owned();
+        Self { message, ..Self::rate_limited(retry_after_s) }
+    }
+
+    /// The page is not one that may embed this webchat.
+    pub fn forbidden_origin() -> Self {
+        let message = "the page's origin is not one this webchat allows";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
+    }
+
+    /// No such record, or another company's.
+    pub fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "record not found")
+    }
+
+    /// No such route.
+    pub fn no_such_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_NOT_FOUND", "there is no such route")
+    }
+
+    /// No contact with this id.
+    pub fn contact_not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "ERR_API_CONTACT_NOT_FOUND", "contact not found")
+    }
+
+    /// Nothing in the send says whom it is for.
+    pub fn contact_not_identified(message: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "ERR_API_CONTACT_NOT_IDENTIFIED", message)
+    }
+
+    /// The path is served, this method is not.
+    pub fn method_not_allowed(allow: String) -> Self {
+        // What may be read may be looked for.
+        let allow = if allow.contains("HEAD") { allow } else { allow.replace("GET", "GET, HEAD") };
+        let mut error = Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "ERR_API_METHOD_NOT_ALLOWED",
+            format!("the method is not allowed here; allowed: {allow}"),
+        );
+        error.allow = Some(allow);
+        error
+    }
+
+    /// The request itself has no valid form.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "ERR_API_BAD_REQUEST", message)
+    }
+
+    /// The body is larger than is read.
+    pub fn payload_too_large(limit: impl std::fmt::Display) -> Self {
+        let message = format!("the body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_API_PAYLOAD_TOO_LARGE", message)
+    }
+
+    /// The body is of a kind the endpoint does not take.
+    pub fn unsupported_media_type() -> Self {
+        let message = "the body must be application/json";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "ERR_API_UNSUPPORTED_MEDIA_TYPE", message)
+    }
+
+    /// The body is packed in a way that is not known.
+    pub fn unsupported_encoding() -> Self {
+        let message = "the Content-Encoding must be gzip, deflate or identity";
+        Self { message: message.to_owned(), ..Self::unsupported_media_type() }
+    }
+
+    /// The same where files may come along.
+    pub fn neither_json_nor_form() -> Self {
+        let message = "the body must be application/json or multipart/form-data";
+        Self { message: message.to_owned(), ..Self::unsupported_media_type() }
+    }
+
+    /// The address of a file was good once.
+    pub fn link_expired() -> Self {
+        let message = "the address of this file has expired; read its message again for a fresh one";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_LINK_EXPIRED", message)
+    }
+
+    /// The range of a file that was asked for lies behind its end.
+    pub fn range_not_satisfiable(size: u64) -> Self {
+        let message = format!("the file has {size} bytes");
+        Self::new(StatusCode::RANGE_NOT_SATISFIABLE, "ERR_API_RANGE_NOT_SATISFIABLE", message)
+    }
+
+    /// Fields that are missing or hold what is not accepted.
+    pub fn validation(fields: &[FieldError]) -> Self {
+        Self::of_fields("ERR_API_VALIDATION", fields)
+    }
+
+    /// An interactive object the webchat cannot show.
+    pub fn interactive_invalid(fields: &[FieldError]) -> Self {
+        Self::of_fields("ERR_API_INTERACTIVE_INVALID", fields)
+    }
+
+    fn of_fields(code: &'static str, fields: &[FieldError]) -> Self {
+        let named: Vec<String> = fields.iter().map(|error| format!("{} {}", error.field, error.reason)).collect();
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, named.join("; "));
+        let details = fields.iter().map(|error| json!({"field": error.field, "reason": error.reason})).collect();
+        error.details = Some(Box::new(Value::Array(details)));
+        error
+    }
+
+    /// A defect. What happened goes to the log, never to the caller.
+    pub fn internal(defect: impl std::fmt::Display) -> Self {
+        tracing::error!(%defect, "a request met a defect");
+        Self::defect("internal error")
+    }
+
+    /// The store cannot serve now; nothing was changed.
+    pub fn unavailable() -> Self {
+        let mut error = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ERR_API_UNAVAILABLE",
+            "the service cannot take this now; try again",
+        );
+        error.retry_after_s = Some(RETRY_AFTER_S);
+        error
+    }
+
+    /// The key was used for another request.
+    pub fn idempotency_conflict() -> Self {
+        let message = "the Idempotency-Key was used with another method, path or body";
+        let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_IDEMPOTENCY_CONFLICT", message);
+        error.details = Some(Box::new(json!({"field": "Idempotency-Key", "reason": "used"})));
+        error
+    }
+
+    /// The company has used up its minute.
+    pub fn rate_limited(retry_after_s: u64) -> Self {
+        let mut error =
+            Self::new(StatusCode::TOO_MANY_REQUESTS, "ERR_API_RATE_LIMITED", "too many requests in this minute");
+        error.retry_after_s = Some(retry_after_s);
+        error
+    }
+
+    /// The visitor, their address or their company has sent as many bytes as an hour has.
+    pub fn too_many_bytes(retry_after_s: u64) -> Self {
+        let message = "too many bytes were sent in this hour".to_owned();
+        Self { message, ..Self::rate_limited(retry_after_s) }
+    }
+
+    /// As many are open at once as may be: `what` says of which.
+    pub fn too_many_open(what: &str, retry_after_s: u64) -> Self {
+        Self { message: format!("too many {what} are open"), ..Self::rate_limited(retry_after_s) }
+    }
+
+    /// The record's state forbids it.
+    pub fn conflict(message: &str, details: Value) -> Self {
+        let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_CONFLICT", message);
+        error.details = Some(Box::new(details));
+        error
+    }
+}

@@ -1,0 +1,131 @@
+//! What went wrong below, and which answer it becomes.
+
+use actix_web::http::StatusCode;
+use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::Error;
+use hotline_persistence::error::Taken;
+use serde_json::json;
+
+use super::ApiError;
+use crate::media::{ReadError, Refused, StoreError, Unavailable};
+
+/// Seconds after which a caller may try again when the disk is nearly full: somebody must make room first.
+const DISK_FULL_RETRY_AFTER_S: u64 = 60;
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound => Self::not_found(),
+            Refusal::Invalid(fields) => Self::validation(&fields),
+            Refusal::TicketClosed(ticket) => {
+                let mut error = Self::new(StatusCode::CONFLICT, "ERR_API_TICKET_CLOSED", "the ticket is closed");
+                error.details =
+                    Some(Box::new(json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "closed"})));
+                error
+            }
+            Refusal::AlreadyOpen(ticket) => {
+                let details = json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "open_ticket"});
+                Self::conflict("the contact has an open ticket on this channel", details)
+            }
+            Refusal::Conflict(Conflict { state, reason, record, by }) => {
+                let mut details = json!({"state": state, "reason": reason});
+                if let Some((field, id)) = record {
+                    details["field"] = json!(field);
+                    details["id"] = id;
+                } else {
+                    let by = by.into_iter().map(|(kind, count)| json!({"type": kind, "count": count}));
+                    details["by"] = by.collect();
+                }
+                Self::conflict(state, details)
+            }
+            Refusal::ContactUnreachable(why) => {
+                let message = format!("the contact cannot receive on this channel: {}", why.in_words());
+                let code = "ERR_API_CONTACT_UNREACHABLE";
+                let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, message);
+                error.details = Some(Box::new(json!({"reason": why.as_str()})));
+                error
+            }
+            Refusal::WindowClosed => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "ERR_API_WINDOW_CLOSED",
+                "the contact has not written on this channel within the last 24 hours: only a template can be sent",
+            ),
+            Refusal::InteractiveInvalid(fields) => Self::interactive_invalid(&fields),
+            Refusal::ContactNotFound => Self::contact_not_found(),
+            Refusal::Unavailable(reason) => {
+                tracing::debug!(reason, "refused for now");
+                Self::unavailable()
+            }
+            Refusal::Unknown(reason) => {
+                tracing::warn!(reason, "nobody knows whether a change was made");
+                Self { is_unknown: true, ..Self::unavailable() }
+            }
+            Refusal::Gone | Refusal::ContactLeaving(_) => Self::unavailable(),
+            Refusal::Defect(defect) => Self::internal(defect),
+        }
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Taken(Taken { field, holder }) => {
+                let refused = Self::conflict("a unique value is taken", json!({"field": field}));
+                Self { holder: holder.map(Box::new), ..refused }
+            }
+            Error::InUse => {
+                let state = "the record is in use";
+                Self::conflict(state, json!({"state": state, "reason": "in_use", "by": []}))
+            }
+            error => Refusal::from(error).into(),
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        let code = match refused {
+            Refused::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
+            Refused::Empty => "ERR_API_MEDIA_EMPTY",
+            Refused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            Refused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+        };
+        Self::new(StatusCode::BAD_REQUEST, code, refused.to_string())
+    }
+}
+
+impl<E: Into<Self>> From<StoreError<E>> for ApiError {
+    fn from(error: StoreError<E>) -> Self {
+        match error {
+            StoreError::Source(error) => error.into(),
+            StoreError::Refused(refused) => refused.into(),
+            StoreError::Unavailable(reason) => reason.into(),
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(unavailable: Unavailable) -> Self {
+        match unavailable {
+            // A full disk is nobody's request.
+            Unavailable::Store(reason) => {
+                tracing::warn!(reason, "a file cannot be stored");
+                Self::unavailable()
+            }
+            // It was logged when it was found: a line for every request would fill what is left.
+            Unavailable::DiskFull => Self { retry_after_s: Some(DISK_FULL_RETRY_AFTER_S), ..Self::unavailable() },
+        }
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotFound => Self::not_found(),
+            ReadError::Unavailable(reason) => {
+                tracing::warn!(reason, "a file cannot be read");
+                Self::unavailable()
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The one error of the API, and the one table from what went wrong to what is answered.
+
+mod answers;
+mod causes;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER};
+use actix_web::{HttpResponse, ResponseError};
+use hotline_persistence::Db;
+use hotline_persistence::error::Holder;
+use serde_json::{Value, json};
+
+use super::bounds::FILES_PART;
+use crate::media::Declared;
+
+/// What a handler answers.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// Every code there is; v1 only ever gets more of them.
+pub const CODES: [&str; 29] = [
+    "ERR_API_BAD_REQUEST",
+    "ERR_API_COMPANY_INACTIVE",
+    "ERR_API_CONFLICT",
+    "ERR_API_CONTACT_NOT_FOUND",
+    "ERR_API_CONTACT_NOT_IDENTIFIED",
+    "ERR_API_CONTACT_UNREACHABLE",
+    "ERR_API_FORBIDDEN_ORIGIN",
+    "ERR_API_FORBIDDEN_SCOPE",
+    "ERR_API_IDEMPOTENCY_CONFLICT",
+    "ERR_API_INTERACTIVE_INVALID",
+    "ERR_API_INTERNAL",
+    "ERR_API_LINK_EXPIRED",
+    "ERR_API_MEDIA_EMPTY",
+    "ERR_API_MEDIA_TYPE_MISMATCH",
+    "ERR_API_MEDIA_TYPE_UNKNOWN",
+    "ERR_API_METHOD_NOT_ALLOWED",
+    "ERR_API_NOT_ENABLED",
+    "ERR_API_NOT_FOUND",
+    "ERR_API_PAYLOAD_TOO_LARGE",
+    "ERR_API_RANGE_NOT_SATISFIABLE",
+    "ERR_API_RATE_LIMITED",
+    "ERR_API_SECOND_FACTOR",
+    "ERR_API_SIGN_IN",
+    "ERR_API_TICKET_CLOSED",
+    "ERR_API_UNAUTHORIZED",
+    "ERR_API_UNAVAILABLE",
+    "ERR_API_UNSUPPORTED_MEDIA_TYPE",
+    "ERR_API_VALIDATION",
+    "ERR_API_WINDOW_CLOSED",
+];
+
+/// Why a request was not served as asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct ApiError {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Fixed identifier for programs.
+    pub code: &'static str,
+    /// For people.
+    pub message: String,
+    /// What programs may want besides.
+    pub details: Option<Box<Value>>,
+    /// Seconds after which to come back.
+    pub retry_after_s: Option<u64>,
+    /// The methods this path has.
+    pub allow: Option<String>,
+    /// Who has the value that was asked for: looked up before this is answered.
+    pub holder: Option<Box<Holder>>,
+    /// Whether nobody knows if the change was made. It is not told then: the connection ends ([`OutcomeUnknown`]).
+    pub is_unknown: bool,
+}
+
+/// Marks an answer that is not to be given, because nobody knows whether the change was made.
+pub struct OutcomeUnknown;
+
+impl ApiError {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            details: None,
+            retry_after_s: None,
+            allow: None,
+            holder: None,
+            is_unknown: false,
+        }
+    }
+
+    /// The same answer of one file of a form, which is named.
+    pub(super) fn of_file(mut self, index: usize, declared: &Declared) -> Self {
+        const OF_A_FILE: [&str; 3] =
+            ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
+        if OF_A_FILE.contains(&self.code) {
+            let name = declared.file_name.as_deref();
+            self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
+            self.details = Some(Box::new(json!({
+                "field": format!("{FILES_PART}[{index}]"),
+                "fileName": name,
+                "mimeType": declared.mime_type,
+            })));
+        }
+        self
+    }
+
+    /// The answer to a defect.
+    pub(super) fn defect(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", message)
+    }
+
+    /// With the id of the record that has the value which was asked for.
+    pub(super) async fn naming_holder(mut self, db: Db<'_>) -> Self {
+        let Some(holder) = self.holder.take() else { return self };
+        // Whether it can be found or not, the value is taken.
+        if let (Ok(Some(id)), Some(details)) = (holder.find(db).await, &mut self.details) {
+            details["id"] = json!(id);
+        }
+        self
+    }
+
+    /// The envelope, as it goes out.
+    pub fn body(&self) -> String {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(details) = &self.details {
+            error["details"] = Value::clone(details);
+        }
+        json!({"error": error}).to_string()
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status).content_type("application/json").body(self.body());
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(allow) = self.allow.as_deref().and_then(|allow| HeaderValue::from_str(allow).ok()) {
+            response.headers_mut().insert(ALLOW, allow);
+        }
+        if self.is_unknown {
+            response.extensions_mut().insert(OutcomeUnknown);
+        }
+        response
+    }
+}
