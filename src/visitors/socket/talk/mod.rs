@@ -4,24 +4,26 @@
 //! that waits in the queue while the past is read from the tables, which hold by then whatever was in the log when it
 //! was attached. Both are ordered by message id, so what is not newer than the last one pushed has been pushed.
 
+mod end;
+mod noted;
+mod past;
+
 use std::pin::Pin;
 use std::time::Duration;
 
-use actix_web::error::PayloadError;
 use actix_web::web::Data;
-use actix_ws::{CloseCode, CloseReason, Message, MessageStream, ProtocolError};
-use hotline_actors::tickets::{MarkDelivered, MarkSeen};
-use hotline_actors::webchat::{Attached, CutReason, Moved, Push, Stage};
-use hotline_actors::{Engine, Refusal};
-use hotline_persistence::select::PageRequest;
-use hotline_persistence::tables::messages::{self, Direction, MessageRow, MessageStatus, States};
+use actix_ws::{Message, MessageStream, ProtocolError};
+use hotline_actors::webchat::{Attached, CutReason, Push};
+use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
-use hotline_persistence::{ChannelId, CompanyId, MessageId, TicketId};
+use hotline_persistence::{ChannelId, MessageId, TicketId};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use self::end::{End, is_too_large, was_cut};
+use self::noted::note;
 use super::frames::{Frame, Heard};
-use crate::api::webchat::{is_shown, shown_in};
+use crate::api::webchat::is_shown;
 use crate::app::App;
 use crate::visitors::guard::Door;
 use crate::visitors::limits::{SocketPermit, VisitorOptions};
@@ -30,14 +32,8 @@ use crate::visitors::view::{AgentView, MessageView, SessionView};
 /// How long a browser may take to say what it holds. It does so in its first breath.
 const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Pause before the past is read again while the database is away.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
-
 /// How long a closing socket is waited for.
 const GOODBYE_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// Messages of the past that are read at once.
-const PAGE: i64 = 100;
 
 /// Frames of a browser within [`FRAMES_TIME`]: typing, seeing and answering pings take a tenth of it.
 const FRAMES_MAX: u32 = 60;
@@ -95,44 +91,6 @@ enum Event {
     Heard(Option<Result<Message, ProtocolError>>),
     Due,
     Told(Option<Push>),
-}
-
-/// Why a socket ends.
-enum End {
-    /// The browser has gone, or said that it goes.
-    Gone(Option<CloseReason>),
-    Stopping,
-    Binary,
-    TooLarge,
-    Broken,
-    Malformed(&'static str),
-    Silent,
-    SessionOver,
-    TooSlow,
-    Moved,
-    TooManyFrames,
-    /// The session's actor met a defect.
-    Lost,
-}
-
-impl End {
-    fn reason(self) -> Option<CloseReason> {
-        let (code, description) = match self {
-            Self::Gone(reason) => return reason,
-            Self::Stopping => (CloseCode::Away, "the service stops"),
-            Self::Binary => (CloseCode::Unsupported, "frames are text"),
-            Self::TooLarge => (CloseCode::Size, "the frame is too large"),
-            Self::Broken => (CloseCode::Protocol, "no WebSocket frame"),
-            Self::Malformed(what) => (CloseCode::Other(4400), what),
-            Self::Silent => (CloseCode::Other(4408), "no sign of life"),
-            Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
-            Self::TooSlow => (CloseCode::Other(4413), "read too slowly"),
-            Self::Moved => (CloseCode::Restart, "again, in a moment"),
-            Self::TooManyFrames => (CloseCode::Other(4429), "too many frames"),
-            Self::Lost => (CloseCode::Error, "try again"),
-        };
-        Some(CloseReason { code, description: Some(description.to_owned()) })
-    }
 }
 
 impl Talk {
@@ -339,82 +297,6 @@ impl Talk {
         Ok(())
     }
 
-    /// Pushes what was said while this browser was away. While the database is away it waits, and so do the news: a
-    /// browser that was shown something newer would never ask for what it missed.
-    async fn catch_up(&mut self) -> Result<(), End> {
-        loop {
-            let page = match self.read_past().await {
-                Ok(page) => page,
-                Err(Refusal::Unavailable(reason)) => {
-                    tracing::debug!(reason, "a visitor is caught up later");
-                    self.position = Position::Behind { at: Instant::now() + RETRY_PAUSE };
-                    return Ok(());
-                }
-                Err(refusal) => {
-                    tracing::error!(%refusal, "a visitor cannot be caught up");
-                    return Err(End::Lost);
-                }
-            };
-            for row in &page.rows {
-                self.show(row).await?;
-            }
-            self.note_arrived();
-            let Some(states) = page.states else { continue };
-            for moved in moved(&states) {
-                self.write(&moved.into()).await?;
-            }
-            self.position = Position::CaughtUp;
-            return self.write(&Frame::CaughtUp { last_id: self.shown }).await;
-        }
-    }
-
-    async fn read_past(&self) -> Result<Past, Refusal> {
-        let session = self.session();
-        let company = session.company_id;
-        let db = self.app.engine.reads().tables_as_of_now(company).await?;
-        let page = PageRequest { number: 1, size: PAGE, descending: false };
-        let filter = shown_in(session, self.shown, (None, None));
-        let listed = messages::list(db, company, &filter, page).await?;
-        let states = if listed.has_more {
-            None
-        } else {
-            let conversation = (session.channel_id, session.contact_id);
-            Some(messages::states(db, company, conversation, session.shown_since()).await?)
-        };
-        Ok(Past { rows: listed.rows, states })
-    }
-
-    /// Tells the tickets that their messages have arrived. Nobody waits for it: what cannot be noted now is noted when
-    /// the browser comes back.
-    fn note_arrived(&mut self) {
-        for (ticket, up_to) in self.arrived.drain(..) {
-            let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
-            self.app.engine.spawn_for(company, async move {
-                if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
-                    tracing::debug!(%refusal, "a delivery is not noted now");
-                }
-            });
-        }
-    }
-
-    fn note_seen(&mut self, up_to: MessageId) {
-        let (engine, session) = (self.app.engine.clone(), self.session().clone());
-        let mut tickets: Vec<TicketId> = Vec::new();
-        self.unseen.retain(|(ticket, newest)| {
-            // Ids grow with time, over all tickets: of one whose newest is seen all is.
-            let is_seen = *newest <= up_to;
-            if is_seen {
-                tickets.push(*ticket);
-            }
-            !is_seen
-        });
-        self.app.engine.spawn_for(session.company_id, async move {
-            if let Err(refusal) = note_seen_in(&engine, &session, tickets, up_to).await {
-                tracing::debug!(%refusal, "what a visitor has seen is not noted now");
-            }
-        });
-    }
-
     async fn write(&mut self, frame: &Frame) -> Result<(), End> {
         let text = serde_json::to_string(frame).map_err(|error| {
             tracing::error!(%error, "a frame cannot be written");
@@ -429,68 +311,8 @@ impl Talk {
     }
 }
 
-/// Ends once the session cuts the socket off, or has gone.
-async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End {
-    match cut.wait_for(Option::is_some).await.map(|reason| *reason) {
-        Ok(Some(CutReason::Moved)) => End::Moved,
-        Ok(Some(CutReason::TooSlow)) => End::TooSlow,
-        Ok(None) | Err(_) => End::Lost,
-    }
-}
-
 impl Drop for Talk {
     fn drop(&mut self) {
         self.app.figures.sockets.add_closed();
     }
-}
-
-/// Whether the bytes ended at the head of a frame that is too long.
-fn is_too_large(error: &std::io::Error) -> bool {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<PayloadError>());
-    matches!(cause, Some(PayloadError::Overflow))
-}
-
-/// Part of what was said before.
-struct Past {
-    rows: Vec<MessageRow>,
-    /// With the last part: how far everything has come.
-    states: Option<States>,
-}
-
-fn moved(states: &States) -> impl Iterator<Item = Moved> {
-    let stage = |to, up_to: Option<_>, at: Option<_>| Some(Moved { to, up_to: up_to?, at: at? });
-    [
-        stage(Stage::Delivered, states.delivered, states.delivered_at),
-        stage(Stage::Seen, states.seen, states.seen_at),
-        stage(Stage::Read, states.read, states.read_at),
-    ]
-    .into_iter()
-    .flatten()
-}
-
-/// Notes the newest message of each ticket.
-fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
-    match newest.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
-        Some((_, id)) => *id = row.id.max(*id),
-        None => newest.push((row.ticket_id, row.id)),
-    }
-}
-
-/// The visitor has seen these tickets' messages; without any, the ticket of the message itself, which another socket
-/// has shown.
-async fn note_seen_in(
-    engine: &Engine,
-    session: &SessionRow,
-    mut tickets: Vec<TicketId>,
-    up_to: MessageId,
-) -> Result<(), Refusal> {
-    let company: CompanyId = session.company_id;
-    if tickets.is_empty() {
-        let shown = engine.reads().message(company, up_to).await?.filter(|row| is_shown(session, row));
-        tickets.extend(shown.map(|row| row.ticket_id));
-    }
-    for ticket in tickets {
-        engine.tickets.ask(company, ticket, MarkSeen { up_to }).await?;
-    }
-    Ok(())
 }

@@ -1,0 +1,59 @@
+//! Why a socket ends, and what its browser is told of it.
+
+use actix_web::error::PayloadError;
+use actix_ws::{CloseCode, CloseReason};
+use hotline_actors::webchat::CutReason;
+use tokio::sync::watch;
+
+/// Why a socket ends.
+pub(super) enum End {
+    /// The browser has gone, or said that it goes.
+    Gone(Option<CloseReason>),
+    Stopping,
+    Binary,
+    TooLarge,
+    Broken,
+    Malformed(&'static str),
+    Silent,
+    SessionOver,
+    TooSlow,
+    Moved,
+    TooManyFrames,
+    /// The session's actor met a defect.
+    Lost,
+}
+
+impl End {
+    pub(super) fn reason(self) -> Option<CloseReason> {
+        let (code, description) = match self {
+            Self::Gone(reason) => return reason,
+            Self::Stopping => (CloseCode::Away, "the service stops"),
+            Self::Binary => (CloseCode::Unsupported, "frames are text"),
+            Self::TooLarge => (CloseCode::Size, "the frame is too large"),
+            Self::Broken => (CloseCode::Protocol, "no WebSocket frame"),
+            Self::Malformed(what) => (CloseCode::Other(4400), what),
+            Self::Silent => (CloseCode::Other(4408), "no sign of life"),
+            Self::SessionOver => (CloseCode::Other(4410), "the session has ended"),
+            Self::TooSlow => (CloseCode::Other(4413), "read too slowly"),
+            Self::Moved => (CloseCode::Restart, "again, in a moment"),
+            Self::TooManyFrames => (CloseCode::Other(4429), "too many frames"),
+            Self::Lost => (CloseCode::Error, "try again"),
+        };
+        Some(CloseReason { code, description: Some(description.to_owned()) })
+    }
+}
+
+/// Ends once the session cuts the socket off, or has gone.
+pub(super) async fn was_cut(cut: &mut watch::Receiver<Option<CutReason>>) -> End {
+    match cut.wait_for(Option::is_some).await.map(|reason| *reason) {
+        Ok(Some(CutReason::Moved)) => End::Moved,
+        Ok(Some(CutReason::TooSlow)) => End::TooSlow,
+        Ok(None) | Err(_) => End::Lost,
+    }
+}
+
+/// Whether the bytes ended at the head of a frame that is too long.
+pub(super) fn is_too_large(error: &std::io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<PayloadError>());
+    matches!(cause, Some(PayloadError::Overflow))
+}

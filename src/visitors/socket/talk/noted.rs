@@ -1,0 +1,70 @@
+//! What has arrived at the browser and what was seen there, as tickets are told of it.
+
+use hotline_actors::tickets::{MarkDelivered, MarkSeen};
+use hotline_actors::{Engine, Refusal};
+use hotline_persistence::tables::messages::MessageRow;
+use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::{CompanyId, MessageId, TicketId};
+
+use super::Talk;
+use crate::api::webchat::is_shown;
+
+impl Talk {
+    /// Tells the tickets that their messages have arrived. Nobody waits for it: what cannot be noted now is noted when
+    /// the browser comes back.
+    pub(super) fn note_arrived(&mut self) {
+        for (ticket, up_to) in self.arrived.drain(..) {
+            let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
+            self.app.engine.spawn_for(company, async move {
+                if let Err(refusal) = engine.tickets.ask(company, ticket, MarkDelivered { up_to }).await {
+                    tracing::debug!(%refusal, "a delivery is not noted now");
+                }
+            });
+        }
+    }
+
+    pub(super) fn note_seen(&mut self, up_to: MessageId) {
+        let (engine, session) = (self.app.engine.clone(), self.session().clone());
+        let mut tickets: Vec<TicketId> = Vec::new();
+        self.unseen.retain(|(ticket, newest)| {
+            // Ids grow with time, over all tickets: of one whose newest is seen all is.
+            let is_seen = *newest <= up_to;
+            if is_seen {
+                tickets.push(*ticket);
+            }
+            !is_seen
+        });
+        self.app.engine.spawn_for(session.company_id, async move {
+            if let Err(refusal) = note_seen_in(&engine, &session, tickets, up_to).await {
+                tracing::debug!(%refusal, "what a visitor has seen is not noted now");
+            }
+        });
+    }
+}
+
+/// Notes the newest message of each ticket.
+pub(super) fn note(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
+    match newest.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
+        Some((_, id)) => *id = row.id.max(*id),
+        None => newest.push((row.ticket_id, row.id)),
+    }
+}
+
+/// The visitor has seen these tickets' messages; without any, the ticket of the message itself, which another socket
+/// has shown.
+async fn note_seen_in(
+    engine: &Engine,
+    session: &SessionRow,
+    mut tickets: Vec<TicketId>,
+    up_to: MessageId,
+) -> Result<(), Refusal> {
+    let company: CompanyId = session.company_id;
+    if tickets.is_empty() {
+        let shown = engine.reads().message(company, up_to).await?.filter(|row| is_shown(session, row));
+        tickets.extend(shown.map(|row| row.ticket_id));
+    }
+    for ticket in tickets {
+        engine.tickets.ask(company, ticket, MarkSeen { up_to }).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! What was said while the browser was away: read from the tables, page by page.
+
+use std::time::Duration;
+
+use hotline_actors::Refusal;
+use hotline_actors::webchat::{Moved, Stage};
+use hotline_persistence::select::PageRequest;
+use hotline_persistence::tables::messages::{self, MessageRow, States};
+use tokio::time::Instant;
+
+use super::end::End;
+use super::{Position, Talk};
+use crate::api::webchat::shown_in;
+use crate::visitors::socket::frames::Frame;
+
+/// Pause before the past is read again while the database is away.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Messages of the past that are read at once.
+const PAGE: i64 = 100;
+
+/// Part of what was said before.
+struct Past {
+    rows: Vec<MessageRow>,
+    /// With the last part: how far everything has come.
+    states: Option<States>,
+}
+
+impl Talk {
+    /// Pushes what was said while this browser was away. While the database is away it waits, and so do the news: a
+    /// browser that was shown something newer would never ask for what it missed.
+    pub(super) async fn catch_up(&mut self) -> Result<(), End> {
+        loop {
+            let page = match self.read_past().await {
+                Ok(page) => page,
+                Err(Refusal::Unavailable(reason)) => {
+                    tracing::debug!(reason, "a visitor is caught up later");
+                    self.position = Position::Behind { at: Instant::now() + RETRY_PAUSE };
+                    return Ok(());
+                }
+                Err(refusal) => {
+                    tracing::error!(%refusal, "a visitor cannot be caught up");
+                    return Err(End::Lost);
+                }
+            };
+            for row in &page.rows {
+                self.show(row).await?;
+            }
+            self.note_arrived();
+            let Some(states) = page.states else { continue };
+            for moved in moved(&states) {
+                self.write(&moved.into()).await?;
+            }
+            self.position = Position::CaughtUp;
+            return self.write(&Frame::CaughtUp { last_id: self.shown }).await;
+        }
+    }
+
+    async fn read_past(&self) -> Result<Past, Refusal> {
+        let session = self.session();
+        let company = session.company_id;
+        let db = self.app.engine.reads().tables_as_of_now(company).await?;
+        let page = PageRequest { number: 1, size: PAGE, descending: false };
+        let filter = shown_in(session, self.shown, (None, None));
+        let listed = messages::list(db, company, &filter, page).await?;
+        let states = if listed.has_more {
+            None
+        } else {
+            let conversation = (session.channel_id, session.contact_id);
+            Some(messages::states(db, company, conversation, session.shown_since()).await?)
+        };
+        Ok(Past { rows: listed.rows, states })
+    }
+}
+
+fn moved(states: &States) -> impl Iterator<Item = Moved> {
+    let stage = |to, up_to: Option<_>, at: Option<_>| Some(Moved { to, up_to: up_to?, at: at? });
+    [
+        stage(Stage::Delivered, states.delivered, states.delivered_at),
+        stage(Stage::Seen, states.seen, states.seen_at),
+        stage(Stage::Read, states.read, states.read_at),
+    ]
+    .into_iter()
+    .flatten()
+}
