@@ -1,0 +1,136 @@
+//! Objects and lists inside a body: what is wrong in them is named with its path.
+
+use hotline_actors::FieldError;
+use serde_json::{Value, json};
+
+use super::{Fields, describe, has_fraction};
+use crate::web::schema::nullable;
+use crate::web::values::FromField;
+
+impl<'a> Fields<'a> {
+    /// An object inside this one, read by `read`; absent and `null` are none.
+    pub fn object<T>(&mut self, name: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, nullable(describe(|fields| drop(read(fields)))), false);
+            return None;
+        }
+        match self.structured(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(object)) => {
+                let written = self.member(name).filter(|_| has_fraction(object.values()));
+                let mut inner = Fields::of(object, written, format!("{}{name}.", self.path));
+                let read = read(&mut inner);
+                self.errors.append(&mut inner.errors);
+                read
+            }
+            Some(_) => {
+                self.refuse(name, "must be an object");
+                None
+            }
+        }
+    }
+
+    /// A list of objects, each read by `read`, at most `items_max`; absent and `null` are none.
+    pub fn objects<T>(
+        &mut self,
+        name: &str,
+        items_max: usize,
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            let items = describe(|fields| drop(read(fields)));
+            shape.property(name, nullable(json!({"type": "array", "items": items, "maxItems": items_max})), false);
+            return None;
+        }
+        let items = self.items(name, items_max)?;
+        let written = self.written_items(name, items);
+        let mut all = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            match item.as_object() {
+                Some(object) => {
+                    let written = written.get(index).map(|item| item.get().as_bytes());
+                    let mut inner = Fields::of(object, written, format!("{}{name}[{index}].", self.path));
+                    all.extend(read(&mut inner));
+                    self.errors.append(&mut inner.errors);
+                }
+                None => self.refuse(&format!("{name}[{index}]"), "must be an object"),
+            }
+        }
+        Some(all)
+    }
+
+    /// A list of objects that must be there, at most `items_max`, of which each is accepted or refused by itself: what is
+    /// wrong with one is named with paths that begin in it.
+    pub fn rows<T>(
+        &mut self,
+        name: &str,
+        items_max: usize,
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<Vec<Result<T, Vec<FieldError>>>> {
+        if let Some(shape) = &mut self.shape {
+            let items = describe(|fields| drop(read(fields)));
+            shape.property(name, json!({"type": "array", "items": items, "maxItems": items_max}), true);
+            return None;
+        }
+        if !self.has(name) {
+            self.refuse(name, "is required");
+        }
+        let items = self.items(name, items_max)?;
+        let written = self.written_items(name, items);
+        let row = |(index, item): (usize, &Value)| {
+            let Some(object) = item.as_object() else {
+                let reason = "must be an object".to_owned();
+                return Err(vec![FieldError { field: format!("{name}[{index}]"), reason }]);
+            };
+            let written = written.get(index).map(|item| item.get().as_bytes());
+            let mut inner = Fields::of(object, written, String::new());
+            match read(&mut inner) {
+                Some(row) if inner.errors.is_empty() => Ok(row),
+                _ => Err(inner.errors),
+            }
+        };
+        Some(items.iter().enumerate().map(row).collect())
+    }
+
+    /// A list of values, at most `items_max`; absent and `null` are none.
+    pub fn list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            let schema = json!({"type": "array", "items": T::schema(), "maxItems": items_max});
+            shape.property(name, nullable(schema), false);
+            return None;
+        }
+        let items = self.items(name, items_max)?;
+        let mut all = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            all.extend(self.accept(&format!("{name}[{index}]"), item));
+        }
+        Some(all)
+    }
+
+    /// A list of values that may be absent, but not `null`: what `PUT` replaces and cannot clear but by an empty one.
+    pub fn changed_list<T: FromField>(&mut self, name: &str, items_max: usize) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            shape.property(name, json!({"type": "array", "items": T::schema(), "maxItems": items_max}), false);
+            return None;
+        }
+        if self.object.get(name).is_some_and(Value::is_null) {
+            self.refuse(name, "must not be null");
+        }
+        self.list(name, items_max)
+    }
+
+    fn items(&mut self, name: &str, items_max: usize) -> Option<&'a [Value]> {
+        match self.structured(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::Array(items)) if items.len() <= items_max => Some(items),
+            Some(Value::Array(_)) => {
+                self.refuse(name, format!("must have at most {items_max} items"));
+                None
+            }
+            Some(_) => {
+                self.refuse(name, "must be a list");
+                None
+            }
+        }
+    }
+}
