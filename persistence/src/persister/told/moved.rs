@@ -1,0 +1,58 @@
+//! What is told of messages that were moved on: by their provider, by a mark, by their file.
+
+use std::collections::HashMap;
+
+use chrono::Utc;
+use serde_json::json;
+
+use super::{Milestone, Place, Telling};
+use crate::tables::events::{EventKind, MessageThen, Record, Told};
+use crate::tables::messages::{MessageStatus, Moved, MovedBy};
+use crate::{CompanyId, MessageId};
+
+impl Telling<'_> {
+    /// What has moved messages on: each milestone that was new to its message, and none that was not.
+    pub(super) fn tell_moved(&self, moved: &[Moved], told: &mut Vec<(CompanyId, Place, Told)>) {
+        let of = |by| moved.iter().filter(move |moved| moved.by == by);
+        let mut tell = |place, at, was: MessageStatus, status: MessageStatus, moved: &Moved| {
+            let kind = match status {
+                MessageStatus::Sent => EventKind::MessageSent,
+                MessageStatus::Delivered => EventKind::MessageDelivered,
+                MessageStatus::Read => EventKind::MessageRead,
+                MessageStatus::Failed => EventKind::MessageFailed,
+                MessageStatus::Queued | MessageStatus::Received => return,
+            };
+            let record = Record::Message(MessageThen { id: moved.id, ticket_id: moved.ticket, status });
+            let previous = Some(json!({"status": was}));
+            told.push((moved.company, place, Told { kind, at, record, previous }));
+        };
+        // How far each has come that was told of by itself, first before this batch, then step by step.
+        let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &Moved)> =
+            of(MovedBy::Progress).map(|moved| ((moved.company, moved.id), (moved.was, moved))).collect();
+        for Milestone { place, company, message, status, at } in &self.milestones {
+            let Some((was, moved)) = reached.get_mut(&(*company, *message)) else { continue };
+            // What has failed had been sent at most; else it has been wherever is before where it is.
+            let is_on_the_way = match moved.status {
+                MessageStatus::Failed => matches!(status, MessageStatus::Sent | MessageStatus::Failed),
+                reached => status.rank() <= reached.rank(),
+            };
+            if is_on_the_way && status.rank() > was.rank() {
+                tell(*place, *at, *was, *status, moved);
+                *was = *status;
+            }
+        }
+        let mut marked: Vec<&Moved> = of(MovedBy::Mark).collect();
+        marked.sort_by_key(|moved| (moved.company, moved.ticket, moved.id, moved.status.rank()));
+        for moved in marked {
+            let Some((place, at)) = self.marks.get(&(moved.company, moved.ticket)) else { continue };
+            tell(*place, *at, moved.was, moved.status, moved);
+        }
+        for Moved { company, id, ticket, status, .. } in of(MovedBy::File).copied() {
+            let Some(place) = self.files.get(&(company, id)) else { continue };
+            let record = Record::Message(MessageThen { id, ticket_id: ticket, status });
+            let previous = Some(json!({"media": null}));
+            let event = Told { kind: EventKind::MessageUpdated, at: Utc::now(), record, previous };
+            told.push((company, *place, event));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Contacts, as events of other records show them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use sqlx::PgConnection;
+
+use crate::document;
+use crate::tables::contacts::ContactRef;
+use crate::tables::events::PersonThen;
+use crate::{CompanyId, ContactId};
+
+/// Contacts, as tickets and scheduled messages show them.
+pub(super) async fn people(
+    db: &mut PgConnection,
+    ids: impl Iterator<Item = (CompanyId, ContactId)>,
+) -> sqlx::Result<HashMap<(CompanyId, ContactId), PersonThen>> {
+    let mut found = HashMap::new();
+    let (companies, ids): (Vec<_>, Vec<_>) = ids.collect::<HashSet<_>>().into_iter().unzip();
+    if ids.is_empty() {
+        return Ok(found);
+    }
+    let rows = sqlx::query(
+        "select c.company_id, c.id, c.name, c.number, c.verified
+         from unnest($1::bigint[], $2::bigint[]) as x (company, contact)
+         join contacts c on c.company_id = x.company and c.id = x.contact",
+    );
+    for row in rows.bind(companies).bind(ids).fetch_all(db).await? {
+        let company: CompanyId = sqlx::Row::try_get(&row, "company_id")?;
+        let contact: ContactRef = document::read(&row)?;
+        let person = PersonThen { name: contact.name, number: contact.number, verified: contact.verified };
+        found.insert((company, contact.id), person);
+    }
+    Ok(found)
+}
+
+pub(super) fn by_company<I: Ord>(ids: impl Iterator<Item = (CompanyId, I)>) -> BTreeMap<CompanyId, Vec<I>> {
+    let mut companies: BTreeMap<CompanyId, Vec<I>> = BTreeMap::new();
+    for (company, id) in ids {
+        companies.entry(company).or_default().push(id);
+    }
+    for ids in companies.values_mut() {
+        ids.sort_unstable();
+        ids.dedup();
+    }
+    companies
+}
+
+/// What a statement of another table says, where the writer sorts it by what it is of PostgreSQL's.
+pub(super) fn as_sqlx(error: crate::Error) -> sqlx::Error {
+    match error {
+        crate::Error::Database(error) => error,
+        other => sqlx::Error::Protocol(other.to_string()),
+    }
+}

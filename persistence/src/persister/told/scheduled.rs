@@ -1,0 +1,71 @@
+//! What is told of scheduled messages.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use super::people::people;
+use super::{Before, Place, Telling};
+use crate::persister::facts::Origin;
+use crate::persister::kinds::Kind;
+use crate::tables::events::{self, EventKind, Record, ScheduleThen, Told};
+use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
+use crate::{CompanyId, ScheduleId};
+
+impl Telling<'_> {
+    pub(super) async fn tell_schedules(
+        &self,
+        db: &mut PgConnection,
+        before: &Before,
+        refused: &HashSet<Origin>,
+        told: &mut Vec<(CompanyId, Place, Told)>,
+    ) -> sqlx::Result<()> {
+        if self.schedules.is_empty() {
+            return Ok(());
+        }
+        let people = people(db, self.schedules.iter().map(|(_, row)| (row.company_id, row.contact_id))).await?;
+        let mut known: HashMap<(CompanyId, ScheduleId), &ScheduleRow> = HashMap::new();
+        for (place, row) in &self.schedules {
+            let key = (row.company_id, row.id);
+            let origin = Origin { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
+            // What is over is written whatever of it is refused.
+            if row.status == ScheduleStatus::Pending && refused.contains(&origin) {
+                continue;
+            }
+            let was = known.get(&key).copied().or_else(|| before.schedules.get(&key));
+            let previous = was.and_then(|was| changed_schedule(was, row));
+            let kind = match (was, row.status) {
+                (None, ScheduleStatus::Pending) => EventKind::ScheduleCreated,
+                (Some(was), status) if was.status == status => {
+                    if previous.is_none() {
+                        continue;
+                    }
+                    EventKind::ScheduleUpdated
+                }
+                (_, ScheduleStatus::Sent) => EventKind::ScheduleSent,
+                (_, ScheduleStatus::Failed) => EventKind::ScheduleFailed,
+                (_, ScheduleStatus::Canceled) => EventKind::ScheduleCanceled,
+                // What is over does not wait again.
+                (Some(_), ScheduleStatus::Pending) => continue,
+            };
+            known.insert(key, row);
+            let contact = people.get(&(row.company_id, row.contact_id)).cloned();
+            let record = Record::Schedule(Box::new(ScheduleThen { row: (*row).clone(), contact }));
+            told.push((row.company_id, *place, Told { kind, at: row.updated_at, record, previous }));
+        }
+        Ok(())
+    }
+}
+
+/// What of a scheduled message was otherwise.
+fn changed_schedule(was: &ScheduleRow, is: &ScheduleRow) -> Option<Value> {
+    let shown = |row: &ScheduleRow| {
+        json!({
+            "contact": {"id": row.contact_id}, "channelId": row.channel_id, "body": row.body, "queueId": row.queue_id,
+            "sendAt": crate::Timestamp(row.send_at), "status": row.status, "messageId": row.message_id,
+            "error": row.error,
+        })
+    };
+    events::previous(&shown(was), &shown(is))
+}
