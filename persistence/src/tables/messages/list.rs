@@ -1,0 +1,68 @@
+//! Lists of a company's messages, as the API asks for them.
+
+use chrono::{DateTime, Utc};
+
+use super::{Direction, MessageRow, MessageStatus, MessageType};
+use crate::select::{Page, PageRequest, Select};
+use crate::tables::zones::{self, Time, Wanted, Zoned};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
+
+/// What the API's lists may ask for.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct MessageFilter {
+    pub ticket_id: Option<TicketId>,
+    pub contact_id: Option<ContactId>,
+    pub channel_id: Option<ChannelId>,
+    pub direction: Option<Direction>,
+    pub kind: Option<MessageType>,
+    pub status: Option<MessageStatus>,
+    pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+    /// Only what came after this message.
+    pub after: Option<MessageId>,
+    /// Only what a visitor may see: no notes.
+    pub visible_to_visitor: bool,
+}
+
+/// A page of a company's messages.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn list(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &MessageFilter,
+    page: PageRequest,
+) -> Result<Page<MessageRow>> {
+    let wanted = Wanted {
+        spans: &[(Time::Created, filter.created)],
+        words: &[
+            filter.direction.map(|word| word.as_str()),
+            filter.kind.map(|word| word.as_str()),
+            filter.status.map(|word| word.as_str()),
+        ],
+        channel: filter.channel_id,
+        ..Wanted::default()
+    };
+    // What waits in the outbox has an index, as have a ticket's and a contact's messages; and every zone once had some.
+    let is_found =
+        filter.ticket_id.is_some() || filter.contact_id.is_some() || filter.status == Some(MessageStatus::Queued);
+    let list = if wanted.is_any() && !is_found {
+        zones::list("", Zoned::Message, company, &wanted, page)
+    } else {
+        Select::new("select t.* from messages t", "t.company_id", company)
+    };
+    list.equals("t.ticket_id", filter.ticket_id)
+        .equals("t.contact_id", filter.contact_id)
+        .equals("t.channel_id", filter.channel_id)
+        .equals("t.direction", filter.direction)
+        .equals("t.type", filter.kind)
+        .equals("t.status", filter.status)
+        .after("t.id", filter.after.map(|id| id.0))
+        .only(filter.visible_to_visitor.then_some("t.direction <> 'internal'"))
+        .between("t.created_at", filter.created)
+        .heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
+        .heavy_if(filter.channel_id.is_some() && filter.ticket_id.is_none() && filter.contact_id.is_none())
+        .page(db, "t.id", page)
+        .await
+}

@@ -1,0 +1,98 @@
+//! Marks of what has reached its reader: everything up to a message of one ticket.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::{AssertSqlSafe, PgConnection};
+
+use super::{Moved, MovedBy};
+use crate::tables::zones;
+use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
+
+/// Everything up to a message of one ticket has reached its reader.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct DeliveryReceipt {
+    pub company_id: CompanyId,
+    pub ticket_id: TicketId,
+    /// Whose conversation it is, for those who watch it; entries of earlier releases do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<(ChannelId, ContactId)>,
+    pub up_to: MessageId,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub at: DateTime<Utc>,
+}
+
+/// Moves outbound messages of a ticket to `delivered`, those that are not there yet, which are answered.
+pub(crate) async fn deliver(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+    mark(
+        db,
+        marks,
+        zones::with_statuses(
+            "update messages m set status = 'delivered', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
+             delivered_at = greatest(x.at, m.created_at, m.sent_at)
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
+         join messages k on k.company_id = x.company and k.ticket_id = x.ticket and k.id <= x.up_to
+           and k.direction = 'outbound' and k.status in ('queued', 'sent')
+         where m.company_id = k.company_id and m.id = k.id",
+            "k.status",
+        ),
+    )
+    .await
+}
+
+/// Moves outbound messages of a ticket to `read`, those that are not there yet, which are answered.
+pub(crate) async fn see(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+    mark(
+        db,
+        marks,
+        zones::with_statuses(
+            "update messages m set status = 'read', sent_at = coalesce(m.sent_at, greatest(x.at, m.created_at)),
+             delivered_at = coalesce(m.delivered_at, greatest(x.at, m.created_at, m.sent_at)),
+             read_at = greatest(x.at, m.created_at, m.sent_at, m.delivered_at)
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
+         join messages k on k.company_id = x.company and k.ticket_id = x.ticket and k.id <= x.up_to
+           and k.direction = 'outbound' and k.status in ('queued', 'sent', 'delivered')
+         where m.company_id = k.company_id and m.id = k.id",
+            "k.status",
+        ),
+    )
+    .await
+}
+
+/// Notes when the contact's messages were read by the company, which moves none of them on.
+pub(crate) async fn read(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+    mark(
+        db,
+        marks,
+        "update messages m set read_at = greatest(x.at, m.created_at)
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]) as x (company, ticket, up_to, at)
+         where m.company_id = x.company and m.ticket_id = x.ticket and m.id <= x.up_to
+           and m.direction = 'inbound' and m.read_at is null"
+            .to_owned(),
+    )
+    .await
+}
+
+async fn mark(
+    db: &mut PgConnection,
+    marks: &[&DeliveryReceipt],
+    statement: String,
+) -> std::result::Result<Vec<Moved>, sqlx::Error> {
+    let moved = sqlx::query_as(AssertSqlSafe(statement))
+        .bind(marks.iter().map(|mark| mark.company_id).collect::<Vec<_>>())
+        .bind(marks.iter().map(|mark| mark.ticket_id).collect::<Vec<_>>())
+        .bind(marks.iter().map(|mark| mark.up_to).collect::<Vec<_>>())
+        .bind(marks.iter().map(|mark| mark.at).collect::<Vec<_>>())
+        .fetch_all(db)
+        .await?;
+    Ok(Moved::all(moved, MovedBy::Mark))
+}

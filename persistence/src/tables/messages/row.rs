@@ -1,0 +1,117 @@
+//! One message as stored, and the words for what it is and how far it has come.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::FromRow;
+
+use crate::document::Document;
+use crate::tables::source::Source;
+use crate::tables::words;
+use crate::{ChannelId, CompanyId, ContactId, MessageId, SessionId, TicketId, TokenId, UserId};
+
+words! {
+    /// Which way a message goes.
+    Direction { Inbound = "inbound", Outbound = "outbound", Internal = "internal" }
+}
+
+words! {
+    /// What a message is.
+    MessageType {
+        Text = "text",
+        Media = "media",
+        Template = "template",
+        Interactive = "interactive",
+        Note = "note",
+    }
+}
+
+words! {
+    /// How far a message has come. It only moves forward; `failed` is final; inbound messages are `received`.
+    MessageStatus {
+        Queued = "queued",
+        Sent = "sent",
+        Delivered = "delivered",
+        Read = "read",
+        Failed = "failed",
+        Received = "received",
+    }
+}
+
+impl MessageStatus {
+    /// Whether a message of the company that is here has come to `status` as well.
+    pub fn is_as_far_as(self, status: Self) -> bool {
+        !matches!(self, Self::Failed | Self::Received) && self.rank() >= status.rank()
+    }
+
+    /// How far it is: of two that a message had, the later one is higher.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            Self::Queued => 0,
+            Self::Sent => 1,
+            Self::Delivered => 2,
+            Self::Read => 3,
+            Self::Failed => 4,
+            Self::Received => 5,
+        }
+    }
+}
+
+/// One message as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
+#[allow(missing_docs)]
+pub struct MessageRow {
+    pub company_id: CompanyId,
+    pub id: MessageId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<MessageId>,
+    pub ticket_id: TicketId,
+    pub contact_id: ContactId,
+    pub channel_id: ChannelId,
+    pub direction: Direction,
+    #[sqlx(rename = "type")]
+    pub kind: MessageType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub media: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub template: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub interactive: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quoted_message_id: Option<MessageId>,
+    pub status: MessageStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub error: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    /// The token of the integration that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_id: Option<TokenId>,
+    pub source: Source,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub after_send: Option<Value>,
+    /// What the channel's provider calls it; none before it was handed over, and on a webchat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_message_id: Option<String>,
+    #[serde(with = "chrono::serde::ts_microseconds")]
+    pub created_at: DateTime<Utc>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<DateTime<Utc>>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<DateTime<Utc>>,
+    #[serde(default, with = "chrono::serde::ts_microseconds_option", skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<DateTime<Utc>>,
+}
