@@ -1,5 +1,5 @@
 //! Scheduled messages. One actor for each company that has any, [`ScheduleDispatcher`], decides of each of them whether
-//! it leaves now or is changed or canceled; `agenda.rs` is what it knows, without a clock and without I/O.
+//! it leaves now or is changed or canceled; `agenda/` is what it knows, without a clock and without I/O.
 
 mod agenda;
 mod dispatcher;
