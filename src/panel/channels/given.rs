@@ -1,0 +1,117 @@
+//! What is given of a channel's settings, and put into them.
+
+use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField};
+
+use crate::web::channel_values::{Count, ORIGINS_MAX, ProviderUrl, WebOrigin, Word, settings, takes};
+use crate::web::values::{Color, Name, Number, Text};
+use crate::web::{ApiError, ApiResult, Fields, Patch};
+
+/// What is given of a channel's settings.
+pub(super) struct Given {
+    names: Vec<&'static str>,
+    number: Patch<Number>,
+    phone_number_id: Patch<Word>,
+    business_account_id: Patch<Word>,
+    page_id: Patch<Word>,
+    pub(super) access_token: Patch<Word>,
+    app_secret: Patch<Word>,
+    verify_token: Patch<Word>,
+    provider_url: Patch<ProviderUrl>,
+    sends_per_second: Patch<Count<0>>,
+    recipient_interval_ms: Patch<Count<0>>,
+    recipient_burst: Patch<Count<1>>,
+    allowed_origins: Option<Vec<WebOrigin>>,
+    color: Patch<Color>,
+    title: Patch<Name>,
+    greeting: Patch<Text>,
+    position: Patch<Position>,
+    pre_chat_fields: Option<Vec<PreChatField>>,
+    require_identity: Option<bool>,
+}
+
+impl Given {
+    pub(super) fn read(fields: &mut Fields<'_>) -> Self {
+        Self {
+            names: settings().filter(|name| fields.has(name)).collect(),
+            number: fields.patch("number"),
+            phone_number_id: fields.patch("phoneNumberId"),
+            business_account_id: fields.patch("businessAccountId"),
+            page_id: fields.patch("pageId"),
+            access_token: fields.patch("accessToken"),
+            app_secret: fields.patch("appSecret"),
+            verify_token: fields.patch("verifyToken"),
+            provider_url: fields.patch("providerUrl"),
+            sends_per_second: fields.patch("sendsPerSecond"),
+            recipient_interval_ms: fields.patch("recipientIntervalMs"),
+            recipient_burst: fields.patch("recipientBurst"),
+            allowed_origins: fields.changed_list("allowedOrigins", ORIGINS_MAX),
+            color: fields.patch("color"),
+            title: fields.patch("title"),
+            greeting: fields.patch("greeting"),
+            position: fields.patch("position"),
+            pre_chat_fields: fields.changed_list("preChatFields", PreChatField::ALL.len()),
+            require_identity: fields.changed("requireIdentity"),
+        }
+    }
+
+    /// Refuses what a channel of this type does not take.
+    pub(super) fn check(&self, kind: ChannelType) -> ApiResult<()> {
+        let strange: Vec<_> = self.names.iter().filter(|name| !takes(kind, name)).collect();
+        if strange.is_empty() {
+            return Ok(());
+        }
+        let reason = format!("is nothing of a {} channel", kind.as_str());
+        let errors = strange
+            .into_iter()
+            .map(|name| hotline_actors::FieldError { field: (*name).to_owned(), reason: reason.clone() });
+        Err(ApiError::validation(&errors.collect::<Vec<_>>()))
+    }
+
+    /// Whether something is given that decides whether the provider is reached.
+    pub(super) fn has_credentials(&self) -> bool {
+        let words = [&self.phone_number_id, &self.page_id, &self.access_token, &self.app_secret, &self.verify_token];
+        words.iter().any(|word| !matches!(word, Patch::Absent))
+    }
+
+    pub(super) fn apply(self, number: &mut Option<String>, settings: &mut ChannelSettings) {
+        put(number, self.number, |number| number.0);
+        put(&mut settings.phone_number_id, self.phone_number_id, |word| word.0);
+        put(&mut settings.business_account_id, self.business_account_id, |word| word.0);
+        put(&mut settings.page_id, self.page_id, |word| word.0);
+        put(&mut settings.access_token, self.access_token, Word::into_secret);
+        put(&mut settings.app_secret, self.app_secret, Word::into_secret);
+        put(&mut settings.verify_token, self.verify_token, Word::into_secret);
+        put(&mut settings.provider_url, self.provider_url, |url| url.0);
+        put(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
+        put(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);
+        put(&mut settings.recipient_burst, self.recipient_burst, |count| count.0);
+        put(&mut settings.color, self.color, |color| color.0);
+        put(&mut settings.title, self.title, |title| title.0);
+        put(&mut settings.greeting, self.greeting, |text| text.0);
+        put(&mut settings.position, self.position, |position| position);
+        if let Some(origins) = self.allowed_origins {
+            settings.allowed_origins = each_once(origins.into_iter().map(|origin| origin.0));
+        }
+        if let Some(asked) = self.pre_chat_fields {
+            settings.pre_chat_fields = each_once(asked);
+        }
+        settings.require_identity = self.require_identity.unwrap_or(settings.require_identity);
+    }
+}
+
+pub(super) fn put<G, T>(place: &mut Option<T>, given: Patch<G>, read: impl FnOnce(G) -> T) {
+    match given {
+        Patch::Absent => {}
+        Patch::Null => *place = None,
+        Patch::Value(value) => *place = Some(read(value)),
+    }
+}
+
+fn each_once<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    values.into_iter().fold(Vec::new(), |mut kept, value| {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+        kept
+    })
+}

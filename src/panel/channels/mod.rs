@@ -1,0 +1,144 @@
+//! Channels with what only their administrators see. A credential is written and never shown.
+
+mod given;
+mod secret;
+mod shown;
+
+use std::borrow::Cow;
+
+use actix_web::HttpRequest;
+use actix_web::web::Data;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
+use hotline_persistence::{ChannelId, CompanyId, QueueId};
+
+use self::given::{Given, put};
+pub use self::secret::rotate_secret;
+use self::shown::{ChannelSetup, shown};
+use super::signed::Administrator;
+use crate::api::directory::changed;
+use crate::app::App;
+use crate::web::values::Name;
+use crate::web::{ApiError, ApiResult, Body, Created, Fields, Input, Json, Patch, PathId};
+
+/// `GET /channels/{channelId}/setup`.
+pub async fn show(
+    administrator: Administrator,
+    app: Data<App>,
+    request: HttpRequest,
+    id: PathId<ChannelId>,
+) -> ApiResult<Json<ChannelSetup>> {
+    let company = administrator.company;
+    let row = channels::find(app.db(company), company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json::of(shown(&app, &request, row).await?))
+}
+
+/// The body of `POST /channels`.
+pub struct ChannelNew {
+    kind: ChannelType,
+    name: Name,
+    queue: Option<QueueId>,
+    given: Given,
+}
+
+impl Input for ChannelNew {
+    fn name() -> Cow<'static, str> {
+        "ChannelCreate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("A channel to be created. What its type does not take is refused.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let (kind, name) = (fields.required("type"), fields.required("name"));
+        let queue = fields.optional("queueId");
+        let given = Given::read(fields);
+        Some(Self { kind: kind?, name: name?, queue, given })
+    }
+}
+
+/// `POST /channels`: connected once it has all its type needs.
+pub async fn create(
+    administrator: Administrator,
+    app: Data<App>,
+    request: HttpRequest,
+    body: Body<ChannelNew>,
+) -> ApiResult<Created<ChannelSetup>> {
+    let ChannelNew { kind, name, queue, given } = body.0;
+    given.check(kind)?;
+    let (mut number, mut settings) = (None, ChannelSettings::default());
+    given.apply(&mut number, &mut settings);
+    let company = administrator.company;
+    let made = changed(&app, company, async {
+        let new = NewChannel { name: &name.0, kind, number: number.as_deref(), queue_id: queue, settings };
+        Ok(channels::insert(app.db(company), &app.engine.store().keys, company, new).await?)
+    });
+    let made = made.await?;
+    Ok(Created::of(shown(&app, &request, made).await?))
+}
+
+/// The body of `PUT /channels/{channelId}/setup`.
+pub struct ChannelChange {
+    name: Option<Name>,
+    queue: Patch<QueueId>,
+    given: Given,
+}
+
+impl Input for ChannelChange {
+    fn name() -> Cow<'static, str> {
+        "ChannelUpdate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What changes of a channel; `null` takes away what was there.".to_owned())
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let (name, queue) = (fields.changed("name"), fields.patch("queueId"));
+        Some(Self { name, queue, given: Given::read(fields) })
+    }
+}
+
+/// Changes a channel of the company.
+async fn change(
+    app: &App,
+    company: CompanyId,
+    id: ChannelId,
+    change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> ApiResult<()>,
+) -> ApiResult<ChannelRow> {
+    changed(app, company, async {
+        let store = app.engine.store();
+        let mine = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
+            // The statement finds it by its id alone; another company's is none.
+            if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
+        };
+        channels::update(store.db(company), &store.keys, id, mine).await
+    })
+    .await
+}
+
+/// `PUT /channels/{channelId}/setup`.
+pub async fn update(
+    administrator: Administrator,
+    app: Data<App>,
+    request: HttpRequest,
+    id: PathId<ChannelId>,
+    body: Body<ChannelChange>,
+) -> ApiResult<Json<ChannelSetup>> {
+    let ChannelChange { name, queue, given } = body.0;
+    let row = change(&app, administrator.company, id.0, |row, settings| {
+        given.check(row.kind)?;
+        if let Some(name) = name {
+            row.name = name.0;
+        }
+        put(&mut row.queue_id, queue, |queue| queue);
+        let (is_token_new, are_given) = (matches!(given.access_token, Patch::Value(_)), given.has_credentials());
+        given.apply(&mut row.number, settings);
+        if are_given {
+            row.credentials_changed(settings, is_token_new);
+        }
+        Ok(())
+    });
+    let row = row.await?;
+    Ok(Json::of(shown(&app, &request, row).await?))
+}

@@ -1,0 +1,70 @@
+//! A webchat's identity secret, as it is made anew.
+
+use std::borrow::Cow;
+
+use actix_web::web::Data;
+use hotline_persistence::ChannelId;
+use hotline_persistence::tables::channels::ChannelType;
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::change;
+use crate::app::App;
+use crate::panel::signed::Administrator;
+use crate::panel::tokens::wrong;
+use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, Input, Json, PathId};
+
+/// The body of `POST /channels/{channelId}/identity-secret`.
+pub struct SecretRotation {
+    revoke_previous: bool,
+}
+
+impl Input for SecretRotation {
+    fn name() -> Cow<'static, str> {
+        "IdentitySecretRotate".into()
+    }
+
+    fn text() -> Option<String> {
+        Some("What becomes of the secret before.".to_owned())
+    }
+
+    const MAY_BE_EMPTY: bool = true;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { revoke_previous: fields.optional("revokePrevious").unwrap_or(false) })
+    }
+}
+
+/// A webchat's new identity secret, which nobody can read again.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentitySecret {
+    /// What the company's server signs its visitors' identities with, shown once.
+    #[schema(example = "ids_4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP4f0XkLmZq2R8vTn1YbC7dGhJ5sWeA9uP")]
+    pub identity_secret: String,
+    /// How many are good now.
+    #[schema(example = 2)]
+    pub identity_secrets: usize,
+}
+
+/// `POST /channels/{channelId}/identity-secret`. The one before stays good until the next is made, unless it is to go.
+pub async fn rotate_secret(
+    administrator: Administrator,
+    app: Data<App>,
+    id: PathId<ChannelId>,
+    body: Body<SecretRotation>,
+) -> ApiResult<Confidential<Json<IdentitySecret>>> {
+    let mut made = None;
+    change(&app, administrator.company, id.0, |row, settings| {
+        if row.kind != ChannelType::Webchat {
+            let details = json!({"state": row.kind, "reason": "type"});
+            return Err(ApiError::conflict("an identity secret is of a webchat", details));
+        }
+        let secret = settings.rotate_identity_secret(!body.0.revoke_previous);
+        made = Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
+        Ok(())
+    })
+    .await?;
+    made.map(|made| Confidential(Json::of(made))).ok_or_else(|| wrong("revokePrevious", "was not read"))
+}
