@@ -1,0 +1,69 @@
+//! What can have happened.
+
+use crate::tables::words;
+
+words! {
+    /// What happened. A type is added at the end and never removed: rows name types by their place here.
+    EventKind {
+        TicketOpened = "ticket.opened",
+        TicketAssigned = "ticket.assigned",
+        TicketTransferred = "ticket.transferred",
+        TicketClosed = "ticket.closed",
+        TicketReopened = "ticket.reopened",
+        TicketWrapupChanged = "ticket.wrapup_changed",
+        TicketRead = "ticket.read",
+        MessageReceived = "message.received",
+        MessageCreated = "message.created",
+        MessageSent = "message.sent",
+        MessageDelivered = "message.delivered",
+        MessageRead = "message.read",
+        MessageFailed = "message.failed",
+        MessageUpdated = "message.updated",
+        NoteAdded = "note.added",
+        SessionStarted = "session.started",
+        SessionEnded = "session.ended",
+        ContactCreated = "contact.created",
+        ContactUpdated = "contact.updated",
+        ContactDeleted = "contact.deleted",
+        ContactTagged = "contact.tagged",
+        ContactUntagged = "contact.untagged",
+        CardCreated = "card.created",
+        CardUpdated = "card.updated",
+        CardMoved = "card.moved",
+        CardWon = "card.won",
+        CardLost = "card.lost",
+        CardReopened = "card.reopened",
+        CardDeleted = "card.deleted",
+        ScheduleCreated = "schedule.created",
+        ScheduleUpdated = "schedule.updated",
+        ScheduleSent = "schedule.sent",
+        ScheduleFailed = "schedule.failed",
+        ScheduleCanceled = "schedule.canceled",
+        CampaignStarted = "campaign.started",
+        CampaignPaused = "campaign.paused",
+        CampaignResumed = "campaign.resumed",
+        CampaignCompleted = "campaign.completed",
+        CampaignCanceled = "campaign.canceled",
+        ChannelConnected = "channel.connected",
+        ChannelDisconnected = "channel.disconnected",
+        ChannelError = "channel.error",
+    }
+}
+
+impl EventKind {
+    /// The words of some, each once.
+    pub fn words(kinds: impl IntoIterator<Item = Self>) -> Vec<&'static str> {
+        let mut words: Vec<&'static str> = Vec::new();
+        for kind in kinds {
+            if !words.contains(&kind.as_str()) {
+                words.push(kind.as_str());
+            }
+        }
+        words
+    }
+
+    /// Its bit among those of a row.
+    pub(super) const fn bit(self) -> i64 {
+        1 << (self as i64)
+    }
+}

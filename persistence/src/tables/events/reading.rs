@@ -1,0 +1,159 @@
+//! Events as they are read: in their order, from one that was read before.
+
+use chrono::{DateTime, Utc};
+use serde_json::value::RawValue;
+use sqlx::{FromRow, PgExecutor};
+
+use super::{EventKind, ROWS_AT_ONCE, ROWS_PASSED_MAX, StoredEvent, Told};
+use crate::error::with_timeout;
+use crate::{CompanyId, Database, LoggedEventId, Result};
+
+/// How much before a row the next one may seem to be written: transactions are dated when they begin.
+const DATES_APART_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
+
+/// From where a company's events are read on.
+#[derive(Clone, Copy, Debug)]
+pub struct After {
+    /// The last event that was read; 0: none.
+    pub id: LoggedEventId,
+    /// A time before which none of the later ones was written, where one is known: older days are not looked at.
+    pub since: DateTime<Utc>,
+}
+
+impl After {
+    /// After an event of any time.
+    pub fn event(id: LoggedEventId) -> Self {
+        Self { id, since: DateTime::UNIX_EPOCH }
+    }
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Reading {
+    /// The events, oldest first.
+    pub events: Vec<StoredEvent>,
+    /// Up to where everything was looked at: where the next reading begins.
+    pub next: After,
+    /// Whether there is more.
+    pub has_more: bool,
+}
+
+#[derive(FromRow)]
+struct StoredRow {
+    first_id: i64,
+    last_id: i64,
+    created_at: DateTime<Utc>,
+    told: Option<String>,
+}
+
+/// The next events of a company, of any type if none is named, `limit` at most.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn read(
+    db: impl Database<'_>,
+    company: CompanyId,
+    after: After,
+    kinds: &[EventKind],
+    limit: usize,
+) -> Result<Reading> {
+    let types = if kinds.is_empty() { -1 } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
+    let mut reading = Reading { events: Vec::new(), next: after, has_more: false };
+    let mut passed = 0;
+    loop {
+        let rows: Vec<StoredRow> = with_timeout(
+            sqlx::query_as(
+                "select first_id, last_id, created_at, case when types & $4 <> 0 then told end as told from events
+                 where company_id = $1 and last_id > $2 and created_at >= $3 order by last_id limit $5",
+            )
+            .bind(company)
+            .bind(reading.next.id)
+            .bind(reading.next.since)
+            .bind(types)
+            .bind(ROWS_AT_ONCE)
+            .fetch_all(db),
+        )
+        .await?;
+        let are_all = rows.len() < usize::try_from(ROWS_AT_ONCE).unwrap_or(usize::MAX);
+        passed += rows.len();
+        for row in rows {
+            if reading.events.len() >= limit {
+                reading.has_more = true;
+                return Ok(reading);
+            }
+            reading.take(company, &row, types, limit);
+            if reading.has_more {
+                return Ok(reading);
+            }
+        }
+        if are_all {
+            return Ok(reading);
+        }
+        if passed >= ROWS_PASSED_MAX {
+            reading.has_more = true;
+            return Ok(reading);
+        }
+    }
+}
+
+impl Reading {
+    /// Takes the events of a row as far as they are wanted; says that there is more where the limit cuts it.
+    fn take(&mut self, company: CompanyId, row: &StoredRow, types: i64, limit: usize) {
+        let since = (row.created_at - DATES_APART_MAX).max(self.next.since);
+        let after = self.next.id;
+        self.next.since = since;
+        for (id, event) in (row.first_id..).zip(row.told.as_deref().map(events_of).unwrap_or_default()) {
+            let Some(event) = event.filter(|event| id > after.0 && event.kind.bit() & types != 0) else { continue };
+            if self.events.len() >= limit {
+                self.has_more = true;
+                return;
+            }
+            let Told { kind, at, record, previous } = event;
+            let id = LoggedEventId::new(id);
+            self.events.push(StoredEvent { company_id: company, id, kind, created_at: at, record, previous });
+            self.next.id = id;
+        }
+        self.next.id = LoggedEventId::new(row.last_id);
+    }
+}
+
+/// The events of a row. One that this release cannot read is left out: a newer one has told it.
+fn events_of(told: &str) -> Vec<Option<Told>> {
+    let parts: Vec<&RawValue> = match serde_json::from_str(told) {
+        Ok(parts) => parts,
+        Err(error) => {
+            tracing::error!(%error, "a row of the log of events cannot be read");
+            return Vec::new();
+        }
+    };
+    let read = |part: &RawValue| match serde_json::from_str(part.get()) {
+        Ok(event) => Some(event),
+        Err(error) => {
+            tracing::warn!(%error, "an event cannot be read and is left out");
+            None
+        }
+    };
+    parts.into_iter().map(read).collect()
+}
+
+/// One event of a company that happened at a time, if it is kept.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    id: LoggedEventId,
+    at: DateTime<Utc>,
+) -> Result<Option<StoredEvent>> {
+    let row = sqlx::query_as(
+        "select first_id, last_id, created_at, told from events
+         where company_id = $1 and last_id >= $2 and created_at >= $3 order by last_id limit 1",
+    );
+    let row = row.bind(company).bind(id).bind(at - DATES_APART_MAX);
+    let row: Option<StoredRow> = with_timeout(row.fetch_optional(db)).await?;
+    let before = After::event(LoggedEventId::new(id.0 - 1));
+    let mut reading = Reading { events: Vec::new(), next: before, has_more: false };
+    row.iter().for_each(|row| reading.take(company, row, -1, 1));
+    Ok(reading.events.into_iter().find(|event| event.id == id))
+}

@@ -1,0 +1,116 @@
+//! Events as they are written: many in a row, numbered as the last thing of a transaction.
+
+use sqlx::PgConnection;
+
+use super::{BYTES_OF_ROW_MAX, EVENTS_OF_ROW_MAX, Told};
+use crate::error::with_timeout;
+use crate::{CompanyId, LoggedEventId, Result};
+
+/// Events as one row holds them.
+struct Row {
+    events: usize,
+    types: i64,
+    told: String,
+}
+
+/// The rows of a company's events, in their order.
+fn rows_of(told: &[Told]) -> serde_json::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut row = Row { events: 0, types: 0, told: String::new() };
+    for event in told {
+        let json = serde_json::to_string(event)?;
+        if row.events >= EVENTS_OF_ROW_MAX || row.events > 0 && row.told.len() + json.len() > BYTES_OF_ROW_MAX {
+            rows.push(std::mem::replace(&mut row, Row { events: 0, types: 0, told: String::new() }));
+        }
+        row.told.push(if row.events == 0 { '[' } else { ',' });
+        row.told.push_str(&json);
+        row.events += 1;
+        row.types |= event.kind.bit();
+    }
+    if row.events > 0 {
+        rows.push(row);
+    }
+    rows.iter_mut().for_each(|row| row.told.push(']'));
+    Ok(rows)
+}
+
+/// What cannot be written as JSON, which nothing of these types is known to be.
+fn unwritable(error: serde_json::Error) -> sqlx::Error {
+    sqlx::Error::Encode(Box::new(error))
+}
+
+/// Writes the events of several companies, in the order of their ids, and answers the last id of each. It is the last
+/// thing of its transaction: from here to the commit nobody else tells events of these companies.
+pub(crate) async fn append(
+    db: &mut PgConnection,
+    told: &[(CompanyId, Vec<Told>)],
+) -> std::result::Result<Vec<(CompanyId, LoggedEventId)>, sqlx::Error> {
+    let mut rows = Vec::with_capacity(told.len());
+    for (company, told) in told {
+        rows.push((*company, rows_of(told).map_err(unwritable)?));
+    }
+    let (companies, events): (Vec<_>, Vec<_>) =
+        told.iter().map(|(company, told)| (*company, i64::try_from(told.len()).unwrap_or(i64::MAX))).unzip();
+    let mut last: Vec<(CompanyId, LoggedEventId)> = sqlx::query_as(
+        "insert into event_counters as c (company_id, last_id)
+         select * from unnest($1::bigint[], $2::bigint[]) as x (company_id, events) order by company_id
+         on conflict (company_id) do update set last_id = c.last_id + excluded.last_id
+         returning c.company_id, c.last_id",
+    )
+    .bind(&companies)
+    .bind(&events)
+    .fetch_all(&mut *db)
+    .await?;
+    last.sort_unstable();
+    let (mut owners, mut firsts, mut lasts, mut types, mut texts) = (vec![], vec![], vec![], vec![], vec![]);
+    for ((company, rows), events) in rows.into_iter().zip(&events) {
+        let Ok(found) = last.binary_search_by_key(&company, |(company, _)| *company) else { continue };
+        let Some((_, last)) = last.get(found) else { continue };
+        let mut before = last.0 - events;
+        for row in rows {
+            let last_of_row = before + i64::try_from(row.events).unwrap_or(i64::MAX);
+            owners.push(company);
+            firsts.push(before + 1);
+            lasts.push(last_of_row);
+            types.push(row.types);
+            texts.push(row.told);
+            before = last_of_row;
+        }
+    }
+    sqlx::query(
+        "insert into events (company_id, first_id, last_id, types, told, created_at)
+         select *, now() from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])",
+    )
+    .bind(owners)
+    .bind(firsts)
+    .bind(lasts)
+    .bind(types)
+    .bind(texts)
+    .execute(db)
+    .await?;
+    Ok(last)
+}
+
+/// Tells events of a plain change in its transaction. They are numbered when that commits.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn tell(db: &mut PgConnection, company: CompanyId, told: &[Told]) -> Result<()> {
+    if told.is_empty() {
+        return Ok(());
+    }
+    let rows = rows_of(told).map_err(unwritable)?;
+    with_timeout(
+        sqlx::query(
+            "insert into event_drafts (company_id, events, types, told)
+             select $1, * from unnest($2::integer[], $3::bigint[], $4::text[])",
+        )
+        .bind(company)
+        .bind(rows.iter().map(|row| i32::try_from(row.events).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.types).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.told.as_str()).collect::<Vec<_>>())
+        .execute(db),
+    )
+    .await?;
+    Ok(())
+}
