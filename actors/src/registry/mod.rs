@@ -1,17 +1,19 @@
 //! Which actors are hot: found by key, started once per key, removed when they retire.
 
+mod life;
+#[cfg(test)]
+mod tests;
+
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Instant;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, Handler, Message};
+use actix::{Actor, Handler, Message};
 use foldhash::fast::RandomState;
-use hotline_persistence::journal::Seq;
 use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
 
+pub use self::life::{ActorHandle, ActorStatus};
 use crate::Refusal;
 use crate::answers::{Outcome, ReplyTo};
 use crate::map::IdMap;
@@ -102,87 +104,6 @@ impl<M: Request> Envelope<M> {
     /// The command, which waits no longer, unless its caller has gone: then nothing is begun.
     pub(crate) fn taken(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.answer.is_wanted().then_some((self.message, self.answer))
-    }
-}
-
-/// A hot actor.
-pub struct ActorHandle<A: Registered> {
-    /// Where it takes its messages.
-    pub addr: Addr<A>,
-    /// What others may know of it without asking.
-    pub life: Arc<ActorStatus<A::Shared>>,
-}
-
-impl<A: Registered> Clone for ActorHandle<A> {
-    fn clone(&self) -> Self {
-        Self { addr: self.addr.clone(), life: self.life.clone() }
-    }
-}
-
-/// The signs of life of one actor.
-#[derive(Debug)]
-pub struct ActorStatus<O = ()> {
-    started: Instant,
-    /// Seconds after `started` when it was last asked something.
-    used_s: AtomicU32,
-    last_seq: AtomicU64,
-    /// Nobody is expected to ask it anything.
-    is_let_go: AtomicBool,
-    /// What others may read of it without asking.
-    pub shared: O,
-}
-
-impl<O: Default> Default for ActorStatus<O> {
-    fn default() -> Self {
-        Self {
-            started: Instant::now(),
-            used_s: AtomicU32::new(0),
-            last_seq: AtomicU64::new(0),
-            is_let_go: AtomicBool::new(false),
-            shared: O::default(),
-        }
-    }
-}
-
-impl<O> ActorStatus<O> {
-    /// Notes a use.
-    pub fn used(&self) {
-        let seconds = u32::try_from(self.started.elapsed().as_secs()).unwrap_or(u32::MAX);
-        self.used_s.store(seconds, Ordering::Relaxed);
-        if self.is_let_go.load(Ordering::Relaxed) {
-            self.is_let_go.store(false, Ordering::Relaxed);
-        }
-    }
-
-    /// Notes that it may make room before it has long been idle: whoever used it last expects nobody after.
-    pub fn let_go(&self) {
-        self.is_let_go.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether nobody has used it since it was let go.
-    pub fn is_let_go(&self) -> bool {
-        self.is_let_go.load(Ordering::Relaxed)
-    }
-
-    /// Seconds since the last use.
-    pub fn idle_s(&self) -> u64 {
-        self.idle_s_at(Instant::now())
-    }
-
-    /// Seconds from the last use to this moment: who asks many of them looks at the clock once.
-    pub fn idle_s_at(&self, now: Instant) -> u64 {
-        let lived_s = now.saturating_duration_since(self.started).as_secs();
-        lived_s.saturating_sub(u64::from(self.used_s.load(Ordering::Relaxed)))
-    }
-
-    /// Notes the actor's newest entry in the log.
-    pub fn appended(&self, seq: Seq) {
-        self.last_seq.fetch_max(seq, Ordering::AcqRel);
-    }
-
-    /// The actor's newest entry in the log; 0 when it has made none.
-    pub fn last_seq(&self) -> Seq {
-        self.last_seq.load(Ordering::Acquire)
     }
 }
 
@@ -328,140 +249,5 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
     /// Whether none is hot.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use actix::{Context, Handler};
-
-    use super::*;
-
-    /// Stands still at the first command until it is let go.
-    struct Stuck(std::sync::mpsc::Receiver<()>);
-
-    impl Actor for Stuck {
-        type Context = Context<Self>;
-    }
-
-    impl Registered for Stuck {
-        type Shared = ();
-    }
-
-    #[derive(Message)]
-    #[rtype(result = "Result<(), Refusal>")]
-    struct Work;
-
-    impl Handler<Envelope<Work>> for Stuck {
-        type Result = ();
-
-        fn handle(&mut self, work: Envelope<Work>, _: &mut Self::Context) {
-            let Some((Work, answer)) = work.taken() else { return };
-            let _ = self.0.recv();
-            answer.give(Ok(()));
-        }
-    }
-
-    #[actix::test]
-    async fn a_command_waits_until_it_is_taken_or_nobody_can_take_it() {
-        let registry = Registry::<u8, Stuck>::default();
-        let (go, told) = std::sync::mpsc::channel();
-        let arbiter = actix::Arbiter::new();
-        let stuck = Stuck::start_in_arbiter(&arbiter.handle(), |cx| {
-            cx.set_mailbox_capacity(1);
-            Stuck(told)
-        });
-        let waiting = || registry.population().waiting;
-        let settle = async |count: usize| {
-            while waiting() != count {
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-            }
-        };
-        // The first is taken; those after it are sent, and two of their callers go away.
-        let send = || {
-            let (work, answered) = registry.counted(Work);
-            let sent = stuck.send(work);
-            tokio::spawn(async move {
-                sent.await.ok()?;
-                answered.await.ok()
-            })
-        };
-        let first = send();
-        settle(0).await;
-        let others: Vec<_> = (0..5).map(|_| send()).collect();
-        assert_eq!(waiting(), 5);
-        for gone in &others[3..] {
-            gone.abort();
-        }
-        // What lies in the mailbox already stays there until the actor comes to it.
-        drop(go);
-        settle(0).await;
-        assert!(matches!(first.await, Ok(Some(Ok(())))));
-        // And an actor that has ended leaves nothing behind.
-        arbiter.stop();
-        assert!(arbiter.join().is_ok());
-        drop(send().await);
-        assert_eq!(waiting(), 0);
-    }
-
-    fn hot() -> ActorHandle<Stuck> {
-        let (_, told) = std::sync::mpsc::channel();
-        ActorHandle { addr: Stuck(told).start(), life: Arc::default() }
-    }
-
-    #[actix::test]
-    async fn however_many_ask_one_load_runs_and_a_failed_one_leaves_nothing() {
-        let registry = Registry::<u8, Stuck>::default();
-        let (loads, go) = (AtomicU32::new(0), tokio::sync::Notify::new());
-        let load = || async {
-            loads.fetch_add(1, Ordering::Relaxed);
-            go.notified().await;
-            Ok(hot())
-        };
-        let ask = || registry.get_or_start(&7, load);
-        let let_go = async {
-            assert!(registry.look(&7, |_| Some(())).is_none(), "nobody sees it before it is there");
-            go.notify_one();
-        };
-        let (first, second, ()) = tokio::join!(ask(), ask(), let_go);
-        let (Ok(first), Ok(second)) = (first, second) else { panic!("it does not start") };
-        assert!(Arc::ptr_eq(&first.life, &second.life) && loads.load(Ordering::Relaxed) == 1);
-        assert!(registry.actors.get(&7).is_some_and(|place| matches!(*place, Registration::Hot(_))));
-        // A successor is not removed for the one before it.
-        registry.remove(&7, &hot().life);
-        assert_eq!(registry.len(), 1);
-        registry.remove(&7, &first.life);
-        assert!(registry.is_empty());
-
-        let refused = || async { Err(Refusal::NotFound) };
-        let (first, second) = tokio::join!(registry.get_or_start(&8, refused), registry.get_or_start(&8, refused));
-        assert!(first.is_err() && second.is_err());
-        assert!(registry.is_empty());
-    }
-
-    #[actix::test]
-    async fn an_actor_that_is_taken_out_while_it_starts_is_nobodys_and_the_next_one_starts() {
-        let registry = Registry::<u8, Stuck>::default();
-        let (loads, go) = (AtomicU32::new(0), tokio::sync::Semaphore::new(0));
-        let load = || async {
-            loads.fetch_add(1, Ordering::Relaxed);
-            if let Ok(turn) = go.acquire().await {
-                turn.forget();
-            }
-            Ok(hot())
-        };
-        registry.insert(8, hot());
-        let take_out = async {
-            assert_eq!(loads.load(Ordering::Relaxed), 1, "it starts");
-            go.add_permits(2);
-            registry.take_out(|key| *key == 7).await
-        };
-        let (asked, taken) = tokio::join!(registry.get_or_start(&7, load), take_out);
-        let Ok(asked) = asked else { panic!("it does not start") };
-        assert_eq!((taken.len(), loads.load(Ordering::Relaxed), registry.len()), (1, 2, 2));
-        assert!(!Arc::ptr_eq(&asked.life, &taken[0].life), "two would serve under one key");
-        assert!(registry.get(&7).is_some_and(|found| Arc::ptr_eq(&found.life, &asked.life)));
-        assert_eq!(registry.take_out(|_| true).await.len(), 2);
-        assert!(registry.is_empty());
     }
 }
