@@ -1,6 +1,6 @@
 //! The dispatcher: has every event delivered to the webhooks that want it, at least once, of each record in order.
 //!
-//! It has a thread and an HTTP client of its own. Each active webhook has a courier (`courier.rs`), which is woken by what
+//! It has a thread and an HTTP client of its own. Each active webhook has a courier (`courier/`), which is woken by what
 //! happens in its company and by what is due, and sleeps else. What an endpoint fails at holds up that endpoint alone: a
 //! courier asks one that fails by one event at a time, what waits lies in the table, and places for attempts are shared out
 //! by company (`places.rs`).

@@ -2,6 +2,8 @@
 //! time, while many attempts are under way. It has no clock but for what is due: a webhook that nothing happens for costs
 //! nothing.
 
+mod work;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +13,17 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use hotline_actors::clock;
 use hotline_persistence::tables::events::After;
-use hotline_persistence::tables::webhooks::deliveries::{self, DeliveryStatus, Due, Waiting};
-use hotline_persistence::tables::webhooks::{self, Endpoint};
+use hotline_persistence::tables::webhooks::Endpoint;
+use hotline_persistence::tables::webhooks::deliveries::DeliveryStatus;
 use hotline_persistence::{CompanyId, LoggedEventId};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use self::work::{Known, Recorded, Unwritten, Work, due, switch_off, write};
 use super::Shared;
-use super::line::{Consequence, Letter, Line, Why, Writing};
-use super::log::{self, Page, Unread};
+use super::line::{Consequence, Letter, Line, Why};
+use super::log::{self, Page};
 use super::places::Place;
 use crate::metrics::AttemptEnd;
 use crate::webhooks::Tried;
@@ -42,33 +45,6 @@ const DUE_AT_ONCE: usize = 64;
 
 /// Pause after the database could not answer.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
-
-/// What a courier does with the tables.
-enum Work {
-    Written(Result<Recorded, Unwritten>),
-    Due(Result<Vec<(Due, Option<Letter>)>, Unread>),
-    Read(Result<Page, Unread>),
-}
-
-struct Recorded {
-    /// Whether the webhook is there, and goes on from where it was.
-    stands: bool,
-    /// What waits in the table; none: nobody has looked.
-    waiting: Option<Waiting>,
-}
-
-struct Unwritten {
-    writing: Writing,
-    reason: String,
-}
-
-/// What memory knows of a webhook's events.
-struct Known {
-    /// Up to where they were read.
-    read_to: i64,
-    /// Those it holds.
-    held: Vec<i64>,
-}
 
 type Attempts = FuturesUnordered<BoxFuture<'static, (i64, Tried)>>;
 
@@ -372,81 +348,4 @@ async fn attempt(shared: Arc<Shared>, endpoint: Arc<Endpoint>, letter: Letter, p
     drop(place);
     figures.set_under_way(shared.places.count());
     (letter.event, tried)
-}
-
-async fn write(
-    shared: &Shared,
-    endpoint: &Endpoint,
-    writing: Writing,
-    Known { read_to, held }: Known,
-) -> Result<Recorded, Unwritten> {
-    let store = shared.app.engine.store();
-    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
-        return Err(Unwritten { writing, reason: "the company is not served now".to_owned() });
-    };
-    let (company, id) = (endpoint.company, endpoint.id);
-    let written = async {
-        let mut change = store.db(company).begin().await?;
-        let connection = change.connection()?;
-        let stands =
-            deliveries::record(connection, company, id, writing.standing, &writing.outcomes, writing.frees).await?;
-        change.commit().await?;
-        Ok::<_, hotline_persistence::Error>(stands)
-    };
-    let stands = match written.await {
-        Ok(stands) => stands,
-        Err(error) => return Err(Unwritten { writing, reason: error.to_string() }),
-    };
-    if !writing.frees {
-        return Ok(Recorded { stands, waiting: None });
-    }
-    // That it cannot be looked is found out with the next statement.
-    let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &held)).await;
-    let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
-    Ok(Recorded { stands, waiting: Some(waiting) })
-}
-
-async fn due(
-    shared: &Shared,
-    endpoint: &Endpoint,
-    now: DateTime<Utc>,
-    Known { read_to, held }: Known,
-    limit: usize,
-) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
-    let store = shared.app.engine.store();
-    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
-        return Err("the company is not served now".to_owned());
-    };
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let (company, id) = (endpoint.company, endpoint.id);
-    let due = deliveries::due(store.db(company), company, id, now, (read_to, &held), limit).await;
-    log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
-}
-
-/// Switches a webhook off, for as long as it takes: else it would be tried again with the next start only.
-async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
-    let reason = match why {
-        Why::Gone => "the endpoint answered 410 Gone".to_owned(),
-        Why::FailingSince(since) => {
-            format!("every delivery has failed since {}", since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
-        }
-    };
-    loop {
-        match webhooks::switch_off(shared.app.db(endpoint.company), endpoint, &reason).await {
-            Ok(is_off) => {
-                if is_off {
-                    shared.app.figures.webhooks.switched_off();
-                    tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "a webhook is switched off");
-                }
-                return;
-            }
-            Err(error) => {
-                tracing::debug!(%error, webhook.id = %endpoint.id, "a webhook is switched off later");
-                if *shared.stopping.borrow() {
-                    return;
-                }
-                tokio::time::sleep(RETRY_AFTER).await;
-            }
-        }
-    }
 }

@@ -1,0 +1,115 @@
+//! What a courier does with the tables: it writes outcomes, takes what is due, and switches its webhook off.
+
+use chrono::{DateTime, Utc};
+use hotline_actors::clock;
+use hotline_persistence::tables::webhooks::deliveries::{self, Due, Waiting};
+use hotline_persistence::tables::webhooks::{self, Endpoint};
+
+use super::RETRY_AFTER;
+use crate::deliveries::Shared;
+use crate::deliveries::line::{Letter, Why, Writing};
+use crate::deliveries::log::{self, Page, Unread};
+
+/// What a courier does with the tables.
+pub(super) enum Work {
+    Written(Result<Recorded, Unwritten>),
+    Due(Result<Vec<(Due, Option<Letter>)>, Unread>),
+    Read(Result<Page, Unread>),
+}
+
+pub(super) struct Recorded {
+    /// Whether the webhook is there, and goes on from where it was.
+    pub(super) stands: bool,
+    /// What waits in the table; none: nobody has looked.
+    pub(super) waiting: Option<Waiting>,
+}
+
+pub(super) struct Unwritten {
+    pub(super) writing: Writing,
+    pub(super) reason: String,
+}
+
+/// What memory knows of a webhook's events.
+pub(super) struct Known {
+    /// Up to where they were read.
+    pub(super) read_to: i64,
+    /// Those it holds.
+    pub(super) held: Vec<i64>,
+}
+
+pub(super) async fn write(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    writing: Writing,
+    Known { read_to, held }: Known,
+) -> Result<Recorded, Unwritten> {
+    let store = shared.app.engine.store();
+    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
+        return Err(Unwritten { writing, reason: "the company is not served now".to_owned() });
+    };
+    let (company, id) = (endpoint.company, endpoint.id);
+    let written = async {
+        let mut change = store.db(company).begin().await?;
+        let connection = change.connection()?;
+        let stands =
+            deliveries::record(connection, company, id, writing.standing, &writing.outcomes, writing.frees).await?;
+        change.commit().await?;
+        Ok::<_, hotline_persistence::Error>(stands)
+    };
+    let stands = match written.await {
+        Ok(stands) => stands,
+        Err(error) => return Err(Unwritten { writing, reason: error.to_string() }),
+    };
+    if !writing.frees {
+        return Ok(Recorded { stands, waiting: None });
+    }
+    // That it cannot be looked is found out with the next statement.
+    let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &held)).await;
+    let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
+    Ok(Recorded { stands, waiting: Some(waiting) })
+}
+
+pub(super) async fn due(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    now: DateTime<Utc>,
+    Known { read_to, held }: Known,
+    limit: usize,
+) -> Result<Vec<(Due, Option<Letter>)>, Unread> {
+    let store = shared.app.engine.store();
+    let Some(_presence) = store.ownership().try_enter(endpoint.company) else {
+        return Err("the company is not served now".to_owned());
+    };
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let (company, id) = (endpoint.company, endpoint.id);
+    let due = deliveries::due(store.db(company), company, id, now, (read_to, &held), limit).await;
+    log::of_due(&shared.app, endpoint.company, due.map_err(|error| error.to_string())?).await
+}
+
+/// Switches a webhook off, for as long as it takes: else it would be tried again with the next start only.
+pub(super) async fn switch_off(shared: &Shared, endpoint: &Endpoint, why: Why) {
+    let reason = match why {
+        Why::Gone => "the endpoint answered 410 Gone".to_owned(),
+        Why::FailingSince(since) => {
+            format!("every delivery has failed since {}", since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+        }
+    };
+    loop {
+        match webhooks::switch_off(shared.app.db(endpoint.company), endpoint, &reason).await {
+            Ok(is_off) => {
+                if is_off {
+                    shared.app.figures.webhooks.switched_off();
+                    tracing::info!(webhook.id = %endpoint.id, company.id = %endpoint.company, reason, "a webhook is switched off");
+                }
+                return;
+            }
+            Err(error) => {
+                tracing::debug!(%error, webhook.id = %endpoint.id, "a webhook is switched off later");
+                if *shared.stopping.borrow() {
+                    return;
+                }
+                tokio::time::sleep(RETRY_AFTER).await;
+            }
+        }
+    }
+}
