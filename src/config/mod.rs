@@ -1,11 +1,11 @@
 //! Options of the command line; each is an environment variable as well.
 
 mod cluster;
+mod database;
 mod sending;
+mod values;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,11 +13,13 @@ use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
 use ipnet::IpNet;
 use lettre::message::Mailbox;
-use sqlx::postgres::PgConnectOptions;
 use url::Url;
 
 pub use self::cluster::ClusterArgs;
+pub use self::database::DatabaseArgs;
 pub use self::sending::SendingArgs;
+use self::values::{address, collector, mailbox};
+pub use self::values::{network, public_url, webhooks};
 use crate::mail::{MailOptions, Relay};
 use crate::media::{self, StoreUrl};
 use crate::panel::PanelOptions;
@@ -26,60 +28,9 @@ use crate::templates;
 use crate::visitors::{UploadOptions, VisitorOptions};
 use crate::web::wire::{CONNECTIONS_PER_ADDRESS, Limits};
 use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
-use crate::webhooks::WebhookOptions;
 
 /// What visitors may do unless it is said otherwise.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
-
-/// What the key file is called in a data folder.
-const KEY_FILE: &str = "secrets.key";
-
-/// Which database, for every command.
-#[derive(Args, Clone, Debug)]
-pub struct DatabaseArgs {
-    /// Folder of the journal and the private PostgreSQL
-    #[arg(long, env = "HOTLINE_DATA_DIR", default_value = "./hotline-data", value_name = "FOLDER")]
-    pub data_dir: PathBuf,
-    /// A PostgreSQL server of your own (15 or newer); without it Hotline runs a private one under the data folder
-    #[arg(long, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
-    pub database_url: Option<String>,
-    /// File of the keys that seal the secrets of channels; without it `secrets.key` in the data folder
-    #[arg(long, env = "HOTLINE_KEY_FILE", value_name = "FILE")]
-    pub key_file: Option<PathBuf>,
-    /// Folder of the PostgreSQL binaries, when they are not found
-    #[arg(long, env = "HOTLINE_PG_BIN", value_name = "FOLDER")]
-    pub pg_bin: Option<PathBuf>,
-}
-
-impl DatabaseArgs {
-    /// The file of the keys that seal secrets.
-    pub fn key_file(&self) -> PathBuf {
-        self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE))
-    }
-
-    /// The database named by the URL, if one is.
-    ///
-    /// # Errors
-    /// When the URL is none.
-    pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
-        self.database_url.as_deref().map(database).transpose()
-    }
-}
-
-/// The database of a URL. Nothing of it is told but its scheme: it may hold a password.
-fn database(url: &str) -> Result<PgConnectOptions, String> {
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    match scheme {
-        Some("postgres" | "postgresql") => {
-            PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"))
-        }
-        Some(scheme) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Err(format!(
-            "--database-url: `{scheme}` is no scheme of PostgreSQL, which is the database Hotline speaks to; the URL \
-             begins with postgres://"
-        )),
-        _ => Err("--database-url: it is no URL; it begins with postgres://".to_owned()),
-    }
-}
 
 /// How the service is run.
 #[derive(Args, Clone, Debug)]
@@ -231,14 +182,6 @@ pub struct ServeArgs {
     pub otlp_endpoint: Option<Url>,
 }
 
-/// The address of a collector.
-fn collector(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    let is_bare = url.query().is_none() && url.fragment().is_none();
-    let is_one = matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare;
-    is_one.then_some(url).ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
-}
-
 /// MiB of a journal nobody means: 16 TiB.
 const JOURNAL_MAX_MIB_MAX: u64 = 16 * 1024 * 1024;
 
@@ -349,99 +292,3 @@ const MEDIA_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 /// Seconds after which an address had better be asked for anew: a year.
 const MEDIA_LINK_VALID_FOR_S_MAX: u64 = 365 * 24 * 3600;
-
-/// `https://support.example`, or `http://host:port`.
-pub fn public_url(text: &str) -> Result<String, String> {
-    let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
-    let is_plain = matches!(url.scheme(), "http" | "https")
-        && url.has_host()
-        && url.username().is_empty()
-        && url.password().is_none()
-        && url.path() == "/"
-        && url.query().is_none()
-        && url.fragment().is_none();
-    if is_plain {
-        Ok(url.origin().ascii_serialization())
-    } else {
-        Err(format!("`{text}` is more than scheme, host and port"))
-    }
-}
-
-/// An address with its port, as it is said elsewhere too: `:8080` is every address, `localhost:8080` this machine's own,
-/// and a name what the system makes of it.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let refused = || format!("`{text}` is no address with a port, such as 127.0.0.1:8080, localhost:8080 or :8080");
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
-    let port: u16 = port.parse().map_err(|_| refused())?;
-    match host {
-        "" | "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
-        // Whatever else the system says it is: the address that is tried first everywhere.
-        "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        host if host.contains(':') => Err(refused()),
-        host => {
-            let found = (host, port).to_socket_addrs().map_err(|error| format!("`{host}`: {error}"))?;
-            found.into_iter().next().ok_or_else(refused)
-        }
-    }
-}
-
-/// `desk@acme.example`, or `Acme <desk@acme.example>`.
-fn mailbox(text: &str) -> Result<Mailbox, String> {
-    text.parse().map_err(|_| format!("`{text}` is no address, as Acme <desk@acme.example>"))
-}
-
-/// How webhooks are delivered to, with these networks opened.
-pub fn webhooks(networks: &[IpNet]) -> WebhookOptions {
-    WebhookOptions { allowed_networks: networks.to_vec(), ..WebhookOptions::default() }
-}
-
-/// A single address is a range of one.
-pub fn network(text: &str) -> Result<IpNet, String> {
-    let text = text.trim();
-    text.parse::<IpNet>()
-        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
-        .map_err(|_| format!("`{text}` is no address and no range"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_taken_as_people_write_it() {
-        for (text, read) in [
-            ("127.0.0.1:8080", "127.0.0.1:8080"),
-            ("[::1]:8080", "[::1]:8080"),
-            (":8080", "0.0.0.0:8080"),
-            ("*:8080", "0.0.0.0:8080"),
-            ("localhost:0", "127.0.0.1:0"),
-        ] {
-            assert_eq!(address(text), Ok(read.parse().expect("address")), "{text}");
-        }
-        for bad in ["8080", "", ":", "localhost", "localhost:", "localhost:65536", "::1:8080", "http://localhost:8080"]
-        {
-            assert!(address(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn only_a_url_of_postgresql_names_a_database_and_a_mistaken_one_is_not_told() {
-        for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
-            assert!(database(good).is_ok(), "{good}");
-        }
-        for (bad, said) in [
-            ("mysql://hotline:hidden@db.example/hotline", "`mysql`"),
-            ("https://hotline:hidden@db.example", "`https`"),
-            ("hotline:hidden@db.example", "no URL"),
-            ("host=db.example password=hidden", "no URL"),
-            ("postgres://hotline:hidden@db.example:port/hotline", "--database-url"),
-            ("", "no URL"),
-        ] {
-            let told = database(bad).expect_err(bad);
-            assert!(told.contains(said) && !told.contains("hidden"), "{bad}: {told}");
-        }
-    }
-}

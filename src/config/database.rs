@@ -1,0 +1,80 @@
+//! Which database, and where its secrets are.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use sqlx::postgres::PgConnectOptions;
+
+/// What the key file is called in a data folder.
+const KEY_FILE: &str = "secrets.key";
+
+/// Which database, for every command.
+#[derive(Args, Clone, Debug)]
+pub struct DatabaseArgs {
+    /// Folder of the journal and the private PostgreSQL
+    #[arg(long, env = "HOTLINE_DATA_DIR", default_value = "./hotline-data", value_name = "FOLDER")]
+    pub data_dir: PathBuf,
+    /// A PostgreSQL server of your own (15 or newer); without it Hotline runs a private one under the data folder
+    #[arg(long, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// File of the keys that seal the secrets of channels; without it `secrets.key` in the data folder
+    #[arg(long, env = "HOTLINE_KEY_FILE", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Folder of the PostgreSQL binaries, when they are not found
+    #[arg(long, env = "HOTLINE_PG_BIN", value_name = "FOLDER")]
+    pub pg_bin: Option<PathBuf>,
+}
+
+impl DatabaseArgs {
+    /// The file of the keys that seal secrets.
+    pub fn key_file(&self) -> PathBuf {
+        self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE))
+    }
+
+    /// The database named by the URL, if one is.
+    ///
+    /// # Errors
+    /// When the URL is none.
+    pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
+        self.database_url.as_deref().map(database).transpose()
+    }
+}
+
+/// The database of a URL. Nothing of it is told but its scheme: it may hold a password.
+fn database(url: &str) -> Result<PgConnectOptions, String> {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    match scheme {
+        Some("postgres" | "postgresql") => {
+            PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"))
+        }
+        Some(scheme) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Err(format!(
+            "--database-url: `{scheme}` is no scheme of PostgreSQL, which is the database Hotline speaks to; the URL \
+             begins with postgres://"
+        )),
+        _ => Err("--database-url: it is no URL; it begins with postgres://".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_url_of_postgresql_names_a_database_and_a_mistaken_one_is_not_told() {
+        for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
+            assert!(database(good).is_ok(), "{good}");
+        }
+        for (bad, said) in [
+            ("mysql://hotline:hidden@db.example/hotline", "`mysql`"),
+            ("https://hotline:hidden@db.example", "`https`"),
+            ("hotline:hidden@db.example", "no URL"),
+            ("host=db.example password=hidden", "no URL"),
+            ("postgres://hotline:hidden@db.example:port/hotline", "--database-url"),
+            ("", "no URL"),
+        ] {
+            let told = database(bad).expect_err(bad);
+            assert!(told.contains(said) && !told.contains("hidden"), "{bad}: {told}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What options hold, as people write it: addresses, networks, URLs.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use ipnet::IpNet;
+use lettre::message::Mailbox;
+use url::Url;
+
+use crate::webhooks::WebhookOptions;
+
+/// The address of a collector.
+pub(super) fn collector(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let is_bare = url.query().is_none() && url.fragment().is_none();
+    let is_one = matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare;
+    is_one.then_some(url).ok_or_else(|| "must be an address, as http://localhost:4318".to_owned())
+}
+
+/// `https://support.example`, or `http://host:port`.
+pub fn public_url(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).map_err(|error| format!("`{text}` is no URL: {error}"))?;
+    let is_plain = matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if is_plain {
+        Ok(url.origin().ascii_serialization())
+    } else {
+        Err(format!("`{text}` is more than scheme, host and port"))
+    }
+}
+
+/// An address with its port, as it is said elsewhere too: `:8080` is every address, `localhost:8080` this machine's own,
+/// and a name what the system makes of it.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let refused = || format!("`{text}` is no address with a port, such as 127.0.0.1:8080, localhost:8080 or :8080");
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
+    let port: u16 = port.parse().map_err(|_| refused())?;
+    match host {
+        "" | "*" => Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
+        // Whatever else the system says it is: the address that is tried first everywhere.
+        "localhost" => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        host if host.contains(':') => Err(refused()),
+        host => {
+            let found = (host, port).to_socket_addrs().map_err(|error| format!("`{host}`: {error}"))?;
+            found.into_iter().next().ok_or_else(refused)
+        }
+    }
+}
+
+/// `desk@acme.example`, or `Acme <desk@acme.example>`.
+pub(super) fn mailbox(text: &str) -> Result<Mailbox, String> {
+    text.parse().map_err(|_| format!("`{text}` is no address, as Acme <desk@acme.example>"))
+}
+
+/// How webhooks are delivered to, with these networks opened.
+pub fn webhooks(networks: &[IpNet]) -> WebhookOptions {
+    WebhookOptions { allowed_networks: networks.to_vec(), ..WebhookOptions::default() }
+}
+
+/// A single address is a range of one.
+pub fn network(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    text.parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_| format!("`{text}` is no address and no range"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_as_people_write_it() {
+        for (text, read) in [
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            ("[::1]:8080", "[::1]:8080"),
+            (":8080", "0.0.0.0:8080"),
+            ("*:8080", "0.0.0.0:8080"),
+            ("localhost:0", "127.0.0.1:0"),
+        ] {
+            assert_eq!(address(text), Ok(read.parse().expect("address")), "{text}");
+        }
+        for bad in ["8080", "", ":", "localhost", "localhost:", "localhost:65536", "::1:8080", "http://localhost:8080"]
+        {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
+}
