@@ -1,0 +1,193 @@
+//! What one file of Rust names, as far as words tell.
+
+use std::collections::HashMap;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// What one file says.
+#[derive(Default)]
+pub struct File {
+    /// Every path as it is written, in a `use` or elsewhere.
+    pub paths: Vec<Vec<String>>,
+    /// What is called otherwise here, and what it is.
+    pub imports: HashMap<String, Vec<String>>,
+    /// Modules that are there for tests alone.
+    pub tests: Vec<String>,
+    /// The others, where each has a file of its own.
+    pub declared: Vec<String>,
+}
+
+/// A word or a sign; `::` is one.
+type Token = String;
+
+impl File {
+    pub fn read(name: &str, text: &str) -> Self {
+        let stream: TokenStream = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut tokens = Vec::new();
+        flatten(stream, &mut tokens);
+        let mut file = Self::default();
+        let tokens = file.without_tests(&tokens);
+        let (mut at, mut depth) = (0, 0);
+        // How deep the modules begin that have no file of their own: what is in them is their file's.
+        let mut inline: Vec<usize> = Vec::new();
+        while at < tokens.len() {
+            match tokens[at].as_str() {
+                "{" => depth += 1,
+                "}" => {
+                    depth -= 1;
+                    inline.pop_if(|begun| *begun == depth);
+                }
+                "mod" if tokens.get(at + 2).is_some_and(|token| token == "{") => inline.push(depth),
+                "mod" if inline.is_empty() && tokens.get(at + 2).is_some_and(|token| token == ";") => {
+                    file.declared.push(tokens[at + 1].clone());
+                }
+                _ => {}
+            }
+            if tokens[at] == "use" {
+                let mut tree = Tree { tokens: &tokens, at: at + 1, file: &mut file, inline: inline.len() };
+                if tree.tokens[tree.at] == "::" {
+                    tree.at += 1;
+                }
+                tree.read(Vec::new());
+                at = tree.at;
+            } else {
+                let path = path_at(&tokens, at);
+                at += (path.len() * 2).saturating_sub(1).max(1);
+                if path.len() > 1 {
+                    file.paths.push(outward(path, inline.len()));
+                }
+            }
+        }
+        file
+    }
+
+    /// The tokens without what stands behind `#[cfg(test)]`.
+    fn without_tests(&mut self, tokens: &[Token]) -> Vec<Token> {
+        const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
+        let (mut kept, mut at) = (Vec::new(), 0);
+        while at < tokens.len() {
+            if !tokens[at..].starts_with(&MARK.map(str::to_owned)) {
+                kept.push(tokens[at].clone());
+                at += 1;
+                continue;
+            }
+            at += MARK.len();
+            let mut depth = 0;
+            while at < tokens.len() {
+                match tokens[at].as_str() {
+                    "}" if depth == 0 => break,
+                    "mod" if depth == 0 => self.tests.push(tokens[at + 1].clone()),
+                    "(" | "[" | "{" => depth += 1,
+                    ")" | "]" | "}" => depth -= 1,
+                    _ => {}
+                }
+                at += 1;
+                if depth == 0 && matches!(tokens[at - 1].as_str(), "}" | ";") {
+                    break;
+                }
+            }
+        }
+        kept
+    }
+}
+
+fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
+    for tree in stream {
+        match tree {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                tokens.push(open.to_owned());
+                flatten(group.stream(), tokens);
+                tokens.push(close.to_owned());
+            }
+            TokenTree::Ident(ident) => tokens.push(ident.to_string()),
+            TokenTree::Punct(punct) if punct.as_char() == ':' && tokens.last().is_some_and(|last| last == ":") => {
+                tokens.pop();
+                tokens.push("::".to_owned());
+            }
+            TokenTree::Punct(punct) => tokens.push(punct.as_char().to_string()),
+            TokenTree::Literal(_) => tokens.push("\"".to_owned()),
+        }
+    }
+}
+
+fn is_word(token: &str) -> bool {
+    token.starts_with(|first: char| first.is_alphabetic() || first == '_')
+}
+
+/// The words of a path that begins here, if one does.
+fn path_at(tokens: &[Token], at: usize) -> Vec<String> {
+    let mut path = Vec::new();
+    if at > 0 && tokens[at - 1] == "::" {
+        return path;
+    }
+    let mut rest = &tokens[at..];
+    while let Some(word) = rest.first().filter(|word| is_word(word)) {
+        path.push(word.clone());
+        match rest.get(1) {
+            Some(colons) if colons == "::" => rest = &rest[2..],
+            _ => break,
+        }
+    }
+    path
+}
+
+/// A path in modules that have no file of their own, as their file would write it.
+fn outward(mut path: Vec<String>, inline: usize) -> Vec<String> {
+    let ups = path.iter().take(inline).take_while(|word| *word == "super").count();
+    path[..ups].fill("self".to_owned());
+    path
+}
+
+/// What a `use` names.
+struct Tree<'a> {
+    tokens: &'a [Token],
+    at: usize,
+    file: &'a mut File,
+    inline: usize,
+}
+
+impl Tree<'_> {
+    fn read(&mut self, mut path: Vec<String>) {
+        loop {
+            match self.tokens[self.at].as_str() {
+                "{" => {
+                    self.at += 1;
+                    while self.tokens[self.at] != "}" {
+                        self.read(path.clone());
+                        if self.tokens[self.at] == "," {
+                            self.at += 1;
+                        }
+                    }
+                    self.at += 1;
+                    return;
+                }
+                word => path.push(word.to_owned()),
+            }
+            self.at += 1;
+            if self.tokens[self.at] != "::" {
+                break;
+            }
+            self.at += 1;
+        }
+        if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+            path.pop();
+        }
+        let mut name = path.last().cloned().unwrap_or_default();
+        if self.tokens[self.at] == "as" {
+            name = self.tokens[self.at + 1].clone();
+            self.at += 2;
+        }
+        let path = outward(path, self.inline);
+        // Of a `*` nobody can say what it brings.
+        if name != "*" {
+            self.file.imports.insert(name, path.clone());
+        }
+        self.file.paths.push(path);
+    }
+}

@@ -1,0 +1,226 @@
+//! The files of a crate, and which of them knows which.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::file::File;
+use super::root;
+
+/// A path, from the root of its crate.
+pub type Module = Vec<String>;
+
+/// A crate's files, and what each knows.
+pub struct Sources {
+    /// Where each file is below the crate's folder.
+    files: Vec<String>,
+    modules: Vec<Module>,
+    /// Which other files each knows, and by which path.
+    known: Vec<BTreeMap<usize, String>>,
+    /// Which modules each names in a `use` only to go on from there.
+    named: Vec<BTreeMap<usize, String>>,
+    /// Files that nobody has declared: no compiler sees them.
+    undeclared: Vec<String>,
+}
+
+impl Sources {
+    pub fn read(folder: &str) -> Self {
+        let folder = root().join(folder);
+        let mut texts = BTreeMap::new();
+        collect(&folder, &folder, &mut texts);
+        assert!(texts.contains_key("lib.rs"), "there are no sources in {}", folder.display());
+        Self::of(texts.iter().map(|(file, text)| (file.as_str(), text.as_str())))
+    }
+
+    pub fn of<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut parsed: Vec<(String, Module, File)> =
+            texts.map(|(file, text)| (file.to_owned(), module_of(file), File::read(file, text))).collect();
+        let declared: BTreeSet<Module> = parsed
+            .iter()
+            .flat_map(|(_, module, file)| file.declared.iter().chain(&file.tests).map(move |name| below(module, name)))
+            .collect();
+        let is_root = |module: &Module| module.is_empty() || *module == ["main"];
+        let undeclared = parsed.iter().filter(|(_, module, _)| !is_root(module) && !declared.contains(module));
+        let undeclared = undeclared.map(|(file, ..)| file.clone()).collect();
+        let tests: Vec<Module> = parsed
+            .iter()
+            .flat_map(|(_, module, file)| file.tests.iter().map(move |name| below(module, name)))
+            .collect();
+        parsed.retain(|(_, module, _)| !tests.iter().any(|test| module.starts_with(test)));
+        let index: HashMap<Module, usize> =
+            parsed.iter().enumerate().map(|(at, (_, module, _))| (module.clone(), at)).collect();
+        let names = Names { files: parsed.iter().map(|(_, module, file)| (module.clone(), file)).collect() };
+        let mut known = vec![BTreeMap::new(); parsed.len()];
+        let mut named = known.clone();
+        for (at, (_, module, file)) in parsed.iter().enumerate() {
+            for path in &file.paths {
+                let Some((target, is_module)) = names.resolve(module, path, &mut BTreeSet::new()) else { continue };
+                let Some(&to) = index.get(&target).filter(|to| **to != at) else { continue };
+                // An import of a module is told by what is named through it.
+                let kept = if is_module { &mut named[at] } else { &mut known[at] };
+                kept.entry(to).or_insert_with(|| path.join("::"));
+            }
+        }
+        let (files, modules) = parsed.into_iter().map(|(file, module, _)| (file, module)).unzip();
+        Self { files, modules, known, named, undeclared }
+    }
+
+    /// Files that no other declares as its module.
+    pub fn undeclared(&self) -> &[String] {
+        &self.undeclared
+    }
+
+    pub fn name(&self, file: usize) -> &str {
+        &self.files[file]
+    }
+
+    /// What does not run down from floor to floor.
+    pub fn above(&self, floors: &HashMap<String, usize>) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (at, module) in self.modules.iter().enumerate() {
+            // The root only declares the modules.
+            let Some(own) = module.first() else { continue };
+            let Some(floor) = floors.get(own) else {
+                wrong.push(format!("{} is on no floor", self.files[at]));
+                continue;
+            };
+            for (to, path) in self.known[at].iter().chain(&self.named[at]) {
+                let Some(other) = self.modules[*to].first().filter(|other| *other != own) else { continue };
+                if floors.get(other).is_none_or(|other| other <= floor) {
+                    wrong.push(format!("{} knows {} ({path})", self.files[at], self.files[*to]));
+                }
+            }
+        }
+        wrong
+    }
+
+    /// Circles in which no two files that follow each other are a folder's `mod.rs` and a file of that folder.
+    pub fn circles(&self) -> Vec<Vec<usize>> {
+        circles(self.files.len(), |from, to| self.known[from].contains_key(&to) && !self.is_one_piece(from, to))
+    }
+
+    /// Circles of which not every file lies in the folder of one of them.
+    pub fn circles_beyond_a_folder(&self) -> Vec<Vec<usize>> {
+        let mut found = circles(self.files.len(), |from, to| self.known[from].contains_key(&to));
+        found.retain(|files| {
+            let modules: Vec<&Module> = files.iter().map(|file| &self.modules[*file]).collect();
+            !modules.iter().any(|top| !top.is_empty() && modules.iter().all(|module| module.starts_with(top)))
+        });
+        found
+    }
+
+    /// Whether one is the `mod.rs` of the folder that the other lies in.
+    fn is_one_piece(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.modules[one], &self.modules[other]);
+        one.split_last().is_some_and(|(_, folder)| folder == *other)
+            || other.split_last().is_some_and(|(_, folder)| folder == *one)
+    }
+
+    pub fn explained(&self, circles: &[Vec<usize>]) -> String {
+        let mut text = String::new();
+        for files in circles {
+            let _ = writeln!(text, "a circle of {}:", files.len());
+            for from in files {
+                for (to, path) in self.known[*from].iter().filter(|(to, _)| files.contains(to)) {
+                    let _ = writeln!(text, "  {} knows {} ({path})", self.files[*from], self.files[*to]);
+                }
+            }
+        }
+        text
+    }
+}
+
+fn collect(folder: &Path, root: &Path, texts: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, root, texts);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+            texts.insert(name, fs::read_to_string(&path).expect("a source"));
+        }
+    }
+}
+
+fn module_of(file: &str) -> Module {
+    let mut module: Module = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+    if module.last().is_some_and(|last| last == "mod") || module == ["lib"] {
+        module.pop();
+    }
+    module
+}
+
+fn below(module: &[String], name: &str) -> Module {
+    module.iter().cloned().chain([name.to_owned()]).collect()
+}
+
+/// Files that reach each other, sorted, where there are several.
+fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let reached: Vec<BTreeSet<usize>> = (0..count)
+        .map(|from| {
+            let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
+            while let Some(at) = open.pop() {
+                open.extend((0..count).filter(|to| knows(at, *to) && reached.insert(*to)));
+            }
+            reached
+        })
+        .collect();
+    let mut found: Vec<Vec<usize>> = (0..count)
+        .filter(|from| reached[*from].contains(from))
+        .map(|from| (0..count).filter(|to| reached[from].contains(to) && reached[*to].contains(&from)).collect())
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Finds what a path means.
+struct Names<'a> {
+    files: HashMap<Module, &'a File>,
+}
+
+impl Names<'_> {
+    /// The module that has what the path names, and whether it is that module itself. None: it is no file's of the crate.
+    fn resolve(&self, module: &Module, path: &[String], seen: &mut BTreeSet<Module>) -> Option<(Module, bool)> {
+        let (first, rest) = path.split_first()?;
+        match first.as_str() {
+            // The crate's own library, as its binary names it.
+            "crate" | "hotline" => return (!rest.is_empty()).then(|| self.down(Vec::new(), rest, seen)).flatten(),
+            "super" | "self" => {
+                let ups = path.iter().take_while(|word| matches!(word.as_str(), "super" | "self"));
+                let up = ups.clone().filter(|word| *word == "super").count();
+                let kept = module.len().checked_sub(up)?;
+                return self.down(module[..kept].to_vec(), &path[ups.count()..], seen);
+            }
+            _ => {}
+        }
+        if self.files.contains_key(&below(module, first)) {
+            return self.down(module.clone(), path, seen);
+        }
+        let import = self.files.get(module)?.imports.get(first)?;
+        if import == path || import.first() == Some(first) || !seen.insert(below(module, first)) {
+            return None;
+        }
+        let whole: Vec<String> = import.iter().chain(rest).cloned().collect();
+        self.resolve(module, &whole, seen)
+    }
+
+    fn down(&self, mut module: Module, mut path: &[String], seen: &mut BTreeSet<Module>) -> Option<(Module, bool)> {
+        while let Some((first, rest)) = path.split_first()
+            && self.files.contains_key(&below(&module, first))
+        {
+            module.push(first.clone());
+            path = rest;
+        }
+        let Some((first, rest)) = path.split_first() else { return Some((module, true)) };
+        // Passed on from elsewhere, or its own.
+        match self.files.get(&module)?.imports.get(first) {
+            Some(import) if seen.insert(below(&module, first)) => {
+                let whole: Vec<String> = import.iter().chain(rest).cloned().collect();
+                self.resolve(&module, &whole, seen)
+            }
+            _ => Some((module, false)),
+        }
+    }
+}
