@@ -118,8 +118,8 @@ impl Select {
     }
 
     /// Makes what was built the first of two steps, a `select … from (select …` whose rows are gone through in the order
-    /// of `column`; `then` closes it and finds the list's rows for each, laterally and in the order of the list's key, with
-    /// which that of `column` agrees.
+    /// of `column`; `then` closes it and finds the list's rows for each, laterally, up to conditions that may follow until
+    /// [`Self::within`] orders them by the list's key, with which the order of `column` agrees.
     ///
     /// The rows as a whole are not said to be ordered. What is joined laterally is found for one row of the first step after
     /// the other, so they come in order. Told to order them, PostgreSQL sorts all there are before it shows a page, as soon
@@ -128,9 +128,37 @@ impl Select {
     pub fn for_each_by(mut self, column: &'static str, page: PageRequest, then: &str) -> Self {
         // `offset 0` keeps PostgreSQL from joining first.
         self.order(column, page);
+        self.query.push(" offset 0").push(then);
+        self
+    }
+
+    /// Closes the second step: `key` orders its rows, and `then` closes it. What follows are conditions on what it found.
+    #[must_use]
+    pub fn within(mut self, key: &str, page: PageRequest, then: &str) -> Self {
+        self.order(key, page);
         self.query.push(" offset 0").push(then).push(" where true");
         self.is_in_order = true;
         self
+    }
+
+    /// Takes the first rows of what was built, in the order of `key`, to be looked through: `then` closes it, and conditions
+    /// on those rows follow.
+    #[must_use]
+    pub fn first(mut self, most: i64, key: &str, page: PageRequest, then: &str) -> Self {
+        if !self.is_in_order {
+            self.order(key, page);
+        }
+        self.query.push(" limit ").push_bind(most).push(then).push(" where true");
+        self.is_in_order = true;
+        self
+    }
+
+    /// The one value of what was built as a `select count(*) …`.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn count<'e>(mut self, db: impl PgExecutor<'e>) -> sqlx::Result<i64> {
+        self.query.build_query_scalar().fetch_one(db).await
     }
 
     /// Adds `column >= value`.
@@ -166,13 +194,22 @@ impl Select {
     /// Adds that a row of another table exists: `query` is a `select from … where …` that ends with the column to
     /// compare.
     #[must_use]
-    pub fn related<'a, V>(mut self, query: &str, value: Option<V>) -> Self
+    pub fn related<'a, V>(self, query: &str, value: Option<V>) -> Self
+    where
+        V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
+    {
+        self.only_by(&format!("exists ({query} ="), value, ")")
+    }
+
+    /// Adds a condition on other tables around a value.
+    #[must_use]
+    pub fn only_by<'a, V>(mut self, before: &str, value: Option<V>, after: &str) -> Self
     where
         V: Encode<'a, Postgres> + Type<Postgres> + Send + 'a,
     {
         if let Some(value) = value {
             self.is_heavy = true;
-            self.query.push(" and exists (").push(query).push(" = ").push_bind(value).push(")");
+            self.query.push(" and ").push(before).push(" ").push_bind(value).push(after);
         }
         self
     }

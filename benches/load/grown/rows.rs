@@ -294,10 +294,11 @@ fn outreach(company: i64) -> String {
          insert into campaign_recipients (company_id, campaign_id, contact_id, status)
             select company_id, (select max(id) from campaigns where company_id = {company}), contact_id, 'read'
             from contact_list_contacts where company_id = {company};
-         insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, tries, attempts, created_at)
+         insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, tries, attempts, created_at,
+                updated_at)
             select {company}, (select max(id) from webhooks where company_id = {company}), n,
                 (array['ticket.opened', 'message.created'])[1 + n % 2], 'ticket:' || n / 20,
-                case when n % 50 = 0 then 'failed' else 'delivered' end, 1, '[]', now() - interval '1 day'
-            from generate_series(1, 1000000) n"
+                case when n % 50 = 0 then 'failed' else 'delivered' end, 1, '[]', at, at + interval '1 second'
+            from generate_series(1, 1000000) n, lateral (select now() - (1000000 - n) * interval '2.5 seconds' as at) made"
     )
 }

@@ -24,6 +24,8 @@ const GRAIN: TimeDelta = TimeDelta::hours(1);
 pub(crate) enum Zoned {
     Message,
     Ticket,
+    /// Of events to webhooks: in the zones of the events, whatever the webhook.
+    Delivery,
 }
 
 impl Zoned {
@@ -31,6 +33,7 @@ impl Zoned {
         match self {
             Self::Message => "message",
             Self::Ticket => "ticket",
+            Self::Delivery => "delivery",
         }
     }
 
@@ -38,6 +41,15 @@ impl Zoned {
         match self {
             Self::Message => "messages",
             Self::Ticket => "tickets",
+            Self::Delivery => "webhook_deliveries",
+        }
+    }
+
+    /// The column whose values zones are made of.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Message | Self::Ticket => "id",
+            Self::Delivery => "event_id",
         }
     }
 }
@@ -122,7 +134,16 @@ impl Wanted<'_> {
 
 /// Begins a list, in the order of ids, of the rows whose zones may hold what is wanted; `before` stands before the
 /// `select`. The rows are `t`. That they are what is wanted is still to be said.
-pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wanted<'_>, page: PageRequest) -> Select {
+///
+/// `held` are columns that have indexes of their own, with the ids they must have: within a zone they find the rows.
+pub(crate) fn list(
+    before: &str,
+    noun: Zoned,
+    company: CompanyId,
+    wanted: &Wanted<'_>,
+    held: &[(&'static str, Option<i64>)],
+    page: PageRequest,
+) -> Select {
     let zones = format!("{before}select t.* from (select z.company_id, z.zone from zones z");
     let mut list = Select::new(&zones, "z.company_id", company).equals("z.noun", Some(noun.as_str()));
     for (time, (from, to)) in wanted.spans {
@@ -133,15 +154,31 @@ pub(crate) fn list(before: &str, noun: Zoned, company: CompanyId, wanted: &Wante
     for word in wanted.words.iter().flatten() {
         list = list.has_bit("z.marks", mark(word));
     }
-    // `offset 0` keeps each zone's rows a search of their own.
-    let (table, direction) = (noun.table(), if page.descending { " desc" } else { "" });
+    let (table, key) = (noun.table(), noun.key());
     let rows = format!(
         ") z cross join lateral (select * from {table} where company_id = z.company_id
-             and id >= z.zone << {BITS} and id < (z.zone + 1) << {BITS} order by id{direction} offset 0) t"
+             and {key} >= z.zone << {BITS} and {key} < (z.zone + 1) << {BITS}"
     );
-    list.has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
+    let mut list = list
+        .has_bit("z.channels", wanted.channel.map(|id| bit(id.0)))
         .has_bit("z.queues", wanted.queue.map(|id| bit(id.0)))
-        .for_each_by("z.zone", page, &rows)
+        .for_each_by("z.zone", page, &rows);
+    for (column, id) in held {
+        list = list.equals(column, *id);
+    }
+    list.within(key, page, ") t")
+}
+
+/// Closes an update of deliveries to now that returns `event_id`s: it becomes part of a statement that notes them, and
+/// answers how many they are. `$1` is the company.
+pub(crate) fn with_updated(update: &str) -> String {
+    format!(
+        "with again as ({update}),
+         noted as (update zones z set updated_until = greatest(z.updated_until, date_trunc('hour', now(), 'UTC') + interval '1 hour')
+             from (select distinct event_id >> {BITS} as zone from again) x
+             where z.company_id = $1 and z.noun = 'delivery' and z.zone = x.zone)
+         select count(*) from again"
+    )
 }
 
 /// Where a row lies, and what a zone map keeps of it.
@@ -154,7 +191,7 @@ pub(crate) struct Place {
     pub(crate) closed: Option<DateTime<Utc>>,
     pub(crate) updated: Option<DateTime<Utc>>,
     pub(crate) words: [Option<&'static str>; 3],
-    pub(crate) channel: ChannelId,
+    pub(crate) channel: Option<ChannelId>,
     pub(crate) queue: Option<QueueId>,
 }
 
@@ -180,7 +217,7 @@ impl Zone {
             closed_until: place.closed.map(ceil),
             updated_until: place.updated.map(ceil),
             marks: place.words.iter().flatten().filter_map(|word| mark(word)).fold(0, |marks, mark| marks | mark),
-            channels: bit(place.channel.0),
+            channels: place.channel.map_or(0, |id| bit(id.0)),
             queues: place.queue.map_or(0, |id| bit(id.0)),
         }
     }
@@ -294,7 +331,7 @@ mod tests {
             closed,
             updated: None,
             words: [Some("open"), closed.map(|_| "closed"), None],
-            channel: ChannelId::new(2),
+            channel: Some(ChannelId::new(2)),
             queue: closed.map(|_| QueueId::new(62)),
         };
         let mut zone = Zone::of(&place("2026-03-01T10:20:00Z", None));

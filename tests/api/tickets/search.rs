@@ -79,6 +79,8 @@ async fn whether_many_or_few_are_called_so_every_page_is_the_next_of_the_list() 
         let insert = sqlx::query(statement).bind(app.company.id).bind(app.company.phone).bind(TICKETS);
         insert.execute(db).await.expect("rows");
     }
+    let zones = sqlx::query("select hotline_fill_zones($1)").bind(app.company.id);
+    zones.execute(db).await.expect("zones");
     for (word, order) in [
         ("everybody", "desc"),
         ("seldom", "desc"),

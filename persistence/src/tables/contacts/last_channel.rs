@@ -2,9 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgExecutor};
 
-use crate::{ChannelId, CompanyId, ContactId};
+use super::ContactFilter;
+use crate::error::with_timeout;
+use crate::select::{PageRequest, Select};
+use crate::table::Span;
+use crate::{ChannelId, CompanyId, ContactId, Result};
 
 /// A contact's conversation began on a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,4 +43,63 @@ pub(crate) async fn set_last_channel(
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Contacts of a channel that are all found before a list is narrowed by anything else.
+const FEW: i64 = 10_000;
+
+/// How a list of contacts `c` is narrowed to those last talked to on a channel.
+///
+/// Beside a search or a span of time PostgreSQL puts all contacts of the channel together with all others that are asked
+/// for, because it expects few of either. So few of the channel are found first, and of many each is looked up as the list
+/// comes to it: `offset 0` keeps that from being joined, and a list by spans in the order it has by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ByChannel {
+    /// As PostgreSQL finds best; none: all contacts.
+    Joined(Option<ChannelId>),
+    Few(ChannelId),
+    EachFound(ChannelId),
+    EachInOrder(ChannelId),
+}
+
+impl ByChannel {
+    pub(super) async fn of(db: impl PgExecutor<'_>, company: CompanyId, filter: &ContactFilter) -> Result<Self> {
+        let is_spanned = filter.created != Span::default() || filter.updated != Span::default();
+        let Some(channel) = filter.channel_id.filter(|_| is_spanned || filter.search.is_some()) else {
+            return Ok(Self::Joined(filter.channel_id));
+        };
+        let count = sqlx::query_scalar::<_, i64>(
+            "select count(*) from (select from contact_last_channels where company_id = $1 and channel_id = $2 limit $3) l",
+        );
+        let found = with_timeout(count.bind(company).bind(channel).bind(FEW + 1).fetch_one(db)).await?;
+        Ok(match filter.search {
+            _ if found <= FEW => Self::Few(channel),
+            Some(_) => Self::EachFound(channel),
+            None => Self::EachInOrder(channel),
+        })
+    }
+
+    /// What the list begins with.
+    pub(super) fn begins(self) -> &'static str {
+        match self {
+            Self::EachInOrder(_) => "with page as (select c.id from (select c.id, c.company_id from contacts c",
+            _ => "with page as (select c.id from contacts c",
+        }
+    }
+
+    /// Adds the condition to a list that begins so, and has all others.
+    pub(super) fn narrow(self, list: Select, page: PageRequest) -> Select {
+        const OF_CONTACT: &str = "exists (select from contact_last_channels l
+            where l.company_id = c.company_id and l.contact_id = c.id and l.channel_id =";
+        const OF_CHANNEL: &str = "c.id = any (array(select l.contact_id from contact_last_channels l
+            where l.company_id = $1 and l.channel_id =";
+        match self {
+            Self::Joined(channel) => list.only_by(OF_CONTACT, channel, ")"),
+            Self::Few(channel) => list.only_by(OF_CHANNEL, Some(channel), "))"),
+            Self::EachFound(channel) => list.only_by(OF_CONTACT, Some(channel), " offset 0)"),
+            Self::EachInOrder(channel) => {
+                list.within("c.id", page, ") c").only_by(OF_CONTACT, Some(channel), " offset 0)")
+            }
+        }
+    }
 }

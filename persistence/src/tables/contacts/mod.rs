@@ -19,6 +19,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
 pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, note_address};
+use last_channel::ByChannel;
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
 pub use opt_out::OptOut;
@@ -173,15 +174,11 @@ pub async fn list(
 ) -> Result<Page<ContactRow>> {
     // The company is the first value the list binds.
     let shown = format!(") {SHOWN} join page on page.id = c.id where c.company_id = $1");
-    let list = Select::new("with page as (select c.id from contacts c", "c.company_id", company)
+    let by_channel = ByChannel::of(db, company, filter).await?;
+    let list = Select::new(by_channel.begins(), "c.company_id", company)
         .contains("c.search", filter.search.as_deref())
         .equals("c.number", filter.number.as_deref())
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
-        .related(
-            "select from contact_last_channels l where l.company_id = c.company_id and l.contact_id = c.id
-             and l.channel_id",
-            filter.channel_id,
-        )
         .equals("c.origin", filter.origin.as_deref())
         .equals("c.is_group", filter.is_group)
         .related(
@@ -192,7 +189,7 @@ pub async fn list(
         .between("c.updated_at", filter.updated)
         .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some());
     let db = list.weigh(db, page);
-    with_timeout(list.page_then(db, "c.id", page, &shown)).await
+    with_timeout(by_channel.narrow(list, page).page_then(db, "c.id", page, &shown)).await
 }
 
 /// A page of the contacts in a list: a search and spans of time narrow it, and nothing else of the filter.

@@ -117,7 +117,7 @@ pub(crate) async fn note_zones(db: &mut PgConnection, rows: &[&MessageRow]) -> R
         closed: None,
         updated: None,
         words: [Some(row.direction.as_str()), Some(row.kind.as_str()), Some(row.status.as_str())],
-        channel: row.channel_id,
+        channel: Some(row.channel_id),
         queue: None,
     };
     zones::note(db, Zoned::Message, rows.iter().map(place)).await

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Direction, MessageRow, MessageStatus, MessageType};
 use crate::select::{Page, PageRequest, Select};
+use crate::table::Span;
 use crate::tables::zones::{self, Time, Wanted, Zoned};
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
@@ -34,6 +35,9 @@ pub async fn list(
     filter: &MessageFilter,
     page: PageRequest,
 ) -> Result<Page<MessageRow>> {
+    // Notes are what is internal.
+    let notes = (filter.direction == Some(Direction::Internal)).then_some(MessageType::Note);
+    let filter = &MessageFilter { kind: filter.kind.or(notes), ..filter.clone() };
     let wanted = Wanted {
         spans: &[(Time::Created, filter.created)],
         words: &[
@@ -44,11 +48,17 @@ pub async fn list(
         channel: filter.channel_id,
         ..Wanted::default()
     };
-    // What waits in the outbox has an index, as have a ticket's and a contact's messages; and every zone once had some.
-    let is_found =
-        filter.ticket_id.is_some() || filter.contact_id.is_some() || filter.status == Some(MessageStatus::Queued);
+    // What waits in the outbox has an index, as have a ticket's and a contact's messages; and every zone once had some. What is
+    // no text or has failed has one as well: some of it is in every zone, and little.
+    let is_rare =
+        filter.kind.is_some_and(|kind| kind != MessageType::Text) || filter.status == Some(MessageStatus::Failed);
+    let is_narrowed = filter.created != Span::default() || filter.channel_id.is_some();
+    let is_found = filter.ticket_id.is_some()
+        || filter.contact_id.is_some()
+        || filter.status == Some(MessageStatus::Queued)
+        || is_rare && !is_narrowed;
     let list = if wanted.is_any() && !is_found {
-        zones::list("", Zoned::Message, company, &wanted, page)
+        zones::list("", Zoned::Message, company, &wanted, &[], page)
     } else {
         Select::new("select t.* from messages t", "t.company_id", company)
     };

@@ -1,13 +1,11 @@
 //! A company's list of tickets.
 
-use futures_util::FutureExt;
-use sqlx::PgExecutor;
-
 use super::{BESIDE, COLUMNS, LoadedTicket, TicketStatus};
 use crate::select::{Page, PageRequest, Select};
 use crate::table::Span;
 use crate::tables::zones::{self, ASSIGNED, Time, UNASSIGNED, Wanted, Zoned};
 use crate::{ChannelId, CompanyId, ContactId, Database, QueueId, Readers, Result, UserId, WrapupTypeId};
+use futures_util::FutureExt;
 
 /// What the API's list may ask for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,18 +57,27 @@ pub async fn list_steady(
     readers
         .read(company, move |db| {
             let filter = filter.clone();
-            async move { find(db, "tickets t", company, &filter, page).await }.boxed()
+            let then = format!(") {COLUMNS} from page t {BESIDE}");
+            async move { narrowed("with page as (", company, &filter, page).page_then(db, "t.id", page, &then).await }
+                .boxed()
         })
         .await
 }
 
-/// Tickets with their contacts, those that an index of contacts finds.
-const BY_CONTACTS: &str = "tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
-
-/// The first tickets of a list that a search looks through one by one. A word that many contacts have is in enough of them
-/// to fill a page, and the others need not be found; what few have is found by the contacts' index, which takes the longer
-/// the more there are.
+/// Rows that a search looks through one by one, in the order of the list, before it asks the contacts' index. A word that many
+/// contacts have is in enough of them to fill a page, and the others need not be found; what few have is found by that index,
+/// which takes the longer the more there are. It takes two milliseconds for a thousand.
 const LOOKED_THROUGH: i64 = 10_000;
+
+/// The same for a page far back, which many that are found lie before.
+const LOOKED_THROUGH_FAR: i64 = 200_000;
+
+/// Rows that tell how many must be looked through for a page far back.
+const PROBED: i64 = 2_000;
+
+/// The contact of a ticket, as far as it is searched. `offset 0` keeps PostgreSQL from finding the contacts first.
+const EACH_CONTACT: &str = ") t cross join lateral (select name, number, search from contacts
+    where company_id = t.company_id and id = t.contact_id offset 0) c";
 
 /// A page of a company's tickets. The page's tickets are found first, then what is shown beside them.
 ///
@@ -83,34 +90,57 @@ pub async fn list(
     page: PageRequest,
 ) -> sqlx::Result<Page<LoadedTicket>> {
     let db = if is_heavy(filter, page) { db.heavy() } else { db };
+    let then = &format!(") {COLUMNS} from page t {BESIDE}");
     if filter.search.is_none() {
-        return find(db, "tickets t", company, filter, page).await;
+        return narrowed("with page as (", company, filter, page).page_then(db, "t.id", page, then).await;
     }
     // Those of one contact are few, and found by their own index.
-    if filter.contact_id.is_none() && page.offset() + page.size < LOOKED_THROUGH {
-        // The company is the first value that is bound. `offset 0` keeps PostgreSQL from finding the contacts first.
-        let direction = if page.descending { " desc" } else { "" };
-        let first = format!(
-            "(select * from tickets where company_id = $1 order by id{direction} limit {LOOKED_THROUGH}) t
-             cross join lateral (select name, number, search from contacts
-                 where company_id = t.company_id and id = t.contact_id offset 0) c"
-        );
-        let found = find(db, &first, company, filter, page).await?;
-        if found.has_more {
+    if filter.contact_id.is_none() {
+        let most = looked_through(db, company, filter, page).await?;
+        let list =
+            narrowed("with page as (select t.* from (", company, filter, page).first(most, "t.id", page, EACH_CONTACT);
+        let found = searched(list, filter).page_then(db, "t.id", page, then).await?;
+        if found.has_more || are_all(db, company, filter, page, most).await? {
             return Ok(found);
         }
     }
-    find(db, BY_CONTACTS, company, filter, page).await
+    let all = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
+    let list = conditions(Select::new(all, "t.company_id", company), filter);
+    // Contacts are found by all they are searched by, of which an index knows.
+    searched(list, filter).page_then(db, "t.id", page, then).await
 }
 
-/// A page of the tickets that `from` names `t`, and where something is searched for their contacts `c`.
-async fn find(
-    db: impl PgExecutor<'_>,
-    from: &str,
+/// How many tickets, in the order of the list, are to be looked through one by one for a page of a search.
+async fn looked_through(
+    db: impl Database<'_>,
     company: CompanyId,
     filter: &TicketFilter,
     page: PageRequest,
-) -> sqlx::Result<Page<LoadedTicket>> {
+) -> sqlx::Result<i64> {
+    if !page.is_deep() {
+        return Ok(LOOKED_THROUGH);
+    }
+    let probe = narrowed("select count(*) from (", company, filter, page).first(PROBED, "t.id", page, EACH_CONTACT);
+    let found = searched(probe, filter).count(db).await?;
+    // Twice what it takes if those that follow are like the first.
+    let expected = (page.offset() + page.size).saturating_mul(2 * PROBED) / found.max(1);
+    Ok(if expected > LOOKED_THROUGH_FAR { PROBED } else { expected.max(PROBED) })
+}
+
+/// Whether there are no more tickets, whatever is searched in them, than were looked through.
+async fn are_all(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &TicketFilter,
+    page: PageRequest,
+    looked_through: i64,
+) -> sqlx::Result<bool> {
+    let list = narrowed("select count(*) from (", company, filter, page).first(looked_through, "t.id", page, ") t");
+    Ok(list.count(db).await? < looked_through)
+}
+
+/// Begins a list of tickets by all that is asked for but a search, in the order of the list, behind `before`.
+fn narrowed(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
     let wanted = Wanted {
         spans: &[
             (Time::Created, filter.created),
@@ -122,17 +152,21 @@ async fn find(
         channel: filter.channel_id,
         queue: filter.queue_id,
     };
-    // What an index finds fewer by.
-    let is_found = filter.contact_id.is_some()
-        || filter.user_id.is_some()
-        || filter.wrapup_type_id.is_some()
-        || filter.search.is_some()
-        || filter.status == Some(TicketStatus::Open);
-    let list = if wanted.is_any() && !is_found {
-        zones::list("with page as (", Zoned::Ticket, company, &wanted, page)
+    // What an index finds in this order, and so few of that no more is needed.
+    let is_found = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
+    // What is searched is looked through, and only by zones comes in order whatever PostgreSQL expects of a company.
+    let list = if !is_found && (wanted.is_any() || filter.search.is_some()) {
+        let held =
+            [("user_id", filter.user_id.map(|id| id.0)), ("wrapup_type_id", filter.wrapup_type_id.map(|id| id.0))];
+        zones::list(before, Zoned::Ticket, company, &wanted, &held, page)
     } else {
-        Select::new(&format!("with page as (select t.* from {from}"), "t.company_id", company)
+        Select::new(&format!("{before}select t.* from tickets t"), "t.company_id", company)
     };
+    conditions(list, filter)
+}
+
+/// Adds all that is asked for but a search.
+fn conditions(list: Select, filter: &TicketFilter) -> Select {
     list.equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
         .equals("t.user_id", filter.user_id)
@@ -140,13 +174,15 @@ async fn find(
         .equals("t.channel_id", filter.channel_id)
         .equals("t.wrapup_type_id", filter.wrapup_type_id)
         .only(filter.unassigned.map(|nobodys| if nobodys { "t.user_id is null" } else { "t.user_id is not null" }))
-        // Only what the contact is called and reached by, of those an index finds by all they are found by.
-        .contains("c.search", filter.search.as_deref())
-        .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())
         .between("t.opened_at", filter.opened)
         .between("t.closed_at", filter.closed)
         .between("t.created_at", filter.created)
         .between("t.updated_at", filter.updated)
-        .page_then(db, "t.id", page, &format!(") {COLUMNS} from page t {BESIDE}"))
-        .await
+}
+
+/// Adds the search, in contacts `c`: only what a contact is called and reached by, of those that have the words in what an
+/// index holds of them.
+fn searched(list: Select, filter: &TicketFilter) -> Select {
+    list.contains("c.search", filter.search.as_deref())
+        .contains("hotline_fold(c.name || E'\\n' || coalesce(c.number, ''))", filter.search.as_deref())
 }

@@ -115,7 +115,7 @@ async fn note_zones(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::
         closed: row.closed_at,
         updated: Some(row.updated_at),
         words: [Some(row.status.as_str()), Some(if row.user_id.is_some() { ASSIGNED } else { UNASSIGNED }), None],
-        channel: row.channel_id,
+        channel: Some(row.channel_id),
         queue: row.queue_id,
     };
     zones::note(db, Zoned::Ticket, rows.iter().map(place)).await

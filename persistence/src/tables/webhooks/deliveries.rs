@@ -4,9 +4,10 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::super::words;
+use super::super::zones::{self, Place, Time, Wanted, Zoned};
 use super::WebhookId;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
@@ -60,9 +61,6 @@ pub struct DeliveryRow {
     pub updated_at: DateTime<Utc>,
 }
 
-const SHOWN: &str = "select event_id, type, status, attempts, next_attempt_at, created_at, updated_at
-    from webhook_deliveries";
-
 /// What is narrowed by.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -83,12 +81,18 @@ pub async fn list(
     filter: &DeliveryFilter,
     page: PageRequest,
 ) -> Result<Page<DeliveryRow>> {
-    Select::new(SHOWN, "company_id", company)
-        .equals("webhook_id", Some(webhook))
-        .equals("status", filter.status)
-        .between("created_at", filter.created)
-        .between("updated_at", filter.updated)
-        .page(db, "event_id", page)
+    let wanted =
+        Wanted { spans: &[(Time::Created, filter.created), (Time::Updated, filter.updated)], ..Wanted::default() };
+    let list = if wanted.is_any() {
+        zones::list("", Zoned::Delivery, company, &wanted, &[("webhook_id", Some(webhook.0))], page)
+    } else {
+        Select::new("select t.* from webhook_deliveries t", "t.company_id", company)
+            .equals("t.webhook_id", Some(webhook))
+    };
+    list.equals("t.status", filter.status)
+        .between("t.created_at", filter.created)
+        .between("t.updated_at", filter.updated)
+        .page(db, "t.event_id", page)
         .await
 }
 
@@ -166,15 +170,16 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
             Value::Array(outcome.attempt.iter().filter_map(|made| serde_json::to_value(made).ok()).collect())
         })
         .collect();
+    let now = Utc::now();
     let write = sqlx::query(
         "insert into webhook_deliveries as d
-             (company_id, webhook_id, event_id, type, lane, status, tries, attempts, next_attempt_at, created_at)
-         select $1, $2, * from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::jsonb[],
+             (company_id, webhook_id, updated_at, event_id, type, lane, status, tries, attempts, next_attempt_at, created_at)
+         select $1, $2, $12, * from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::jsonb[],
              $9::timestamptz[], $10::timestamptz[])
          on conflict (company_id, webhook_id, event_id) do update set status = excluded.status, tries = excluded.tries,
              attempts = case when jsonb_array_length(d.attempts) >= $11 and excluded.attempts <> '[]'
                  then d.attempts - 0 else d.attempts end || excluded.attempts,
-             next_attempt_at = excluded.next_attempt_at, updated_at = now()",
+             next_attempt_at = excluded.next_attempt_at, updated_at = excluded.updated_at",
     )
     .bind(company)
     .bind(webhook)
@@ -186,9 +191,21 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
     .bind(attempts)
     .bind(outcomes.iter().map(|outcome| outcome.next_attempt_at).collect::<Vec<_>>())
     .bind(outcomes.iter().map(|outcome| outcome.created_at).collect::<Vec<_>>())
-    .bind(ATTEMPTS_KEPT);
-    with_timeout(write.execute(db)).await?;
-    Ok(())
+    .bind(ATTEMPTS_KEPT)
+    .bind(now);
+    with_timeout(write.execute(&mut *db)).await?;
+    let place = |outcome: &Outcome| Place {
+        company,
+        id: outcome.event_id,
+        created: outcome.created_at,
+        opened: None,
+        closed: None,
+        updated: Some(now),
+        words: [None; 3],
+        channel: None,
+        queue: None,
+    };
+    with_timeout(zones::note(db, Zoned::Delivery, outcomes.iter().map(place))).await
 }
 
 /// A delivery that is due.
@@ -291,13 +308,14 @@ pub(super) async fn hasten(db: &mut PgConnection, company: CompanyId, webhook: W
 /// # Errors
 /// When the database cannot answer.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
-    let again = sqlx::query(
+    let again = zones::with_updated(
         "update webhook_deliveries set status = 'pending', tries = 0, next_attempt_at = now(), updated_at = now()
-         where company_id = $1 and webhook_id = $2 and event_id = $3",
+         where company_id = $1 and webhook_id = $2 and event_id = $3 returning event_id",
     );
-    let again = with_timeout(again.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
+    let again = sqlx::query_scalar::<_, i64>(AssertSqlSafe(again)).bind(company).bind(webhook).bind(event);
+    let again = with_timeout(again.fetch_one(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
-    Ok(again.rows_affected() > 0)
+    Ok(again > 0)
 }
 
 /// Has what failed since a time delivered again, of each record in order. How many there are.
@@ -310,22 +328,22 @@ pub async fn replay_failed(
     webhook: WebhookId,
     since: DateTime<Utc>,
 ) -> Result<u64> {
-    let again = sqlx::query(
-        "with again as (
+    let again = zones::with_updated(
+        "update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
+             next_attempt_at = case when a.is_first then now() end
+         from (
              select event_id, row_number() over (partition by lane order by event_id) = 1 and not exists (
                  select from webhook_deliveries p
                  where p.company_id = $1 and p.webhook_id = $2 and p.lane = d.lane and p.status = 'pending'
              ) as is_first
              from webhook_deliveries d
              where company_id = $1 and webhook_id = $2 and status = 'failed' and updated_at >= $3
-         )
-         update webhook_deliveries d set status = 'pending', tries = 0, updated_at = now(),
-             next_attempt_at = case when a.is_first then now() end
-         from again a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id",
+         ) a where d.company_id = $1 and d.webhook_id = $2 and d.event_id = a.event_id returning d.event_id",
     );
-    let again = with_timeout(again.bind(company).bind(webhook).bind(since).execute(&mut *db)).await?;
+    let again = sqlx::query_scalar::<_, i64>(AssertSqlSafe(again)).bind(company).bind(webhook).bind(since);
+    let again = with_timeout(again.fetch_one(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
-    Ok(again.rows_affected())
+    Ok(again.unsigned_abs())
 }
 
 /// Has everything after an event delivered again, as far as it had come. What is known of it stays until then. How many
@@ -387,6 +405,8 @@ pub async fn drop_to(db: impl PgExecutor<'_>, company: CompanyId, webhook: Webho
                      where w.company_id = $1 and w.webhook_id = $2 and w.lane = d.lane and w.status = 'pending'
                          and w.event_id > (select last from bound))
              returning d.event_id
+         ), unzoned as (
+             delete from zones where company_id = $1 and noun = 'delivery' and zone < $3 >> 10
          )
          select (select count(*) from gone), (select count(*) from freed)",
     );
