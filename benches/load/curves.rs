@@ -1,4 +1,5 @@
-//! `load curves`: throughput against connections, latency against the rate that is offered, each server beside the others.
+//! `load curves`: throughput against connections and against the rows there are, latency against the rate that is offered, each
+//! server beside the others.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::disk::Sync;
 use crate::figures::Round;
 use crate::generator::Load;
 use crate::machine::Machine;
-use crate::options::{Curves, Shared};
+use crate::options::{Curves, Grown, Shared};
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
@@ -26,6 +27,10 @@ const PARTS: [f64; 7] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8];
 /// Callers that a rate is offered with.
 const PACED_CONNECTIONS: u32 = 128;
 
+/// What is asked of databases that differ in size, and by how many callers.
+pub const BY_ROWS: [Scenario; 2] = [Scenario::Send, Scenario::List100];
+const BY_ROWS_CONNECTIONS: u32 = 32;
+
 /// A server is offered no more than this part of what it has answered: beyond it only the queue grows.
 const OFFERED_MOST: f64 = 0.9;
 
@@ -37,6 +42,8 @@ pub struct Point {
     pub connections: u32,
     /// Requests a second that were offered; none: as many as were answered.
     pub offered: Option<f64>,
+    /// Messages that were there before; none: those of the tickets that are asked for.
+    pub rows: Option<i64>,
     #[serde(flatten)]
     pub round: Round,
 }
@@ -54,7 +61,8 @@ pub struct Curved {
 impl Curved {
     /// The most a server has answered.
     pub fn most(&self, scenario: Scenario, server: Server) -> f64 {
-        let points = self.points.iter().filter(|point| point.scenario == scenario && point.server == server);
+        let is_it = |point: &&Point| point.scenario == scenario && point.server == server && point.rows.is_none();
+        let points = self.points.iter().filter(is_it);
         points.map(|point| point.round.counted.per_second()).fold(0.0, f64::max)
     }
 }
@@ -89,6 +97,16 @@ pub async fn run(shared: &Shared, options: &Curves) -> Outcome<()> {
         }
     }
     stage.clear().await?;
+    for messages in &options.messages {
+        let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, Some(&Grown::with(*messages))).await?;
+        for scenario in BY_ROWS {
+            for server in scenario.servers() {
+                let point = measure(&stage, scenario, *server, BY_ROWS_CONNECTIONS, time, None).await?;
+                curved.points.push(Point { rows: Some(*messages), ..point });
+            }
+        }
+        stage.clear().await?;
+    }
     report::curves(&curved, shared.keep)
 }
 
@@ -120,5 +138,5 @@ async fn measure(
         counted.p50_us as f64 / 1e3,
         counted.p99_us as f64 / 1e3
     );
-    Ok(Point { scenario, server, connections, offered, round })
+    Ok(Point { scenario, server, connections, offered, rows: None, round })
 }

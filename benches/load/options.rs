@@ -81,6 +81,9 @@ pub struct Curves {
     /// Seconds of one measurement
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
+    /// Messages of the databases that are compared
+    #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000,5000000", value_parser = clap::value_parser!(i64).range(1000..))]
+    pub messages: Vec<i64>,
 }
 
 #[derive(Args)]
@@ -147,6 +150,21 @@ pub struct Grown {
     /// Contacts without a ticket, for those that are opened and closed
     #[arg(long, default_value_t = 80_000)]
     pub pool: usize,
+}
+
+impl Grown {
+    /// So many messages, in the proportions of a year of use.
+    pub fn with(messages: i64) -> Self {
+        match Arguments::parse_from(["load", "grown"]).command {
+            Some(Command::Grown(options)) => {
+                let part = |count: i64| (count * messages / options.messages).max(1);
+                let (conversations, contacts, cards) =
+                    (part(options.conversations), part(options.contacts), part(options.cards));
+                Self { messages, conversations, contacts, cards, ..options }
+            }
+            _ => unreachable!("`grown` was parsed"),
+        }
+    }
 }
 
 #[derive(Args)]

@@ -6,9 +6,9 @@
 //! Callers on threads of their own, as HTTP workers are, keep up to 256 commands in flight through the engine: the
 //! cycle of open, send, transfer, close with wrap-up, send that reopens and close with wrap-up, at every moment a mix
 //! of all of them; and each kind alone. Beside it, in the same run, as many bare actors on as many threads answer a
-//! trivial message for the same callers; and the same commands are carried out as a transaction each (`plain.rs`). The persister writes to PostgreSQL meanwhile, as it always does; what it has
-//! not written when a round ends is waited for between rounds, so that no round is refused for want of room. Every
-//! ticket is hot: nothing timed waits for PostgreSQL.
+//! trivial message for the same callers; and the same commands are carried out as a transaction each (`plain.rs`). The
+//! persister writes to PostgreSQL meanwhile, as it always does; what it has not written when a round ends is waited for
+//! between rounds, so that no round is refused for want of room. Every ticket is hot: nothing timed waits for PostgreSQL.
 //!
 //! Journal and PostgreSQL, which syncs here as it does behind the service, lie in the temporary directory, so `TMPDIR` chooses
 //! the disk.

@@ -3,10 +3,10 @@
 use plotters::prelude::*;
 
 use crate::Outcome;
-use crate::curves::{Curved, Point};
+use crate::curves::{BY_ROWS, Curved, Point};
 use crate::scenario::{Scenario, Server};
 
-const SIZE: (u32, u32) = (960, 1080);
+const SIZE: (u32, u32) = (960, 1800);
 
 /// A curve of one server: its name, its colour, its points.
 type Line<'a> = (&'a str, RGBColor, Vec<(f64, f64)>);
@@ -16,37 +16,52 @@ pub fn plot(curved: &Curved) -> Outcome<String> {
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
-        let parts = area.split_evenly((3, 1));
-        for (part, scenario) in parts.iter().zip([Scenario::Send, Scenario::Read]) {
-            let lines =
-                lines(curved, scenario, |point| (f64::from(point.connections), point.round.counted.per_second()));
+        let per_second = |point: &Point| point.round.counted.per_second();
+        let by_connections = |scenario: Scenario| {
             let heading = format!("{}: requests a second, by connections", scenario.title());
-            draw(part, &heading, ["connections", "requests a second"], &lines)?;
-        }
-        if let Some(part) = parts.get(2) {
-            let lines = lines(curved, Scenario::Offered, |point| {
-                (point.offered.unwrap_or_default(), point.round.counted.p99_us as f64 / 1e3)
+            let lines = lines(curved, scenario, |point| {
+                point.rows.is_none().then(|| (f64::from(point.connections), per_second(point)))
             });
-            draw(
-                part,
-                "send: p99 in ms, by the rate that is offered",
-                ["offered, requests a second", "p99 ms"],
-                &lines,
-            )?;
+            (heading, ["connections", "requests a second"], lines)
+        };
+        let by_rows = |scenario: Scenario| {
+            let heading = format!("{}: requests a second, by messages that are there", scenario.title());
+            let lines = lines(curved, scenario, |point| Some((point.rows? as f64, per_second(point))));
+            (heading, ["messages", "requests a second"], lines)
+        };
+        let by_rate = lines(curved, Scenario::Offered, |point| {
+            Some((point.offered.unwrap_or_default(), point.round.counted.p99_us as f64 / 1e3))
+        });
+        let by_rate = (
+            "send: p99 in ms, by the rate that is offered".to_owned(),
+            ["offered, requests a second", "p99 ms"],
+            by_rate,
+        );
+        let mut plots = vec![by_connections(Scenario::Send), by_connections(Scenario::Read), by_rate];
+        plots.extend(BY_ROWS.map(by_rows));
+        for (part, (heading, axes, lines)) in area.split_evenly((plots.len(), 1)).iter().zip(&plots) {
+            draw(part, heading, *axes, lines)?;
         }
         area.present()?;
     }
     Ok(svg)
 }
 
-fn lines(curved: &Curved, scenario: Scenario, place: impl Fn(&Point) -> (f64, f64)) -> Vec<Line<'static>> {
+/// The line of each server: where `place` puts its points, of those it puts anywhere.
+fn lines(curved: &Curved, scenario: Scenario, place: impl Fn(&Point) -> Option<(f64, f64)>) -> Vec<Line<'static>> {
     let colors = [
         (Server::Hotline, RGBColor(15, 118, 110)),
         (Server::Bare, RGBColor(148, 163, 184)),
         (Server::Plain, RGBColor(185, 28, 28)),
+        (Server::SameSql, RGBColor(100, 116, 139)),
     ];
     let of = |server: Server| {
-        curved.points.iter().filter(|point| point.scenario == scenario && point.server == server).map(&place).collect()
+        curved
+            .points
+            .iter()
+            .filter(|point| point.scenario == scenario && point.server == server)
+            .filter_map(&place)
+            .collect()
     };
     let lines = colors.map(|(server, color)| (server.title(), color, of(server)));
     lines.into_iter().filter(|(_, _, points): &Line<'_>| !points.is_empty()).collect()
@@ -97,20 +112,28 @@ mod tests {
     fn every_server_has_its_line_in_every_plot() {
         let run = throughput(Vec::new());
         let mut points = Vec::new();
-        for (scenario, offered) in [(Scenario::Send, None), (Scenario::Read, None), (Scenario::Offered, Some(100.0))] {
+        for (scenario, offered, rows) in [
+            (Scenario::Send, None, None),
+            (Scenario::Read, None, None),
+            (Scenario::Offered, Some(100.0), None),
+            (Scenario::Send, None, Some(1000)),
+            (Scenario::List100, None, Some(1000)),
+        ] {
             for server in scenario.servers() {
                 for (connections, rate) in [(1, 100), (128, 9000)] {
                     let round = measure(scenario, *server, &[rate], 1000).rounds[0];
                     let offered = offered.map(|offered: f64| offered * f64::from(connections));
-                    points.push(Point { scenario, server: *server, connections, offered, round });
+                    let rows = rows.map(|rows: i64| rows * i64::from(connections));
+                    points.push(Point { scenario, server: *server, connections, offered, rows, round });
                 }
             }
         }
         let curved = Curved { machine: run.machine, seconds: 1, tickets: 10, sync: run.sync, points };
         assert_eq!(curved.most(Scenario::Send, Server::Hotline), 9000.0);
         let svg = plot(&curved).expect("a picture");
-        assert_eq!(svg.matches("(b) transaction").count(), 2, "reads have no (b)");
-        assert_eq!(svg.matches("(a) bare handler").count(), 3);
+        assert_eq!(svg.matches("(b) transaction").count(), 3, "reads and lists have no (b)");
+        assert_eq!(svg.matches("(a) bare handler").count(), 4);
+        assert_eq!(svg.matches(Server::SameSql.title()).count(), 1);
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
     }
 }

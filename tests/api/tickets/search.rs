@@ -101,14 +101,15 @@ async fn whether_many_or_few_are_called_so_every_page_is_the_next_of_the_list() 
             .fetch_all(db)
             .await
             .expect("tickets");
-            for page in [1, 2, 5] {
-                let path = format!("/tickets?search={word}&status={status}&order={order}&perPage=13&page={page}");
+            // The last are beyond those a search begins with.
+            for (size, page) in [(13, 1), (13, 2), (13, 5), (100, 12), (100, 35), (100, 36)] {
+                let path = format!("/tickets?search={word}&status={status}&order={order}&perPage={size}&page={page}");
                 let reply = app.api.get(&path).await;
                 let found = reply.data(200).as_array().expect("a list");
                 let found: Vec<i64> = found.iter().map(|ticket| ticket["id"].as_i64().expect("an id")).collect();
-                let begin = expected.len().min((page - 1) * 13);
-                assert_eq!(found, expected[begin..expected.len().min(begin + 13)], "{path}");
-                assert_eq!(reply.body["meta"]["hasMore"], json!(expected.len() > begin + 13), "{path}");
+                let begin = expected.len().min((page - 1) * size);
+                assert_eq!(found, expected[begin..expected.len().min(begin + size)], "{path}");
+                assert_eq!(reply.body["meta"]["hasMore"], json!(expected.len() > begin + size), "{path}");
             }
         }
     }

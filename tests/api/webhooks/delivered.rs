@@ -166,10 +166,13 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
     receiver.has(1).await;
     let path = format!("/webhooks/{webhook}");
     app.api.put(&path, json!({"active": false})).await.data(200);
-    note(&app.api, ticket.0, "meanwhile").await;
-    let other = told(&app, &["note.added"]).await;
-    note(&app.api, ticket.0, "after").await;
+    // Made after that: once it is told of anything, whoever delivers knows of both.
+    let other = told(&app, &["ticket.opened", "note.added"]).await;
+    app.ticket("5511900000002").await;
     other.1.has(1).await;
+    note(&app.api, ticket.0, "meanwhile").await;
+    note(&app.api, ticket.0, "after").await;
+    other.1.has(3).await;
     assert_eq!(receiver.count(), 1, "one that is switched off is told");
     app.api.put(&path, json!({"active": true})).await.data(200);
     let bodies: Vec<Value> = receiver.has(3).await.iter().map(|r| r.event()["data"]["body"].clone()).collect();

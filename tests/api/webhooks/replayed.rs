@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{come_to, deliveries, note, quick, told};
+use crate::steps::listed;
 use crate::support::{Conduct, TestApp, eventually};
 
 fn said(receiver: &crate::support::Receiver) -> Vec<String> {
@@ -58,6 +59,46 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
     come_to(&app.api, webhook, "delivered", 4).await;
     // Once each, although the courier was disturbed.
     assert_eq!(receiver.count(), 9);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_tried() {
+    let app = TestApp::start_with(quick(&[])).await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    receiver.behave(Conduct::status(500));
+    for text in ["a", "b"] {
+        note(&app.api, ticket.0, text).await;
+    }
+    let failed = come_to(&app.api, webhook, "failed", 2).await;
+    let ids: Vec<i64> = failed.iter().filter_map(|one| one["id"].as_i64()).collect();
+    // They are of long ago.
+    for statement in [
+        "update webhook_deliveries set created_at = '2020-01-01T10:20:00Z', updated_at = '2020-01-01T10:20:00Z'
+         where company_id = $1",
+        "update zones set created_from = '2020-01-01T10:00:00Z', created_until = '2020-01-01T11:00:00Z',
+             updated_until = '2020-01-01T11:00:00Z' where company_id = $1 and noun = 'delivery'",
+    ] {
+        let done = sqlx::query(statement).bind(app.company.id).execute(&app.database.db).await.expect("an update");
+        assert!(done.rows_affected() > 0, "{statement}");
+    }
+    let of = async |query: &str| listed(&app.api, &format!("/webhooks/{webhook}/deliveries?{query}")).await;
+    let since = "updatedFrom=2020-01-01T10:20:01Z";
+    assert_eq!(of("createdTo=2020-01-01T10:20:00Z").await, ids);
+    assert_eq!(of("createdFrom=2020-01-01T10:20:00Z&order=desc").await, [ids[1], ids[0]]);
+    assert_eq!(of("createdFrom=2020-01-01T10:20:01Z").await, [0_i64; 0]);
+    assert_eq!(of(since).await, [0_i64; 0]);
+
+    receiver.behave(Conduct::status(200));
+    let path = format!("/webhooks/{webhook}/replay");
+    assert_eq!(app.api.post(&path, json!({"deliveryId": ids[1]})).await.data(202)["deliveries"], 1);
+    assert_eq!(of(since).await, ids[1..], "what waits for another attempt was changed");
+    come_to(&app.api, webhook, "delivered", 1).await;
+    assert_eq!(of(since).await, ids[1..]);
+    assert_eq!(app.api.post(&path, json!({"failedSince": "2020-01-01T10:20:00Z"})).await.data(202)["deliveries"], 1);
+    assert_eq!(of(since).await, ids);
+    assert_eq!(of(&format!("status=delivered&{since}")).await.last(), ids.last());
     app.stop().await;
 }
 

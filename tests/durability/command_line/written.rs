@@ -249,7 +249,9 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                             read("Cargo.toml").contains(&format!("name = \"{name}\""))
                                 || root().join(format!("examples/{name}.rs")).exists()
                         }
-                        ["--bench", name] => root().join(format!("benches/{name}.rs")).exists(),
+                        ["--bench", name] => [format!("benches/{name}.rs"), format!("benches/{name}/main.rs")]
+                            .iter()
+                            .any(|path| root().join(path).exists()),
                         ["-p", name] => ["hotline", "hotline-actors", "hotline-persistence"].contains(name),
                         _ => true,
                     };
