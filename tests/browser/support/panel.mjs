@@ -70,14 +70,16 @@ export class Desk {
     await this.settled();
   }
 
-  /** Another page of the same application: nothing is loaded anew. */
+  /** Another page of the same application: nothing is loaded anew. It is there once it has put the focus where it wants it. */
   async turnTo(path) {
     await this.page.evaluate((to) => {
+      window.turnedFrom = location.href === new URL(to, location.href).href ? null : document.querySelector("main .page");
       const link = Object.assign(document.createElement("a"), { href: to });
       document.body.append(link);
       link.click();
       link.remove();
     }, `/panel${path}`);
+    await this.page.waitForFunction(() => !window.turnedFrom?.isConnected && document.querySelector("main :focus, dialog[open]"));
     await this.heading().waitFor();
     await this.settled();
   }

@@ -95,7 +95,10 @@ pub async fn outbox(
                      join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
                      where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled') as is_withdrawn
              from messages m
-             join contacts c on c.company_id = m.company_id and c.id = m.contact_id
+             -- Looked up message by message: as a join of two tables that were never analyzed, the planner reads all
+             -- contacts of the company.
+             cross join lateral (select number from contacts c
+                 where c.company_id = m.company_id and c.id = m.contact_id offset 0) c
              where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
                -- Hashed, which an array that is no constant is not.
                and m.id not in (select unnest($3::bigint[]))
