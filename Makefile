@@ -13,6 +13,9 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 TESTED := --workspace --all-features
 # The binary as tests run it; an example beside it makes cargo count what tests ask of crates.
 BINARY := cargo build $(TESTED) --bin hotline --example stop_test_postgres
+# Where Debian keeps the tools of the compiler's own LLVM.
+LLVM := $(shell rustc -vV 2>/dev/null | sed -n 's/^LLVM version: \([0-9]*\)\..*/\1/p')
+LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
@@ -163,9 +166,9 @@ dist: $(DIST)
 
 $(DIST): $(SHIPPED) | postgres wrk pgo
 	cargo build --release --example load
-	cargo pgo instrument build -- --bin hotline
+	PATH="$(LLVM_BIN):$$PATH" cargo pgo instrument build -- --bin hotline
 	HOTLINE_LOAD_BINARY=$(TARGET)/$(HOST)/release/hotline $(TARGET)/release/examples/load $(TRAINING)
-	cargo pgo optimize build -- --bin hotline
+	PATH="$(LLVM_BIN):$$PATH" cargo pgo optimize build -- --bin hotline
 	@mkdir -p $(@D)
 	cp $(TARGET)/$(HOST)/release/hotline $@
 
@@ -241,10 +244,12 @@ wrk:
 # Profile-guided builds: the tool, and a reader of what was noted, which must be of the compiler's own LLVM.
 pgo:
 	@cargo pgo --version >/dev/null 2>&1 || cargo install cargo-pgo --locked
-	@llvm=$$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\)\..*/\1/p'); \
-	rustup component list --installed 2>/dev/null | grep -q llvm-tools \
-		|| llvm-profdata --version 2>/dev/null | grep -q "LLVM version $$llvm\." \
-		|| rustup component add llvm-tools
+	@rustup component list --installed 2>/dev/null | grep -q llvm-tools \
+		|| PATH="$(LLVM_BIN):$$PATH" llvm-profdata --version 2>/dev/null | grep -q "LLVM version $(LLVM)\." \
+		|| rustup component add llvm-tools \
+		|| { sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+			$$sudo apt-get update && \
+			$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends llvm-$(LLVM); }
 
 nextest:
 	@cargo nextest --version >/dev/null 2>&1 || cargo install cargo-nextest --locked
