@@ -1,0 +1,148 @@
+//! What handlers answer goes through untouched, to as many connections as an address may have.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use actix_web::{App, HttpServer};
+use hotline::web::wire::Limits;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use super::{GOOD, connect, exchange, next, plain, responses, routes, to_end};
+use crate::support::{PATIENCE, TestApp, eventually};
+
+/// A connection from another address of this machine.
+async fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(format!("{from}:0").parse().expect("an address")).expect("bound");
+    socket.connect(to).await.expect("a connection")
+}
+
+#[actix_web::test]
+async fn an_address_has_no_more_connections_than_its_share_and_others_are_served() {
+    let plain = plain(Limits { per_address: 3, ..Limits::default() });
+    let mut mine = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect_from("127.0.0.2", plain.address).await;
+        stream.write_all(GOOD).await.expect("send");
+        next(&mut stream).await;
+        mine.push(stream);
+    }
+    for _ in 0..20 {
+        let refused = responses(&to_end(connect_from("127.0.0.2", plain.address).await).await);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert_eq!(refused[0].status(), 429);
+        let body: Value = serde_json::from_slice(&refused[0].body).expect("JSON");
+        assert_eq!(body["error"]["code"], "ERR_API_RATE_LIMITED", "{body}");
+    }
+    // Others have their own; a proxy brings the connections of many.
+    let mut others = Vec::new();
+    for from in ["127.0.0.3", "127.0.0.4"].into_iter().chain(std::iter::repeat_n("127.0.0.9", 10)) {
+        let mut stream = connect_from(from, plain.address).await;
+        stream.write_all(GOOD).await.expect("send");
+        assert_ne!(next(&mut stream).await.status(), 429, "{from}");
+        others.push(stream);
+    }
+    // Who closes one may open another.
+    drop(mine.pop());
+    eventually("the place is free again", || async {
+        let mut stream = connect_from("127.0.0.2", plain.address).await;
+        let mut heard = [0; 12];
+        // Whoever is turned away may find the connection closed.
+        let is_sent = stream.write_all(GOOD).await.is_ok();
+        is_sent && stream.read_exact(&mut heard).await.is_ok() && heard != *b"HTTP/1.1 429"
+    })
+    .await;
+    plain.server.stop(false).await;
+}
+
+#[actix_web::test]
+async fn a_head_request_is_answered_and_its_connection_lives_on() {
+    let app = TestApp::start().await;
+    let mut stream = connect(app.service.address).await;
+    stream.write_all(b"HEAD /health/live HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("send");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(PATIENCE, stream.read_u8()).await.expect("an answer").expect("no end"));
+    }
+    stream.write_all(GOOD).await.expect("send");
+    assert_eq!(next(&mut stream).await.status(), 200);
+    drop(stream);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn answers_are_what_they_are_without_the_wire() {
+    let plain = plain(Limits::default());
+    let bare = HttpServer::new(|| App::new().configure(routes)).workers(1).disable_signals();
+    let bare = bare.bind("127.0.0.1:0").expect("bind");
+    let bare_address = bare.addrs()[0];
+    let bare = bare.run();
+    let bare_handle = bare.handle();
+    tokio::spawn(bare);
+
+    let get = |path: &str, headers: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n").into_bytes();
+    let close = "Connection: close\r\n";
+    let body = "y".repeat(200_000);
+    let small = get("/health/live", "").repeat(1000);
+    let mixed = [get("/nothing", ""), get("/health/live", ""), get("/bare", ""), get("/large", close)].concat();
+    for request in [
+        get("/health/live", close),
+        get("/nothing", close),
+        get("/bare", close),
+        get("/large", close),
+        get("/no-such", close),
+        b"GET /health/live HTTP/1.0\r\n\r\n".to_vec(),
+        [small, get("/nothing", close)].concat(),
+        mixed,
+        format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{close}\r\n{body}", body.len()).into_bytes(),
+    ] {
+        let (mut ours, mut theirs) = (exchange(plain.address, &request).await, exchange(bare_address, &request).await);
+        for response in ours.iter_mut().chain(&mut theirs) {
+            response.headers.remove("date");
+        }
+        // Of requests it has taken apart at once, the framework says of all that the connection ends when the last says so;
+        // it is handed less at a time here, and says it of fewer.
+        for answers in [&mut ours, &mut theirs] {
+            let last = answers.len() - 1;
+            answers[..last].iter_mut().for_each(|response| drop(response.headers.remove("connection")));
+        }
+        assert!(ours == theirs, "{:?} came otherwise", String::from_utf8_lossy(&request[..60.min(request.len())]));
+    }
+
+    // Chunks: the bytes themselves, but for the head, whose date may differ.
+    let stream = |address| async move {
+        let mut stream = connect(address).await;
+        stream.write_all(b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("send");
+        let bytes = to_end(stream).await;
+        let body = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        bytes[body..].to_vec()
+    };
+    assert!(stream(plain.address).await == stream(bare_address).await, "the chunks came otherwise");
+    plain.server.stop(true).await;
+    bare_handle.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_stop_waits_for_requests_and_for_nobody_else() {
+    let plain = plain(Limits::default());
+    let mut idle = connect(plain.address).await;
+    idle.write_all(GOOD).await.expect("send");
+    next(&mut idle).await;
+    let mut half = connect(plain.address).await;
+    half.write_all(b"GET / HT").await.expect("send");
+    let mut busy = connect(plain.address).await;
+    let head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n";
+    busy.write_all(head).await.expect("send");
+    assert_eq!(next(&mut busy).await.status(), 100, "the request is begun");
+    let started = Instant::now();
+    let stopping = tokio::spawn(plain.server.stop(true));
+    assert_eq!(to_end(idle).await, b"", "the idle one is closed");
+    assert!(!stopping.is_finished(), "one request is being served");
+    busy.write_all(b"busy").await.expect("send");
+    assert_eq!(responses(&to_end(busy).await)[0].body, b"busy");
+    timeout(PATIENCE, stopping).await.expect("stopped in time").expect("stopped");
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+}

@@ -1,0 +1,182 @@
+//! Connections, over raw sockets: what is not HTTP is refused or closed, nobody holds a connection for nothing, and no
+//! answer of a handler is touched.
+
+mod answers;
+mod refusals;
+mod slow;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::web::Bytes;
+use actix_web::{App, HttpResponse, web};
+use futures_util::{StreamExt, stream};
+use hotline::web::wire::{Limits, Listening, bind, listen};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::PATIENCE;
+
+const GOOD: &[u8] = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+const BAD: &[u8] = b"WHAT IS THIS\r\n\r\n";
+
+/// A response as it came.
+#[derive(Debug, PartialEq)]
+struct Response {
+    line: String,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+impl Response {
+    fn status(&self) -> u16 {
+        self.line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
+    }
+
+    /// The framework's own refusal of what is not HTTP: a status, and nothing else.
+    #[track_caller]
+    fn refused(&self, status: u16) {
+        assert_eq!((self.status(), self.body.as_slice()), (status, &b""[..]), "{self:?}");
+    }
+}
+
+/// The first response in these bytes and how long it is, if it is all there.
+fn first(bytes: &[u8]) -> Option<(Response, usize)> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let mut lines = std::str::from_utf8(&bytes[..end]).expect("a readable head").split("\r\n");
+    let line = lines.next().expect("a status line").to_owned();
+    let headers: BTreeMap<_, _> = lines
+        .map(|line| line.split_once(": ").expect("a header"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let length = headers.get("content-length").map_or(0, |length| length.parse().expect("a length"));
+    let body = bytes.get(end + 4..end + 4 + length)?.to_vec();
+    Some((Response { line, headers, body }, end + 4 + length))
+}
+
+/// The responses that stand in these bytes, to their end.
+#[track_caller]
+fn responses(mut bytes: &[u8]) -> Vec<Response> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let (response, length) = first(bytes).expect("the last response is whole");
+        all.push(response);
+        bytes = &bytes[length..];
+    }
+    all
+}
+
+async fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).await.expect("connect")
+}
+
+/// Everything until the service closes; a reset fails, as it may take the answer with it. Closed then from here as
+/// well: a stop waits for clients that do not.
+async fn to_end(mut stream: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the service closes").expect("no reset");
+    bytes
+}
+
+/// Sends the request, and reads until the service closes. Both at once: what is large does not fit the socket.
+async fn exchange(address: SocketAddr, request: &[u8]) -> Vec<Response> {
+    let (mut reader, mut writer) = connect(address).await.into_split();
+    let mut bytes = Vec::new();
+    let (sent, read) = tokio::join!(writer.write_all(request), timeout(PATIENCE, reader.read_to_end(&mut bytes)));
+    sent.expect("the service takes the request");
+    read.expect("the service closes").expect("no reset");
+    responses(&bytes)
+}
+
+/// What is said to somebody who does not speak HTTP, once the connection is closed. Who sends more than is read may meet
+/// a reset, and the refusal is lost with it.
+async fn refusal(address: SocketAddr, request: &[u8]) -> Option<Response> {
+    let (mut reader, mut writer) = connect(address).await.into_split();
+    let mut bytes = Vec::new();
+    let read = async {
+        let mut some = [0; 4096];
+        while let Ok(read @ 1..) = reader.read(&mut some).await {
+            bytes.extend_from_slice(&some[..read]);
+        }
+    };
+    let (_, closed) = tokio::join!(writer.write_all(request), timeout(PATIENCE, read));
+    closed.expect("the service closes");
+    let mut all = responses(&bytes);
+    assert!(all.len() <= 1, "{all:?}");
+    all.pop()
+}
+
+/// The one response to a request.
+async fn only(address: SocketAddr, request: impl AsRef<[u8]>) -> Response {
+    let mut all = exchange(address, request.as_ref()).await;
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+/// The next response on a connection that lives on.
+async fn next(stream: &mut TcpStream) -> Response {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some((response, length)) = first(&bytes) {
+            assert_eq!(length, bytes.len(), "something follows");
+            return response;
+        }
+        let mut some = [0; 4096];
+        let read = timeout(PATIENCE, stream.read(&mut some)).await.expect("an answer").expect("no reset");
+        assert!(read > 0, "closed after {bytes:?}");
+        bytes.extend_from_slice(&some[..read]);
+    }
+}
+
+/// A connection, fresh or one that has served.
+async fn connect_before(address: SocketAddr, is_fresh: bool) -> TcpStream {
+    let mut stream = connect(address).await;
+    if !is_fresh {
+        stream.write_all(GOOD).await.expect("send");
+        assert_eq!(next(&mut stream).await.status(), 200);
+    }
+    stream
+}
+
+/// Answers of every kind.
+fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/health/live", web::get().to(async || HttpResponse::Ok().body("live")))
+        .route("/nothing", web::get().to(async || HttpResponse::NoContent().finish()))
+        .route("/bare", web::get().to(async || HttpResponse::BadRequest().finish()))
+        .route("/echo", web::post().to(async |body: Bytes| HttpResponse::Ok().body(body)))
+        .route("/deaf", web::post().to(async || HttpResponse::Unauthorized().body("no")))
+        .route("/never", web::to(async || std::future::pending::<HttpResponse>().await))
+        .route("/large", web::get().to(async || HttpResponse::Ok().body(vec![b'x'; 8 << 20])))
+        .route(
+            "/stream",
+            web::get().to(async || {
+                let chunks = (0..64).map(|chunk| Ok::<_, actix_web::Error>(Bytes::from(vec![b'a' + chunk % 26; 5000])));
+                HttpResponse::Ok().streaming(stream::iter(chunks))
+            }),
+        );
+}
+
+struct Plain {
+    address: SocketAddr,
+    server: ServerHandle,
+}
+
+/// A service without anything behind it.
+fn plain(limits: Limits) -> Plain {
+    let listening = Listening {
+        of_peers: None,
+        socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
+        workers: 1,
+        drain: Duration::from_secs(30),
+        limits,
+        proxies: vec!["127.0.0.9/32".parse().expect("a range")],
+    };
+    let (address, _, server) = listen(listening, |_| App::new().configure(routes)).expect("listen");
+    let handle = server.handle();
+    tokio::spawn(server);
+    Plain { address, server: handle }
+}

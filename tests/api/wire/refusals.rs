@@ -1,0 +1,117 @@
+//! What is no HTTP is refused once, and what came before it is answered.
+
+use hotline::web::wire::Limits;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+
+use super::{BAD, GOOD, connect, exchange, next, only, plain, refusal, responses, to_end};
+use crate::support::TestApp;
+
+#[actix_web::test]
+async fn what_is_no_http_is_refused() {
+    let app = TestApp::start().await;
+    let post =
+        |headers: &str| format!("POST /api/v1/tickets HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n{{}}").into_bytes();
+    let get = |headers: &str| format!("GET /health/live HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n").into_bytes();
+    let many: String = (0..200).map(|header| format!("X-{header}: y\r\n")).collect();
+    for (what, request, status) in [
+        ("garbage", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n".to_vec(), 400),
+        ("words", BAD.to_vec(), 400),
+        ("NUL bytes", b"\0\0\0\0\r\n\r\n".to_vec(), 400),
+        ("a version that is none", b"GET / HTTP/3.7\r\nHost: x\r\n\r\n".to_vec(), 400),
+        ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), 400),
+        ("no host", b"GET /health/live HTTP/1.1\r\n\r\n".to_vec(), 400),
+        ("a header without colon", get("Accept"), 400),
+        ("a header with NUL", get("X: a\0b"), 400),
+        ("a blank before the colon", get("X : y"), 400),
+        ("two hosts", get("Host: y"), 400),
+        ("a length that is no number", post("Content-Length: two"), 400),
+        ("a negative length", post("Content-Length: -2"), 400),
+        ("a length above any", post("Content-Length: 99999999999999999999999"), 400),
+        ("two lengths", post("Content-Length: 2\r\nContent-Length: 3"), 400),
+        ("length and chunks", post("Content-Length: 2\r\nTransfer-Encoding: chunked"), 400),
+        ("an unknown encoding", post("Transfer-Encoding: rot13"), 400),
+        ("a path above any", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(70_000)).into_bytes(), 400),
+        ("a line without end", format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(400_000)).into_bytes(), 431),
+        ("a header without end", get(&format!("X: {}", "a".repeat(400_000))), 431),
+        ("too many headers", get(many.trim_end()), 431),
+    ] {
+        eprintln!("{what}");
+        match refusal(app.service.address, &request).await {
+            Some(refused) => refused.refused(status),
+            None => assert!(request.len() > 64 << 10, "{what}: not answered"),
+        }
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn good_requests_before_a_bad_one_are_answered() {
+    let app = TestApp::start().await;
+    let pipelined = [GOOD, GOOD, GOOD, BAD].concat();
+    let mut all = exchange(app.service.address, &pipelined).await;
+    assert_eq!(all.len(), 4, "{all:?}");
+    all.pop().expect("four").refused(400);
+    for good in all {
+        assert_eq!(good.status(), 200, "{good:?}");
+        assert_eq!(serde_json::from_slice::<Value>(&good.body).expect("JSON")["status"], "live");
+    }
+
+    // One after the other, and in HTTP/1.0, whose connection the framework says it keeps.
+    for good in [GOOD, b"GET /health/live HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"] {
+        let mut stream = connect(app.service.address).await;
+        stream.write_all(good).await.expect("send");
+        assert_eq!(next(&mut stream).await.status(), 200);
+        stream.write_all(BAD).await.expect("send");
+        let refused = responses(&to_end(stream).await);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        refused[0].refused(400);
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn good_requests_before_a_bad_one_are_answered_however_large_the_answers() {
+    let plain = plain(Limits::default());
+    let large = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut stream = connect(plain.address).await;
+    stream.write_all(&[large, large, BAD].concat()).await.expect("send");
+    let all = responses(&to_end(stream).await);
+    assert_eq!(
+        all.iter().map(|it| (it.status(), it.body.len() >> 20)).collect::<Vec<_>>(),
+        [(200, 8), (200, 8), (400, 0)]
+    );
+    all[2].refused(400);
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_broken_chunk_has_one_answer() {
+    let app = TestApp::start().await;
+    let key = &app.company.key;
+    let post = |key: &str| {
+        format!(
+            "POST /api/v1/tickets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n"
+        )
+    };
+    let broken = only(app.service.address, post(key)).await;
+    assert_eq!(broken.status(), 400, "{broken:?}");
+    assert_eq!(serde_json::from_slice::<Value>(&broken.body).expect("JSON")["error"]["code"], "ERR_API_BAD_REQUEST");
+    let unknown = only(app.service.address, post("sk_live_x")).await;
+    assert_eq!(unknown.status(), 401, "{unknown:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_broken_chunk_that_no_handler_reads_ends_the_connection() {
+    let plain = plain(Limits::default());
+    let head = "POST /never HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for chunks in ["zz\r\n", "2\r\nab\r\nzz\r\n", "2\r\nabc\r\n", "fffffffffffffffff\r\n"] {
+        let broken = format!("{head}{chunks}");
+        assert_eq!(refusal(plain.address, broken.as_bytes()).await, None);
+        let both = exchange(plain.address, &[GOOD, broken.as_bytes()].concat()).await;
+        assert_eq!((both.len(), both[0].status()), (1, 200), "{both:?}");
+    }
+    plain.server.stop(true).await;
+}

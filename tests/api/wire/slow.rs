@@ -1,0 +1,165 @@
+//! Nobody holds a connection for nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_web::web::Bytes;
+use actix_web::{App, HttpResponse, web};
+use futures_util::{StreamExt, stream};
+use hotline::web::wire::{Limits, Listening, bind, listen};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::{GOOD, connect, connect_before, first, next, plain, to_end};
+use crate::support::{PATIENCE, eventually};
+
+/// Between the bytes of a head that trickles: many come before the head's time is over.
+const TRICKLE: Duration = Duration::from_millis(10);
+
+const SHORT: Duration = Duration::from_millis(300);
+
+#[actix_web::test]
+async fn a_head_that_breaks_off_is_closed() {
+    let plain = plain(Limits::default());
+    for is_fresh in [true, false] {
+        for begun in [&b"GET / HTTP/1.1\r\nHo"[..], b""] {
+            let mut stream = connect_before(plain.address, is_fresh).await;
+            stream.write_all(begun).await.expect("send");
+            stream.shutdown().await.expect("shut down");
+            assert_eq!(to_end(stream).await, b"");
+        }
+    }
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_head_that_stalls_is_closed() {
+    let plain = plain(Limits { head: SHORT, ..Limits::default() });
+    for is_fresh in [true, false] {
+        let mut stream = connect_before(plain.address, is_fresh).await;
+        stream.write_all(b"GET / HTTP/1.1\r\nHo").await.expect("send");
+        assert_eq!(to_end(stream).await, b"");
+    }
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_head_that_trickles_is_closed() {
+    let plain = plain(Limits { head: SHORT, ..Limits::default() });
+    let (mut reader, mut writer) = connect(plain.address).await.into_split();
+    let trickle = tokio::spawn(async move {
+        let mut bytes = b"GET /health/live HTTP/1.1\r\nX: ".iter().chain(std::iter::repeat(&b'x'));
+        while let Some(byte) = bytes.next()
+            && writer.write_all(&[*byte]).await.is_ok()
+        {
+            tokio::time::sleep(TRICKLE).await;
+        }
+    });
+    let mut bytes = Vec::new();
+    // There may be a reset: a byte may cross the end.
+    let _ = timeout(PATIENCE, reader.read_to_end(&mut bytes)).await.expect("an end");
+    assert_eq!(bytes, b"");
+    trickle.abort();
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn who_asks_nothing_is_not_kept_and_told_nothing() {
+    // Longer than a head may take: a connection is looked at more than once while it is idle.
+    let plain = plain(Limits { head: SHORT, keep_alive: SHORT * 3, ..Limits::default() });
+    let silent = connect(plain.address).await;
+    assert_eq!(to_end(silent).await, b"");
+
+    // The second holds a piece of the next request, which came with the first.
+    for request in [GOOD.to_vec(), [GOOD, b"GET / HT"].concat()] {
+        let mut idle = connect(plain.address).await;
+        idle.write_all(&request).await.expect("send");
+        assert_eq!(next(&mut idle).await.status(), 200);
+        let mut rest = Vec::new();
+        // There may be a reset: it has heard what it has not read.
+        let _ = timeout(PATIENCE, idle.read_to_end(&mut rest)).await.expect("the service closes");
+        assert_eq!(rest, b"");
+    }
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
+    let plain = plain(Limits { head: SHORT, write: SHORT, ..Limits::default() });
+    let mut stream = connect(plain.address).await;
+    stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nslow").await.expect("send");
+    // The time is what is tested: long enough for a head to be given up.
+    tokio::time::sleep(SHORT * 3).await;
+    stream.write_all(b"body").await.expect("send");
+    assert_eq!(next(&mut stream).await.body, b"slowbody");
+    tokio::time::sleep(SHORT * 3).await;
+    stream.write_all(GOOD).await.expect("send");
+    assert_eq!(next(&mut stream).await.body, b"live");
+
+    // The rest of a body that was answered before it was read is no head either.
+    stream.write_all(b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await.expect("send");
+    assert_eq!(next(&mut stream).await.status(), 401);
+    stream.write_all(b"4\r\nrest\r\n").await.expect("send");
+    tokio::time::sleep(SHORT * 3).await;
+    stream.write_all(b"0\r\n\r\n").await.expect("send");
+    stream.write_all(GOOD).await.expect("send");
+    assert_eq!(next(&mut stream).await.body, b"live");
+    drop(stream);
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
+    let plain = plain(Limits { head: SHORT, goodbye: SHORT, ..Limits::default() });
+    let mut stream = connect(plain.address).await;
+    stream.write_all(b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await.expect("send");
+    assert_eq!(next(&mut stream).await.status(), 401);
+    let chunk = [b"10000\r\n".as_slice(), &[b'x'; 0x10000], b"\r\n"].concat();
+    let sending = async { while stream.write_all(&chunk).await.is_ok() {} };
+    timeout(PATIENCE, sending).await.expect("an end to what is taken");
+    plain.server.stop(true).await;
+}
+
+#[actix_web::test]
+async fn who_takes_no_answer_is_given_up() {
+    /// Says when the service lets go of the answer.
+    struct Gone(Arc<AtomicBool>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+    let gone = Arc::new(AtomicBool::new(false));
+    let flag = gone.clone();
+    let listening = Listening {
+        of_peers: None,
+        socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
+        workers: 1,
+        drain: Duration::from_secs(30),
+        limits: Limits { write: SHORT, ..Limits::default() },
+        proxies: Vec::new(),
+    };
+    let (address, _, server) = listen(listening, move |_| {
+        let flag = flag.clone();
+        App::new().route(
+            "/endless",
+            web::get().to(move || {
+                let gone = Gone(flag.clone());
+                let chunks = stream::repeat(Bytes::from_static(&[b'x'; 64 << 10]));
+                let chunks = chunks.map(move |chunk| {
+                    let _ = &gone;
+                    Ok::<_, actix_web::Error>(chunk)
+                });
+                async move { HttpResponse::Ok().streaming(chunks) }
+            }),
+        )
+    })
+    .expect("listen");
+    let handle = server.handle();
+    tokio::spawn(server);
+    let mut stream = connect(address).await;
+    stream.write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("send");
+    eventually("the answer is given up", || async { gone.load(Ordering::Acquire) }).await;
+    handle.stop(true).await;
+}

@@ -1,0 +1,123 @@
+//! What a browser claims without a signature: it names somebody, and joins nobody.
+
+use serde_json::{Value, json};
+
+use super::{bodies, said_in, shown};
+use crate::door::answer;
+use crate::support::TestApp;
+use crate::visitor::{Browser, Session, signed};
+
+#[actix_web::test]
+async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let vera = json!({"name": "Vera", "email": "vera@example.com", "number": "5511987654321", "externalId": "v-1"});
+    let open = json!({"channelId": app.company.webchat, "visitor": vera});
+    let hers = app.api.post("/webchat/sessions", open.clone()).await.data(201).clone();
+    let path = format!("/webchat/sessions/{}/messages", hers["id"].as_str().expect("id"));
+    let ticket = app.api.post(&path, json!({"body": "my secret"})).await.data(201)["ticketId"].clone();
+
+    for claim in [
+        json!({"email": "vera@example.com"}),
+        json!({"email": "VERA@Example.com"}),
+        json!({"number": "+55 11 98765-4321"}),
+        json!({"externalId": "v-1"}),
+        vera.clone(),
+    ] {
+        let session = browser.open_unknown(claim.clone()).await;
+        let mut socket = browser.socket(&session).await;
+        let said = browser.say(&session, "it is me").await;
+        socket.message().await;
+        answer(&app.api, ticket.as_i64().expect("id"), "only for Vera").await;
+        // What is said next is the next that is pushed: nothing of hers came in between.
+        let again = browser.say(&session, "hello?").await;
+        assert_eq!(socket.message().await["id"], again["id"], "{claim}");
+        assert_eq!(bodies(&said_in(&browser, &session).await), ["it is me", "hello?"], "{claim}");
+
+        let theirs = shown(&app, &session).await;
+        assert_ne!(theirs["contact"]["id"], hers["contact"]["id"], "{claim}");
+        assert_ne!(theirs["ticketId"], ticket, "{claim}");
+        assert_eq!((&theirs["verified"], &theirs["contact"]["verified"]), (&json!(false), &json!(false)));
+        assert_eq!((&theirs["contact"]["email"], &theirs["contact"]["number"]), (&Value::Null, &Value::Null));
+        let number = claim["number"].as_str().map(|_| "5511987654321");
+        let expected = json!({"name": claim["name"], "email": claim["email"], "number": number,
+            "externalId": claim["externalId"]});
+        assert_eq!(theirs["claimed"], expected, "what was claimed is shown");
+        let theirs = app.api.get(&format!("/tickets/{}", theirs["ticketId"])).await.data(200).clone();
+        assert_eq!(theirs["verified"], false, "{theirs}");
+        assert_eq!(theirs["id"], app.api.get(&format!("/messages/{}", said["id"])).await.data(200)["ticketId"]);
+    }
+    let ticket = app.api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
+    assert_eq!(
+        (&ticket["verified"], &ticket["unreadCount"]),
+        (&json!(true), &json!(1)),
+        "somebody wrote in her ticket"
+    );
+    // The company finds her, not those who said that they were her.
+    for visitor in
+        [json!({"number": "5511987654321"}), json!({"email": "vera@example.com"}), json!({"externalId": "v-1"})]
+    {
+        let open = json!({"channelId": app.company.webchat, "visitor": visitor});
+        let found = app.api.post("/webchat/sessions", open).await.data(201).clone();
+        assert_eq!(found["contact"]["id"], hers["contact"]["id"]);
+        assert_eq!((&found["verified"], &found["claimed"]), (&json!(true), &Value::Null));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_claim_made_beforehand_captures_nothing() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let claim = json!({"name": "Vera", "externalId": "v-1", "number": "5511987654321", "email": "vera@example.com"});
+    let attacker = browser.open_unknown(claim.clone()).await;
+    browser.say(&attacker, "I was here first").await;
+    let captured = shown(&app, &attacker).await["contact"]["id"].clone();
+
+    let vera = Session::of(browser.try_open_as(&signed("v-1", claim.clone())).await.data(201));
+    let hers = shown(&app, &vera).await;
+    assert_ne!(hers["contact"]["id"], captured);
+    let contact = &hers["contact"];
+    assert_eq!(
+        (&contact["verified"], &contact["number"], &contact["email"]),
+        (&json!(true), &json!("5511987654321"), &json!("vera@example.com")),
+        "the claims stood in her way"
+    );
+    // Nor does it catch what the company sends to her number, or imports under her e-mail.
+    let imported = json!({"contacts": [{"name": "Vera Lima", "email": "vera@example.com", "code": "C-1"}]});
+    app.api.post("/contacts/import", imported).await.data(200);
+    let captured = app.api.get(&format!("/contacts/{captured}")).await.data(200).clone();
+    assert_eq!(
+        (&captured["code"], &captured["number"], &captured["email"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    assert_eq!(captured["name"], "Vera", "a name finds nobody, and may be shown");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let old: i64 = sqlx::query_scalar(
+        "insert into contacts (company_id, name, external_id, email) values ($1, 'Old', 'v-1', 'old@example.com')
+         returning id",
+    )
+    .bind(app.company.id)
+    .fetch_one(&app.database.db)
+    .await
+    .expect("a contact of an earlier release");
+    let first = browser.open("v-1").await;
+    assert_ne!(shown(&app, &first).await["contact"]["id"], old);
+    // One the company has vouched for since is found.
+    sqlx::query("update contacts set external_id = 'v-2' where id = $1")
+        .bind(old)
+        .execute(&app.database.db)
+        .await
+        .expect("named");
+    let open = json!({"channelId": app.company.webchat, "visitor": {"externalId": "v-2"}});
+    assert_eq!(app.api.post("/webchat/sessions", open).await.data(201)["contact"]["id"], old);
+    let second = browser.open("v-2").await;
+    assert_eq!(shown(&app, &second).await["contact"]["id"], old);
+    app.stop().await;
+}

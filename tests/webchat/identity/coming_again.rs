@@ -1,0 +1,145 @@
+//! What is shown to who comes again, and who is out.
+
+use std::time::Duration;
+
+use hotline_actors::EngineOptions;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel, Secret};
+use reqwest::Method;
+use serde_json::json;
+
+use super::{bodies, now_s, said_in, shown};
+use crate::door::answer;
+use crate::support::service::TestOptions;
+use crate::support::{Reply, TestApp, eventually, keys};
+use crate::visitor::{Browser, Session, sign_with, signed};
+
+#[actix_web::test]
+async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open_unknown(json!({"name": "Vera"})).await;
+    browser.say(&session, "hello").await;
+    let before = shown(&app, &session).await;
+    let ticket = before["ticketId"].as_i64().expect("ticket");
+    answer(&app.api, ticket, "yes?").await;
+    assert_eq!(said_in(&browser, &session).await.len(), 2);
+    browser.post(&session, "/end", json!({})).await.data(200);
+    answer(&app.api, ticket, "are you there?").await;
+
+    // Whoever holds the old token is the same unknown person; without it nobody is.
+    let stranger = browser.open_unknown(json!({"name": "Vera"})).await;
+    assert_ne!(shown(&app, &stranger).await["contact"]["id"], before["contact"]["id"]);
+    let again = browser.with(&session, Method::POST, "/sessions").json(&json!({"visitor": {"name": "Vera"}}));
+    let again = Session::of(Reply::of(again).await.data(201));
+    assert_eq!(shown(&app, &again).await["contact"]["id"], before["contact"]["id"]);
+    let (mut socket, frames) = browser.socket_after(&again, None).await;
+    assert_eq!(bodies(&frames), ["are you there?"]);
+    eventually("it is delivered", || async {
+        app.api.all("/messages?direction=outbound").await.iter().all(|message| message["status"] == "delivered")
+    })
+    .await;
+    let said = browser.say(&again, "back again").await;
+    assert_eq!(socket.message().await["id"], said["id"]);
+    assert_eq!(shown(&app, &again).await["ticketId"], json!(ticket), "the conversation goes on");
+
+    // Not once it is known who the contact is.
+    browser.identify(&again, &signed("v-1", json!({}))).await.data(200);
+    let old = browser.with(&session, Method::POST, "/sessions").json(&json!({}));
+    let old = Session::of(Reply::of(old).await.data(201));
+    assert_ne!(
+        shown(&app, &old).await["contact"]["id"],
+        before["contact"]["id"],
+        "an old token opens a verified contact"
+    );
+    // A verified one is found by its identity.
+    browser.post(&again, "/end", json!({})).await.data(200);
+    answer(&app.api, ticket, "one more thing").await;
+    let next = browser.open("v-1").await;
+    assert_eq!(bodies(&said_in(&browser, &next).await), ["one more thing"]);
+    eventually("it is delivered as well", || async {
+        app.api.all("/messages?direction=outbound").await.iter().all(|message| message["status"] == "delivered")
+    })
+    .await;
+    let beside = browser.open("v-1").await;
+    assert_eq!(said_in(&browser, &beside).await.len(), 0, "it was shown where she is");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_came_while_nobody_was_there_is_shown_in_the_next_also_when_that_was_never_looked_at() {
+    let engine = EngineOptions {
+        session_idle_after: Duration::from_millis(400),
+        sweep_every: Duration::from_millis(50),
+        ..TestOptions::default().engine
+    };
+    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open("v-1").await;
+    browser.say(&session, "hello").await;
+    let ticket = shown(&app, &session).await["ticketId"].as_i64().expect("ticket");
+    // The visitor has gone, and their session does not know it yet.
+    answer(&app.api, ticket, "sent to nobody").await;
+    eventually("it ends by itself", || async { shown(&app, &session).await["status"] == "ended" }).await;
+    // The answer to this opening is lost.
+    let lost = browser.open("v-1").await;
+    eventually("it ends as well", || async { shown(&app, &lost).await["status"] == "ended" }).await;
+    let next = browser.open("v-1").await;
+    assert_eq!(bodies(&said_in(&browser, &next).await), ["sent to nobody"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let attacker = browser.open_unknown(json!({"email": "vera@example.com"})).await;
+    browser.say(&attacker, "I am Vera").await;
+    let contact = shown(&app, &attacker).await["contact"]["id"].clone();
+    // An agent believes it.
+    app.api.put(&format!("/contacts/{contact}"), json!({"email": "vera@example.com"})).await.data(200);
+    let open = json!({"channelId": app.company.webchat, "visitor": {"email": "vera@example.com"}});
+    let opened = app.api.post("/webchat/sessions", open).await.data(201).clone();
+    assert_eq!(opened["contact"]["id"], contact, "the company's token vouches for what it says");
+    assert_eq!((&opened["verified"], &opened["contact"]["verified"]), (&json!(true), &json!(true)));
+    assert_eq!(shown(&app, &attacker).await["status"], "ended");
+    browser.post(&attacker, "/messages", json!({"body": "as Vera"})).await.error(409, "ERR_API_CONFLICT");
+    let continued = browser.with(&attacker, Method::POST, "/sessions").json(&json!({}));
+    let continued = Session::of(Reply::of(continued).await.data(201));
+    assert_ne!(shown(&app, &continued).await["contact"]["id"], contact);
+    // The same with the contact's id.
+    let other = browser.open_unknown(json!({})).await;
+    let contact = shown(&app, &other).await["contact"]["id"].clone();
+    let open = json!({"channelId": app.company.webchat, "contactId": contact});
+    assert_eq!(app.api.post("/webchat/sessions", open).await.data(201)["verified"], true);
+    assert_eq!(shown(&app, &other).await["status"], "ended");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_identity_is_good_in_each_webchat_for_itself() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let settings = ChannelSettings { allowed_origins: vec![browser.origin.clone()], ..ChannelSettings::default() };
+    let new = NewChannel { name: "Another", kind: ChannelType::Webchat, number: None, queue_id: None, settings };
+    let there = channels::insert(&app.database.db, &keys(), app.company.id, new).await.expect("a webchat");
+    let there = Browser::on(&app, app.company.id, there.id).await;
+    let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
+        settings.identity_secrets = vec![Secret("ids_of that one".to_owned())];
+        Ok(())
+    };
+    let key = there.key.clone();
+    let id: i64 = sqlx::query_scalar("select id from channels where public_key = $1")
+        .bind(&key)
+        .fetch_one(&app.database.db)
+        .await
+        .expect("id");
+    channels::update(&app.database.db, &keys(), hotline_persistence::ChannelId::new(id), set).await.expect("a secret");
+    let own = sign_with("ids_of that one", &json!({"sub": "v-1", "exp": now_s() + 60}));
+    eventually("its secret is seen", || async { there.try_open_as(&own).await.status == 201 }).await;
+    there.try_open_as(&signed("v-1", json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");
+    browser.try_open_as(&own).await.error(401, "ERR_API_UNAUTHORIZED");
+    // The company has one contact for one external id, whichever of its webchats it comes by.
+    let (here, elsewhere) = (browser.open("v-1").await, Session::of(there.try_open_as(&own).await.data(201)));
+    assert_eq!(shown(&app, &here).await["contact"]["id"], shown(&app, &elsewhere).await["contact"]["id"]);
+    app.stop().await;
+}

@@ -1,0 +1,43 @@
+//! Who a visitor is: what a browser claims, and what its website has signed.
+
+mod claimed;
+mod coming_again;
+mod signed_by_website;
+mod signing_in;
+
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
+use serde_json::Value;
+
+use crate::support::{TestApp, eventually, keys};
+use crate::visitor::{Browser, Session};
+
+/// A session, as the company sees it.
+async fn shown(app: &TestApp, session: &Session) -> Value {
+    app.api.get(&format!("/webchat/sessions/{}", session.id)).await.data(200).clone()
+}
+
+fn now_s() -> i64 {
+    hotline_actors::clock::now().timestamp()
+}
+
+fn bodies(messages: &[Value]) -> Vec<&str> {
+    messages.iter().map(|message| message["body"].as_str().unwrap_or_default()).collect()
+}
+
+async fn said_in(browser: &Browser, session: &Session) -> Vec<Value> {
+    browser.get(session, "/messages").await.data(200).as_array().expect("a list").clone()
+}
+
+async fn change(app: &TestApp, change: impl FnOnce(&mut ChannelSettings)) {
+    let settings = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
+        change(settings);
+        Ok(())
+    };
+    let webchat = app.company.webchat;
+    let changed = channels::update(&app.database.db, &keys(), webchat, settings).await.expect("changed").updated_at;
+    eventually("the change is seen", || async {
+        let organization = app.service.app.engine.directory().company(app.company.id).expect("company");
+        organization.channels[&webchat].updated_at == changed
+    })
+    .await;
+}

@@ -1,0 +1,184 @@
+//! Somebody signs in where a session is there already, or where somebody else was.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hotline_actors::EngineOptions;
+use serde_json::{Value, json};
+
+use super::{bodies, said_in, shown};
+use crate::door::answer;
+use crate::support::service::TestOptions;
+use crate::support::{TestApp, eventually};
+use crate::visitor::{Browser, Session, signed};
+
+#[actix_web::test]
+async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let session = browser.open_unknown(json!({"name": "V", "email": "claimed@example.com"})).await;
+    let mut socket = browser.socket(&session).await;
+    let said = browser.say(&session, "where is my order?").await;
+    socket.message().await;
+    let before = shown(&app, &session).await;
+
+    let identity = signed("v-1", json!({"name": "Vera", "email": "vera@example.com"}));
+    let identified = browser.identify(&session, &identity).await;
+    let identified = identified.data(200);
+    assert_eq!((&identified["id"], &identified["verified"]), (&json!(session.id), &json!(true)));
+    assert!(identified.get("token").is_none(), "{identified}");
+    let after = shown(&app, &session).await;
+    assert_eq!(after["contact"]["id"], before["contact"]["id"]);
+    assert_eq!(
+        (&after["verified"], &after["status"], &after["contact"]["verified"]),
+        (&json!(true), &json!("active"), &json!(true))
+    );
+    assert_eq!((&after["contact"]["name"], &after["contact"]["email"]), (&json!("Vera"), &json!("vera@example.com")));
+    assert_eq!(after["claimed"]["email"], "claimed@example.com", "what was claimed is kept");
+    let ticket = app.api.all("/tickets").await;
+    assert_eq!((&ticket[0]["verified"], &ticket[0]["contact"]["name"]), (&json!(true), &json!("Vera")));
+    assert_eq!(app.api.all("/messages?type=note").await.len(), 0);
+    // The conversation goes on, in the same socket.
+    answer(&app.api, ticket[0]["id"].as_i64().expect("id"), "On its way, Vera").await;
+    assert_eq!(socket.message().await["body"], "On its way, Vera");
+
+    // A second time changes nothing; a restart finds it.
+    assert_eq!(browser.identify(&session, &identity).await.data(200)["id"], json!(session.id));
+    let mine = browser.open("v-1").await;
+    assert_eq!(shown(&app, &mine).await["contact"]["id"], before["contact"]["id"]);
+    assert_eq!(app.api.get(&format!("/messages/{}", said["id"])).await.data(200)["contactId"], before["contact"]["id"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_signs_in_as_somebody_who_is_there_goes_on_as_them() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let at_home = Session::of(browser.try_open_as(&signed("v-1", json!({"name": "Vera"}))).await.data(201));
+    browser.say(&at_home, "from home").await;
+    let known = shown(&app, &at_home).await;
+
+    let unknown = browser.open_unknown(json!({"name": "Somebody"})).await;
+    let mut socket = browser.socket(&unknown).await;
+    browser.say(&unknown, "where is my order?").await;
+    socket.message().await;
+    let ticket = shown(&app, &unknown).await["ticketId"].clone();
+    let identity = signed("v-1", json!({}));
+    let identified = browser.identify(&unknown, &identity).await.data(200).clone();
+    let mine = Session::of(&identified);
+    assert_eq!((&mine.id, &identified["verified"]), (&at_home.id, &json!(true)), "her active one");
+    assert_ne!(mine.token, at_home.token);
+
+    // The other one is over, and its ticket says why.
+    assert_eq!(socket.next_of("ended").await["type"], "ended");
+    assert_eq!(socket.code().await, Some(4410));
+    assert_eq!(shown(&app, &unknown).await["status"], "ended");
+    let notes = app.api.all("/messages?type=note").await;
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let body = notes[0]["body"].as_str().expect("body");
+    assert!(body.contains("Vera") && body.contains(&known["contact"]["id"].to_string()), "{body}");
+    assert_eq!((&notes[0]["ticketId"], &notes[0]["direction"]), (&ticket, &json!("internal")));
+    assert_eq!(app.api.get(&format!("/tickets/{ticket}")).await.data(200)["verified"], false);
+
+    // Both browsers are in it.
+    browser.say(&mine, "from the shop").await;
+    for session in [&mine, &at_home] {
+        assert_eq!(bodies(&said_in(&browser, session).await), ["from home", "from the shop"]);
+    }
+    // A retry whose answer was lost comes to the same end, also after a restart of the session's actor.
+    let again = Session::of(browser.identify(&unknown, &identity).await.data(200));
+    assert_eq!(again.id, mine.id);
+    assert_eq!(app.api.all("/messages?type=note").await.len(), 1, "the note is there twice");
+    assert_eq!(app.api.all("/contacts").await.len(), 2);
+    assert_eq!(browser.get(&again, "/session").await.data(200)["id"], json!(mine.id));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_tokens_of_a_session_outlive_its_actor() {
+    let engine = EngineOptions {
+        idle_after: Duration::from_millis(50),
+        sweep_every: Duration::from_millis(20),
+        ..TestOptions::default().engine
+    };
+    let app = TestApp::start_with(TestOptions { engine, ..TestOptions::default() }).await;
+    let browser = Browser::of(&app).await;
+    let first = browser.open("v-1").await;
+    let unknown = browser.open_unknown(json!({})).await;
+    let second = Session::of(browser.identify(&unknown, &signed("v-1", json!({}))).await.data(200));
+    eventually("nobody is hot", || async { app.service.app.engine.hot().1 == 0 }).await;
+    for session in [&first, &second] {
+        let found = browser.get(session, "/session").await;
+        assert_eq!((&found.data(200)["id"], &found.data(200)["verified"]), (&json!(first.id), &json!(true)));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn somebody_known_without_a_session_gets_one() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let earlier = browser.open("v-1").await;
+    browser.say(&earlier, "hello").await;
+    let ticket = shown(&app, &earlier).await["ticketId"].as_i64().expect("ticket");
+    browser.post(&earlier, "/end", json!({})).await.data(200);
+    answer(&app.api, ticket, "too late?").await;
+    let unknown = browser.open_unknown(json!({})).await;
+    let identified = browser.identify(&unknown, &signed("v-1", json!({}))).await.data(200).clone();
+    let mine = Session::of(&identified);
+    assert!(mine.id != earlier.id && mine.id != unknown.id);
+    assert_eq!(bodies(&said_in(&browser, &mine).await), ["too late?"]);
+    assert_eq!(app.api.all("/messages?type=note").await.len(), 0, "it had no ticket to note it in");
+    assert_eq!(shown(&app, &unknown).await["status"], "ended");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn twins_that_sign_in_at_once_come_to_one_end() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    // One session, many at once: nobody is there yet.
+    let session = browser.open_unknown(json!({})).await;
+    browser.say(&session, "hello").await;
+    let identity = signed("v-1", json!({"name": "Vera"}));
+    let all = join_all((0..16).map(|_| browser.identify(&session, &identity))).await;
+    assert!(all.iter().all(|reply| reply.data(200)["id"] == json!(session.id)));
+    assert_eq!(app.api.all("/contacts").await.len(), 1);
+    // Many sessions, one identity: one of them, or a new one, is hers; each of the others is over.
+    let sessions = join_all((0..16).map(|_| browser.open_unknown(json!({})))).await;
+    for session in &sessions {
+        browser.say(session, "hello").await;
+    }
+    let identity = signed("v-2", json!({"name": "Nils"}));
+    let ends = join_all(sessions.iter().map(|session| browser.identify(session, &identity))).await;
+    let ids: Vec<&Value> = ends.iter().map(|reply| &reply.data(200)["id"]).collect();
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    let mut active = 0;
+    for session in &sessions {
+        active += usize::from(shown(&app, session).await["status"] == "active");
+    }
+    assert_eq!(active, usize::from(sessions.iter().any(|session| json!(session.id) == *ids[0])));
+    let notes = app.api.all("/messages?type=note").await;
+    assert_eq!(notes.len(), 16 - active, "each other ticket has one note");
+    // One session, many at once, somebody is there: one session is opened, one note written.
+    let unknown = browser.open_unknown(json!({})).await;
+    browser.say(&unknown, "hello").await;
+    let all = join_all((0..16).map(|_| browser.identify(&unknown, &identity))).await;
+    assert!(all.iter().all(|reply| reply.data(200)["id"] == *ids[0]));
+    assert_eq!(app.api.all("/messages?type=note").await.len(), notes.len() + 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn somebody_else_on_the_same_computer_takes_nothing_along() {
+    let app = TestApp::start().await;
+    let browser = Browser::of(&app).await;
+    let vera = browser.open("v-1").await;
+    browser.say(&vera, "my secret").await;
+    let nils = Session::of(browser.identify(&vera, &signed("v-2", json!({"name": "Nils"}))).await.data(200));
+    assert_ne!(nils.id, vera.id);
+    assert_ne!(shown(&app, &nils).await["contact"]["id"], shown(&app, &vera).await["contact"]["id"]);
+    assert_eq!(said_in(&browser, &nils).await.len(), 0);
+    assert_eq!(shown(&app, &vera).await["status"], "active", "she may be in it elsewhere");
+    app.stop().await;
+}
