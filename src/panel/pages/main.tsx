@@ -76,10 +76,14 @@ const ROUTES: Route[] = [
 
 function Routed() {
   const { path } = here.value;
+  // Another page, another company: nothing of the one before is left in it.
+  return <div key={`${path} ${opened.value?.id ?? ""}`}>{shownAt(path)}</div>;
+}
+
+function shownAt(path: string): ComponentChildren {
   for (const { pattern, isFor, show } of ROUTES) {
     const given = match(pattern, path);
-    // Another page, another company: nothing of the one before is left in it.
-    if (given) return isFor() ? <div key={`${path} ${opened.value?.id ?? ""}`}>{show(given)}</div> : <Nothing text={say(words.forbidden)} />;
+    if (given) return isFor() ? show(given) : <Nothing text={say(words.forbidden)} />;
   }
   return <Nothing text={say(words.notFound)} />;
 }

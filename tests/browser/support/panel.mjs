@@ -70,10 +70,13 @@ export class Desk {
     await this.settled();
   }
 
-  /** Another page of the same application: nothing is loaded anew. It is there once it has put the focus where it wants it. */
+  /**
+   * Another page of the same application: nothing is loaded anew. It is there once it has put the focus where it wants it. With another query it
+   * is the same page, which stays.
+   */
   async turnTo(path) {
     await this.page.evaluate((to) => {
-      window.turnedFrom = location.href === new URL(to, location.href).href ? null : document.querySelector("main .page");
+      window.turnedFrom = location.pathname === new URL(to, location.href).pathname ? null : document.querySelector("main .page");
       const link = Object.assign(document.createElement("a"), { href: to });
       document.body.append(link);
       link.click();
