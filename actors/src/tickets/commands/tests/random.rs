@@ -1,4 +1,4 @@
-//! Any sequence of commands, valid or not, held against a small model of the contract's table.
+//! Random sequences of commands, valid or not, compared with a small model of the state machine.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::tickets::{
     Ticket, Transfer,
 };
 
-// What is generated. Ids reach beyond those that exist.
+// Generators. Ids reach beyond those that exist.
 
 fn id() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 1..=4_i64, 1 => Just(0), 1 => Just(9)]
@@ -76,7 +76,7 @@ fn opening() -> impl Strategy<Value = Open> {
     )
 }
 
-/// The fixture's company once more, written out by hand.
+/// The fixture's company once more, written by hand.
 fn setup() -> Setup {
     let queue =
         |is_active, requires_wrapup, agents: &[i64]| Queue { is_active, requires_wrapup, agents: agents.to_vec() };
@@ -107,7 +107,7 @@ fn line_of(channel: ChannelId) -> Line {
     }
 }
 
-/// What the model says of a ticket that was opened so.
+/// The model of a ticket that was opened this way.
 fn opened(open: &Open, now: DateTime<Utc>) -> Model {
     let channels_queue = (open.channel == PHONE).then_some(1);
     Model {
@@ -118,7 +118,7 @@ fn opened(open: &Open, now: DateTime<Utc>) -> Model {
     }
 }
 
-/// What the model would say of the ticket as it is, to be compared whole.
+/// The ticket's current state in terms of the model, for a comparison as a whole.
 fn seen(desk: &Desk) -> Model {
     let row = &desk.ticket.row;
     Model {
@@ -139,7 +139,7 @@ fn seen(desk: &Desk) -> Model {
     }
 }
 
-// The code under test, with its changes and refusals in the model's words.
+// The code under test, with its changes and refusals in the model's terms.
 
 fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     desk.open_elsewhere = step.open_elsewhere.then_some(OTHER_TICKET);
