@@ -179,7 +179,7 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
     }
 }
 
-/// A delivery is recorded when it is news of what was said.
+/// A delivery is recorded when it advances the position, up to the last message.
 fn delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
     let said = ticket.row.last_message_id.map(|last| up_to.min(last));
     if said > ticket.reached.delivered { vec!["delivered"] } else { vec![] }
@@ -220,7 +220,7 @@ fn refusal_name(refusal: &Refusal) -> String {
     }
 }
 
-/// The marks that only ever rise.
+/// Values that only increase.
 #[derive(Default)]
 struct Marks {
     message: i64,
@@ -261,7 +261,7 @@ fn assert_consistent(desk: &Desk, marks: &Marks) {
     assert!(row.last_message_id.is_none_or(|last| last.0 <= marks.message));
 }
 
-/// Every change once more, as a restart reads it from the journal.
+/// Encodes and decodes every change, as a restart does with the journal.
 fn assert_survives_the_journal(changes: &[Change]) {
     let bytes = encode(changes).expect("the changes are encoded");
     assert_eq!(decode(1, &bytes).expect("the changes are decoded"), changes);
@@ -269,7 +269,7 @@ fn assert_survives_the_journal(changes: &[Change]) {
 
 #[test]
 fn any_sequence_of_commands_goes_as_the_contract_says() {
-    // How often each outcome came up: a generator that never reaches one proves nothing about it.
+    // Counts of each outcome: a generator that never reaches one proves nothing about it.
     let outcomes = RefCell::new(BTreeMap::<String, u32>::new());
     let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
     let run = |(opening, steps): (Open, Vec<Step>)| {
