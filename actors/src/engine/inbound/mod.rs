@@ -311,8 +311,8 @@ impl Inbound {
         });
     }
 
-    /// Records that an advertisement or link brought a contact who has not written a message with it. Someone who never
-    /// wrote has no contact yet; the referral comes again with their first message.
+    /// Records the referral of a contact who came by an advertisement or link without writing a message. Someone who
+    /// never wrote has no contact yet; their referral comes again with their first message.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.

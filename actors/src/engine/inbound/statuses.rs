@@ -31,7 +31,7 @@ const PASSED_MAX: i64 = 200;
 const PASSED_ROUNDS_MAX: usize = 10;
 
 impl Inbound {
-    /// A channel's inbox; loaded once, and cached for the life of the process.
+    /// A channel's inbox; loaded once, and cached until the company is dropped from memory.
     pub(super) async fn inbox(self: &Arc<Self>, company: CompanyId, channel: ChannelId) -> Result<Arc<Inbox>, Refusal> {
         let cell = self.inboxes.cell((company, channel));
         let load = || async {
