@@ -1,4 +1,4 @@
-//! The actors of Hotline: each live record has one actor, and only that actor changes the record's state.
+//! The actors of Hotline: every conversation is an actor, and only that actor changes its state.
 //!
 //! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
 //! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
