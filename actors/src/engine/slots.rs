@@ -1,5 +1,5 @@
-//! Slots of a cluster: what begins for their companies when they are opened here. What ends when they are closed is what is
-//! dropped of each company ([`Engine::forget`]).
+//! Slots of a cluster: starts the work of their companies when they are opened here. Closing them drops each of their
+//! companies ([`Engine::forget`]).
 
 use hotline_persistence::cluster::OfSlots;
 use hotline_persistence::tables::{campaigns, messages, schedules};
@@ -9,19 +9,19 @@ use super::Engine;
 use crate::Refusal;
 
 impl Engine {
-    /// Serves the companies of these slots. Nobody else serves them, and what is in memory of them is nothing.
+    /// Serves the companies of these slots. No other process may serve them, and memory must hold nothing of them.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is away: then they are not served.
+    /// [`Refusal::Unavailable`] when the database is away: the slots are then not served.
     pub async fn open(&self, slots: &[Slot]) -> Result<(), Refusal> {
         let Self {
-            // Begun by what is asked of them.
+            // Started on demand.
             tickets: _,
             contacts: _,
             inbound: _,
             assignment: _,
             sessions: _,
-            // By the clock, for whatever is served then.
+            // Periodic: they find the companies that are served.
             sweeper: _,
             swept: _,
             retention: _,
@@ -32,9 +32,9 @@ impl Engine {
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);
         let these = OfSlots::these(slots.iter().copied());
-        // One that nobody has heard of yet is begun by what is asked of it.
+        // A company that the directory does not know yet is started on its first request.
         let is_known = |company: &CompanyId| base.directory.slot(*company).is_some();
-        // Above every id that an owner before has given out.
+        // Above every id that an earlier owner has assigned.
         base.store.ids.renew(base.store.housekeeper()).await?;
         let mut left = messages::outboxes(db, &these).await?;
         left.retain(|(company, _)| is_known(company));
@@ -42,7 +42,8 @@ impl Engine {
         scheduled.retain(is_known);
         let mut unfinished = campaigns::unfinished(db, &these).await?;
         unfinished.retain(|(company, _)| is_known(company));
-        // The log takes what becomes of messages that others have left, and no request comes before them.
+        // While a slot is closed but not shut, the log accepts outcomes of messages that other processes have left, and
+        // requests still wait.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         sending.begin_left(left);
         slots.iter().for_each(|slot| ownership.open_slot(*slot));
