@@ -178,7 +178,6 @@ impl Ownership {
     /// Begins work of a company, waiting while it is closed. Hold the result until the work has ended. Work in progress
     /// must use [`Ownership::follow`] instead: closing waits for that work, so entering again would deadlock.
     ///
-    ///
     /// # Errors
     /// [`Error::Unavailable`] when the company stays closed for too long; [`Error::Elsewhere`] at once when another
     /// process serves it.
