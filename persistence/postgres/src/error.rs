@@ -112,7 +112,7 @@ pub enum ClusterError {
         target.display(), link.display()
     )]
     Unlinked {
-        /// The link that is missing.
+        /// The missing link.
         link: PathBuf,
         /// The cluster that was found.
         target: PathBuf,
