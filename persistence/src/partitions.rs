@@ -107,7 +107,7 @@ impl Partitions {
         let made = [
             format!("create table {name} (like {table} including all)"),
             format!("alter table {name} alter column company_id set statistics 0"),
-            // What was written before anybody made it room.
+            // Rows written before this partition existed.
             format!(
                 "with moved as (delete from {table}_default where created_at >= '{from}' and created_at < '{to}'
                      returning *)

@@ -61,13 +61,13 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
 /// Creates the file with a key, unless it exists already.
 pub(super) fn create(path: &Path, key: &Key) -> Result<(), KeyError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        // The data folder of a first start: others may pass through it, as PostgreSQL's user has to.
+        // The data folder of a first start: others may traverse it, as PostgreSQL's user must.
         DirBuilder::new().recursive(true).mode(0o711).create(folder).map_err(failed(path))?;
     }
     let owner =
         path.parent().and_then(|folder| std::fs::metadata(folder).ok()).map(|folder| (folder.uid(), folder.gid()));
     let fresh = written(path, [key], owner, MODE)?;
-    // A link, as it does not take the place of what another process has made meanwhile.
+    // A hard link, since unlike a rename it does not replace a file that another process created meanwhile.
     let linked = std::fs::hard_link(&fresh, path);
     let _ = std::fs::remove_file(&fresh);
     match linked {
@@ -76,9 +76,9 @@ pub(super) fn create(path: &Path, key: &Key) -> Result<(), KeyError> {
     }
 }
 
-/// Writes the file anew: all of it, or it stays as it was. Its owner stays.
+/// Replaces the file atomically; its owner and mode stay.
 pub(super) fn write<'a>(path: &Path, keys: impl IntoIterator<Item = &'a Key>) -> Result<(), KeyError> {
-    // A mounted secret is a link to its file.
+    // A mounted secret is a symbolic link to its file.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let about = std::fs::metadata(&path).ok();
     let owner = about.as_ref().map(|file| (file.uid(), file.gid()));
@@ -88,7 +88,7 @@ pub(super) fn write<'a>(path: &Path, keys: impl IntoIterator<Item = &'a Key>) ->
     synced(&path)
 }
 
-/// A file beside it with these keys.
+/// Writes these keys to a new file in the same folder.
 fn written<'a>(
     path: &Path,
     keys: impl IntoIterator<Item = &'a Key>,

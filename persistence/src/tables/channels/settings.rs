@@ -108,7 +108,7 @@ impl ChannelSettings {
         Self::deserialize(stored).map_err(|error| Error::Database(sqlx::Error::Decode(error.into())))
     }
 
-    /// Whether a channel of this type can reach its provider with them; a webchat has none to reach.
+    /// Whether a channel of this type has what it needs to reach its provider; a webchat has no provider.
     pub fn are_enough(&self, kind: ChannelType) -> bool {
         let id = match kind {
             ChannelType::Whatsapp => &self.phone_number_id,
@@ -118,16 +118,18 @@ impl ChannelSettings {
         id.is_some() && self.access_token.is_some() && self.app_secret.is_some() && self.verify_token.is_some()
     }
 
-    /// Makes a new identity secret and answers it. The one before stays good, unless it is to go; any older one goes.
+    /// Adds a new identity secret and returns it. The previous one stays valid if `keep_previous` is set; older ones
+    /// are dropped.
     pub fn rotate_identity_secret(&mut self, keep_previous: bool) -> Secret {
-        // RFC 7518 asks for a key as long as the hash, 32 bytes; of these characters two keys have the randomness too.
+        // RFC 7518 requires a key as long as the hash, 32 bytes. Two keys of these characters also have that much
+        // entropy.
         let secret = Secret(format!("{}{}", new_key("ids_"), new_key("")));
         self.identity_secrets.truncate(if keep_previous { IDENTITY_SECRETS_MAX - 1 } else { 0 });
         self.identity_secrets.insert(0, secret.clone());
         secret
     }
 
-    /// What may be shown: no credential, and nothing this release does not know.
+    /// The settings that may be shown: no credentials, and nothing unknown to this release.
     pub fn shown(self) -> Self {
         let identity_secrets = Vec::new();
         Self {
