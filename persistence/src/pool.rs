@@ -13,7 +13,8 @@ use crate::cluster::LifeId;
 use crate::scheduler::Shares;
 use crate::{Error, Result};
 
-/// Connections of the process. More than the cores can use would only queue inside PostgreSQL.
+/// Connections for requests and the service itself, readers included. More than the cores can use would only queue
+/// inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
 /// Connections other than those of [`crate::Readers`].

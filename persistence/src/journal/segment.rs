@@ -25,8 +25,8 @@ pub(super) const CONFIRMED_NEW_FILE: &str = "confirmed.tmp";
 const RESERVE_FILE: &str = "reserve";
 const SUFFIX: &str = ".journal";
 const SEQ_DIGITS: usize = 20;
-/// Bytes per write while zero-filling. The kernel caches each write as one extent, and every later sync walks all
-/// extents it touches: with 4 MiB writes a sync takes half as long again.
+/// Bytes per write while zero-filling. The kernel caches each write as one folio, and every later sync processes all of
+/// the folios it touches: with 4 MiB writes a sync takes half as long again.
 const ZEROS_BYTES: usize = 64 << 10;
 /// Bytes per sync while zero-filling, so that a sync of the log, or of a database on the same disk, does not wait for a
 /// whole segment. A multiple of `ZEROS_BYTES`.

@@ -146,7 +146,7 @@ impl Keyring {
     /// Reads the file. If it does not exist, the keys in memory stay and false is returned.
     ///
     /// # Errors
-    /// When the file cannot be read, has unsafe permissions, or contains anything but keys.
+    /// When the file cannot be read, belongs to another user, is accessible to others, or contains anything but keys.
     pub fn load(&self) -> Result<bool, KeyError> {
         let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
         self.put(keys);

@@ -152,7 +152,8 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
     if days.flatten() != Some(rule.days) {
         return Ok(None);
     }
-    // Without `offset 0` the planner would scan all active or queued rows for each ticket, because their indexes are small.
+    // Without `offset 0` the planner would scan all active or queued rows for each ticket, because their indexes are
+    // small.
     let gone = sqlx::query_as(
         "delete from tickets t
          where t.company_id = $1 and t.id = any ($2) and t.status = 'closed'

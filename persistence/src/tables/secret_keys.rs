@@ -54,7 +54,7 @@ pub async fn all(db: &PgPool) -> Result<Vec<SecretKeyRow>> {
 pub enum NewFile {
     /// Create it, unless the database has a key already.
     Made,
-    /// Do not create it: this process does not know where the service's file is.
+    /// Do not create it: this is not the path of the service's file.
     Refused,
 }
 

@@ -30,7 +30,7 @@ pub struct TicketFilter {
 /// requests for first pages.
 const STEADY_OFFSET_MAX: i64 = 1_000;
 
-/// Whether [`list`] may read many tickets to return a few, because no index matches the filter.
+/// Whether [`list`] may read many tickets to return a few, because no index matches the filter or the page is deep.
 fn is_heavy(filter: &TicketFilter, page: PageRequest) -> bool {
     let indexed = TicketFilter { status: filter.status, contact_id: filter.contact_id, ..TicketFilter::default() };
     *filter != indexed || page.is_deep()
