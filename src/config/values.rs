@@ -33,8 +33,8 @@ pub fn public_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses an address with a port in the common notations: `:8080` means all IPv4 addresses, `localhost:8080` this machine's
-/// own, and a host name is resolved by the system.
+/// Parses an address with a port in the common notations: `:8080` means all IPv4 addresses, `localhost:8080` this
+/// machine's own, and a host name is resolved by the system.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let refused = || format!("`{text}` is no address with a port, such as 127.0.0.1:8080, localhost:8080 or :8080");
     if let Ok(address) = text.parse() {

@@ -142,7 +142,6 @@ impl<W: Wait> Lines<W> {
 
     /// The next file to download, if a slot is free: the newest of the company whose turn it is, because somebody is
     /// probably waiting for it.
-    /// just been said is what somebody waits for.
     pub(super) fn next(&mut self) -> Option<W> {
         if self.running >= self.shares.at_once {
             return None;

@@ -103,8 +103,8 @@ impl Keys {
     /// When the database cannot answer.
     pub async fn load(db: impl Database<'_>) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
-        // Swept before the first response is recorded, because this also creates the partition it belongs to; without one,
-        // it could only be stored among expired rows.
+        // Swept before the first response is recorded, because this also creates the partition it belongs to; without
+        // one, it could only be stored among expired rows.
         keys.sweep(db).await;
         // One more than the capacity, to detect that there are more.
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
