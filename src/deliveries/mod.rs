@@ -1,8 +1,9 @@
 //! The dispatcher: delivers every event to the webhooks that want it, at least once, and in order per record.
 //!
-//! It has its own thread and HTTP client. Each active webhook has a courier (`courier/`), which sleeps until something
-//! happens in its company or is due. A failing endpoint delays only itself: its courier sends one event at a time,
-//! waiting deliveries are in the table, and places for attempts are shared between companies (`places.rs`).
+//! It has its own thread; only tests of webhooks share its HTTP client. Each active webhook has a courier (`courier/`),
+//! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: its courier
+//! sends one event at a time, waiting deliveries are in the table, and places for attempts are shared between companies
+//! (`places.rs`).
 //!
 //! The position of a webhook is in its row: every event up to it is delivered or noted in `webhook_deliveries`.
 //! Attempts that were running when the process was killed are repeated from there.

@@ -33,7 +33,8 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     engine.spawn(async move { app.media.keep_swept(&app.engine).await });
 }
 
-/// Creates the partitions of coming days of events and drops expired ones, for as long as the process lives.
+/// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process
+/// lives.
 async fn keep_event_days(store: Arc<Store>, options: EventOptions) {
     let mut clock = tokio::time::interval(EVENT_DAYS_EVERY);
     loop {
