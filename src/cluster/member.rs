@@ -1,5 +1,5 @@
-//! A member of a cluster at work: it beats, learns who serves what, opens and closes slots, ends who looks dead and looks
-//! after what they have left.
+//! The work of a cluster member: it sends heartbeats, learns which process serves which slot, opens and closes slots,
+//! ends lives that look dead and takes care of what they have left.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,37 +21,37 @@ use super::planner::{self, MOVES_MAX};
 use crate::metrics::{ClusterFigures, Metrics};
 use crate::web::idempotency::Keys;
 
-/// How often the tables are read, should news have been lost; and how often somebody plans.
+/// How often the tables are read, in case notifications were lost, and how often a plan is made.
 const LOOK_EVERY: Duration = Duration::from_millis(1000);
 
-/// Companies that are closed at once: each asks the actors' threads and maybe the database.
+/// Companies that are closed at the same time: each needs the actors' threads and possibly the database.
 const CLOSING_AT_ONCE: usize = 16;
 
-/// How long a stop gives slots away. What it still has then is taken over as after a stop without others.
+/// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(25);
 
-/// Pause before what the database did not answer is asked again.
+/// Pause before a failed database call is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The channel the tables' triggers notify on (`0060_cluster.sql`).
+/// The channel that the tables' triggers notify (`0060_cluster.sql`).
 const CHANNEL: &str = "hotline_placement";
 
-/// Drops all that this process holds of a company, which is not served here any more.
+/// Drops everything this process holds of a company that it no longer serves.
 pub type Leave = Arc<dyn Fn(CompanyId) -> BoxFuture<'static, Result<(), Refusal>> + Send + Sync>;
 
-/// What a member opens and closes slots with.
+/// What a member needs to open and close slots.
 pub struct Parts {
     /// The live half.
     pub engine: Engine,
-    /// Which idempotency keys were used.
+    /// The used idempotency keys.
     pub keys: Keys,
-    /// What drops a company.
+    /// Drops a company.
     pub leave: Leave,
-    /// What looks for work of companies by itself, and looks soon: there are more of them.
+    /// Called after slots are opened: background tasks that look for the companies' work then look soon.
     pub opened: Arc<dyn Fn() + Send + Sync>,
-    /// What has happened is counted there.
+    /// Counts the cluster's events.
     pub figures: Data<Metrics>,
-    /// What ends the process, when this life is over: memory may be behind what others write.
+    /// Ends the process when this life is over: its memory may be behind what others have written.
     pub fail: fn(String),
 }
 
@@ -63,16 +63,17 @@ struct Inner {
     membership: Arc<Membership>,
     db: PgPool,
     parts: Parts,
-    /// Slots that are opened or closed right now.
+    /// Slots that are being opened or closed.
     busy: Mutex<HashSet<Slot>>,
-    /// Held by whoever does what the tables say: one after the other, or what one has just given away another opens again.
+    /// Serializes the work of applying the tables: otherwise one task could reopen slots that another has just handed
+    /// over.
     looking: tokio::sync::Mutex<()>,
     is_leaving: AtomicBool,
     work: Mutex<JoinSet<()>>,
 }
 
 impl Member {
-    /// Begins to take part; none, when the process is alone. What is served begins with the slots that are given to it.
+    /// Joins the cluster; `None` when the process is alone. Serving starts with the slots that are assigned to it.
     pub fn start(parts: Parts) -> Option<Self> {
         let membership = parts.engine.store().membership()?.clone();
         let db = membership.db.clone()?;
@@ -98,13 +99,13 @@ impl Member {
         Some(member)
     }
 
-    /// What is known of the cluster.
+    /// The state of the cluster.
     pub fn membership(&self) -> &Arc<Membership> {
         &self.0.membership
     }
 
-    /// Gives every slot to others, as long as there are any and for as long as a stop has time; requests meanwhile wait at
-    /// their edges.
+    /// Hands over every slot, as long as there are other processes and the shutdown has time; requests wait at their
+    /// edges meanwhile.
     pub async fn drain(&self) {
         let given = tokio::time::timeout(DRAIN_TIME_MAX, async {
             while let Err(error) = lives::drain(&self.0.db, self.life()).await {
@@ -125,17 +126,17 @@ impl Member {
         }
     }
 
-    /// Whether nobody is there who takes slots.
+    /// Whether no other process can take slots.
     pub async fn is_last(&self) -> bool {
         lives::all(&self.0.db).await.is_ok_and(|lives| lives.iter().all(|life| life.draining))
     }
 
-    /// The life is about to be ended by the process itself: that its row goes is no failure any more.
+    /// The process is about to end its own life: the disappearance of its row is no longer an error.
     pub fn begin_leaving(&self) {
         self.0.is_leaving.store(true, Ordering::Release);
     }
 
-    /// Ends the work of a member, after its life.
+    /// Stops the member's work, after its life.
     pub async fn stop(&self) {
         let mut work = std::mem::take(&mut *self.lock_work());
         work.shutdown().await;
@@ -157,14 +158,14 @@ impl Member {
         self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on beside the beats until the member stops.
+    /// Runs a task beside the heartbeats until the member stops.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut all = self.lock_work();
         while all.try_join_next().is_some() {}
         all.spawn(work);
     }
 
-    /// Ends the process when this life is over; else the error is one of those that pass.
+    /// Ends the process when this life is over; otherwise the error is transient.
     fn is_passing(&self, error: &Error) -> bool {
         if matches!(error, Error::NotOwner) && !self.0.is_leaving.load(Ordering::Acquire) {
             (self.0.parts.fail)("another process of the cluster has ended this life".to_owned());
@@ -209,7 +210,7 @@ impl Member {
         }
     }
 
-    /// Ends a life that looks dead, and looks after what it has left.
+    /// Ends a life that looks dead, and takes care of what it has left.
     async fn end(&self, dead: LifeId) {
         let suspected = Instant::now();
         loop {
@@ -227,8 +228,8 @@ impl Member {
         self.figures().took_over(suspected.elapsed());
     }
 
-    /// Gives away what a life has left, once it cannot have answered any more. Waits from now on, which is after it was
-    /// ended.
+    /// Reassigns what a life has left, once it can no longer have answered. The wait starts now, which is after the
+    /// life was ended.
     async fn inherit(&self, dead: LifeId) {
         sleep(SEALED_FOR).await;
         loop {
@@ -279,7 +280,7 @@ impl Member {
         }
     }
 
-    /// Takes up what a heir that is over itself has not finished.
+    /// Takes over the work of an heir whose own life is over.
     async fn look_after_left(&self, known: &mut HashMap<LifeId, ()>) {
         let Ok(seals) = lives::seals(&self.0.db).await else { return };
         known.retain(|life, ()| seals.iter().any(|seal| seal.life == *life));
@@ -287,7 +288,7 @@ impl Member {
         for seal in mine {
             if known.insert(seal.life, ()).is_none() {
                 let (member, dead) = (self.clone(), seal.life);
-                // Whoever ended it itself does this already; the second finds it done.
+                // The one that ended the life does this already; the second task then finds it done.
                 self.spawn(async move { member.inherit(dead).await });
             }
         }
@@ -298,7 +299,7 @@ impl Member {
         }
     }
 
-    /// Plans, if nobody else does; then opens, closes and learns what the tables say.
+    /// Makes a plan, unless another member does; then applies the tables: opens, closes and learns slots.
     async fn look(&self) {
         let _turn = self.0.looking.lock().await;
         if !self.0.is_leaving.load(Ordering::Acquire)
@@ -316,7 +317,7 @@ impl Member {
     }
 
     async fn learn(&self) -> Result<(), Error> {
-        // Before the tables are read: of slots whose move ends meanwhile they may still say what was before it.
+        // Copied before the tables are read: for slots whose move ends meanwhile, the rows may be outdated.
         let busy = self.busy().clone();
         let lives = lives::all(&self.0.db).await?;
         let slots = lives::slots(&self.0.db).await?;
@@ -324,7 +325,7 @@ impl Member {
         let others = lives.into_iter().filter(|life| life.life != here);
         let peers = others.map(|life| Peer { life: life.life, node: life.node, address: life.address });
         let placement = &self.0.membership.placement;
-        // What is opened or closed right now says itself what becomes of it.
+        // Slots that are being opened or closed report their own outcome.
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
         let is_here = |row: &&SlotRow| row.life == Some(here) && !busy.contains(&row.slot);
@@ -335,7 +336,7 @@ impl Member {
         }
         let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
         let moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
-        // One group at a time: the others are served meanwhile.
+        // One group at a time, so that the other slots are served meanwhile.
         if !moving.is_empty() && busy.is_empty() {
             let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
             self.busy().extend(group.iter().copied());
@@ -349,14 +350,14 @@ impl Member {
         Ok(())
     }
 
-    /// Serves slots that nobody else serves any more.
+    /// Opens slots that no other process serves any more.
     async fn open(&self, slots: Vec<Slot>) {
         let Parts { engine, keys, .. } = &self.0.parts;
-        // Others have used some since they were loaded.
+        // Other processes have used keys since these were loaded.
         let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
         companies.iter().for_each(|company| keys.forget(*company));
         if let Err(refusal) = engine.open(&slots).await {
-            // They are not open, so they are tried again with the next look.
+            // They are not open, so the next look retries.
             tracing::warn!(%refusal, slots = slots.len(), "slots cannot be opened now");
             return;
         }
@@ -368,7 +369,7 @@ impl Member {
         self.spawn(async move { keys.load_missing(&db).await });
     }
 
-    /// Closes slots and hands them over, or serves them again.
+    /// Closes slots and hands them over, or reopens them.
     async fn give(&self, slots: &[Slot]) {
         let begun = Instant::now();
         let engine = &self.0.parts.engine;
@@ -384,7 +385,7 @@ impl Member {
             return self.open(slots.to_vec()).await;
         }
         slots.iter().for_each(|slot| ownership.shut_slot(*slot));
-        // Until the database has answered nobody knows whose they are, and nobody here serves them.
+        // Until the database has answered, the owner is unknown, and these slots are not served here.
         loop {
             match lives::hand_over(&self.0.db, self.life(), slots).await {
                 Ok(_) => break,
@@ -393,12 +394,12 @@ impl Member {
             }
             sleep(RETRY_PAUSE).await;
         }
-        // Those that stay, because who was to have them is over, the next look opens again.
+        // Slots whose receiver is over stay here, and the next look reopens them.
         self.figures().handed_over(slots.len());
         tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
     }
 
-    /// Ends all that goes on in these slots, and has all of it in the tables.
+    /// Ends all work in these slots, and writes all of it to the tables.
     async fn close(&self, slots: &[Slot]) -> Result<(), Refusal> {
         let engine = &self.0.parts.engine;
         let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
@@ -409,7 +410,8 @@ impl Member {
             outcome = outcome.and(closed);
         }
         outcome?;
-        // Of everybody: until the slots are shut, the log may still have taken something of a company that was dropped first.
+        // The whole log, not only these companies: until the slots are shut, it may have taken entries of a company
+        // that was dropped first.
         let log = &engine.store().log;
         Ok(log.reached(log.appended()).await?)
     }
