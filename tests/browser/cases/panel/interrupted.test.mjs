@@ -153,7 +153,7 @@ describe("what is interrupted", () => {
     await desk.fill({ Shortcut: "late", Message: "All of this stays." });
     const keeper = await installer();
     const changed = await keeper.page.evaluate(async (id) => {
-      const init = { method: "PUT", headers: { "Content-Type": "application/json" }, body: '{"requireSecondFactor":true}' };
+      const init = { method: "PUT", headers: { "Content-Type": "application/json" }, body: '{"secondFactorRequired":true}' };
       return (await fetch(`/panel/api/v1/companies/${id}`, init)).status;
     }, person.session.data.company.id);
     assert.equal(changed, 200);
