@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 
 use super::tokens::Permissions;
 use crate::document::{self, Document};
@@ -103,7 +103,7 @@ pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn agent(db: &mut PgConnection, company: CompanyId) -> Result<Option<ProfileId>> {
+pub async fn agent(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<ProfileId>> {
     let agent = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
     with_timeout(agent.bind(company).fetch_optional(db)).await
 }

@@ -69,7 +69,7 @@ pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str
 /// [`Error::Taken`] when the e-mail is; [`Error::NotFound`] when the company has no such profile.
 pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Columns) -> Result<User> {
     if columns.is_none("profileId") {
-        columns.set("profileId", profiles::agent(db, company).await?);
+        columns.set("profileId", profiles::agent(&mut *db, company).await?);
     }
     table::insert(db, company, &columns).await
 }
@@ -80,7 +80,7 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Colu
 /// As of [`insert`]; also [`Error::NotFound`] when the user does not exist.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut columns: Columns) -> Result<User> {
     if columns.has("profileId") && columns.is_none("profileId") {
-        columns.set("profileId", profiles::agent(db, company).await?);
+        columns.set("profileId", profiles::agent(&mut *db, company).await?);
     }
     table::update(db, company, id, &columns).await
 }

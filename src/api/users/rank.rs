@@ -3,7 +3,7 @@
 //! right. An integration has exactly the permissions of its token.
 
 use hotline_persistence::table::{self, Columns};
-use hotline_persistence::tables::profiles::ProfileRow;
+use hotline_persistence::tables::profiles::{self, ProfileRow};
 use hotline_persistence::tables::users::User;
 use hotline_persistence::{ProfileId, UserId};
 
@@ -26,14 +26,23 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Checks that the caller may assign the given profile.
+/// Whether the caller may give the profile that is given: an agent's, where none is given to somebody new, or `null` to
+/// anybody.
 ///
 /// # Errors
-/// As for [`check`].
-pub(super) async fn check_given(caller: &Caller, app: &App, columns: &Columns) -> ApiResult<()> {
-    match columns.id("profileId") {
-        Some(profile) if !is_free(caller) => check_profile(caller, app, ProfileId::new(profile)).await,
-        _ => Ok(()),
+/// As of [`check`].
+pub(super) async fn check_given(caller: &Caller, app: &App, columns: &Columns, is_new: bool) -> ApiResult<()> {
+    if is_free(caller) {
+        return Ok(());
+    }
+    let given = match columns.id("profileId") {
+        Some(profile) => Some(ProfileId::new(profile)),
+        None if is_new || columns.has("profileId") => profiles::agent(app.db(caller.company), caller.company).await?,
+        None => None,
+    };
+    match given {
+        Some(profile) => check_profile(caller, app, profile).await,
+        None => Ok(()),
     }
 }
 

@@ -92,7 +92,7 @@ pub async fn create(
     once: Idempotency,
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
-    rank::check_given(&caller, &app, &body.0.0.columns).await?;
+    rank::check_given(&caller, &app, &body.0.0.columns, true).await?;
     let (columns, queues) = body.0.0.with_hash().await?;
     let insert = once.transaction(app.db(company), async |db| {
         let made = users::insert(&mut *db, company, columns).await?;
@@ -127,7 +127,7 @@ pub async fn update(
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
     rank::check(&caller, &app, id.0).await?;
-    rank::check_given(&caller, &app, &body.0.0.columns).await?;
+    rank::check_given(&caller, &app, &body.0.0.columns, false).await?;
     let (columns, queues) = body.0.0.with_hash().await?;
     let author = caller.author();
     let left = match &queues {

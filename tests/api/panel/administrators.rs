@@ -301,6 +301,13 @@ async fn who_may_change_users_becomes_nobody_more() {
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
         leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
+    // Who has no profile of their own has an agent's.
+    for none in [json!({}), json!({"profileId": null})] {
+        let mut new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD});
+        new.as_object_mut().expect("a body").extend(none.as_object().cloned().unwrap_or_default());
+        leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    leading.put(&own, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     // The password of who is more would be as good.
     let theirs = format!("/users/{ben}");
     leading.put(&theirs, json!({"password": PASSWORD})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -309,6 +316,7 @@ async fn who_may_change_users_becomes_nobody_more() {
     let made = leading.post("/users", new).await;
     let path = format!("/users/{}", made.data(201)["id"]);
     leading.put(&path, json!({"password": PASSWORD, "profileId": leader})).await.data(200);
+    leading.put(&path, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     assert_eq!(leading.delete(&path).await.status, 204);
     leading.put("/users/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
     // An administrator may.
