@@ -255,6 +255,12 @@ pub async fn create(
     let person = account.person();
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
+    // A password that was changed since it was looked at begins nothing: its change has ended what there was.
+    if !people::lets_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
+        drop(change);
+        sleep_until(answered_at).await;
+        return Err(ApiError::sign_in());
+    }
     let has_factor = factors::codes_left(&mut *connection, person).await?.is_some();
     let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
     let address = address.map(|address| address.to_string());

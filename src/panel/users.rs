@@ -43,6 +43,7 @@ async fn made(
     kind: LinkKind,
 ) -> ApiResult<Confidential<Json<Link>>> {
     let company = administrator.company;
+    check_other(administrator, id)?;
     let (token, expires_at) = links::make(app.db(company), PersonId::User(company, id), kind).await?;
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),
@@ -55,6 +56,12 @@ async fn made(
         None => Link { url: Some(url), token: Some(token), sent_to: None, expires_at },
     };
     Ok(Confidential(Json::of(link)))
+}
+
+/// Whether it is somebody else. What lets a person in they change in their own account, which asks for their password.
+fn check_other(administrator: &Administrator, id: UserId) -> ApiResult<()> {
+    let own = administrator.signed.person();
+    if own == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
 }
 
 /// Mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
@@ -104,6 +111,7 @@ pub async fn reset(
 /// `POST /users/{userId}/second-factor/remove`: ends all sessions of the user.
 pub async fn remove_factor(administrator: Administrator, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let company = administrator.company;
+    check_other(&administrator, id.0)?;
     let mut change = app.db(company).begin().await?;
     let db = change.connection()?;
     if !table::exists::<User>(&mut *db, company, id.0).await? {

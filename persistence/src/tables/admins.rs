@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 
-use super::people::{PersonId, factors, sessions};
+use super::people::{self, PersonId, factors};
 use crate::{AdminId, Error, Result};
 
 /// One administrator, without the password's hash.
@@ -33,11 +33,11 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
     .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
 }
 
-/// Sets a new password and ends all sessions of the administrator; with `and_factor` it also removes their second
-/// factor.
+/// Gives an administrator another password. They are signed in nowhere any more, and a link they were given is good no
+/// longer; with `and_factor` their second factor is gone as well.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when no administrator has this e-mail.
+/// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
 pub async fn reset(db: &mut PgConnection, email: &str, password_hash: &str, and_factor: bool) -> Result<AdminRow> {
     let row: Option<AdminRow> = sqlx::query_as(
         "update admins set password_hash = $2, updated_at = now() where lower(email) = lower($1)
@@ -52,6 +52,6 @@ pub async fn reset(db: &mut PgConnection, email: &str, password_hash: &str, and_
     if and_factor {
         factors::remove(&mut *db, person).await?;
     }
-    sessions::end_all(db, person, None).await?;
+    people::shut_out(db, person).await?;
     Ok(row)
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
+use super::people::{self, PersonId};
 use super::profiles;
 use crate::error::with_timeout;
 use crate::table::{self, Columns, Links, Named, Stamps, Table, Unique};
@@ -74,15 +75,47 @@ pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Colu
     table::insert(db, company, &columns).await
 }
 
-/// Updates the given fields; a removed profile is replaced by Agent.
+/// Changes what is given; who gives up their profile has an agent's. Who has another password or e-mail, or is switched
+/// off, is signed in nowhere any more, and a link they were given is good no longer.
 ///
 /// # Errors
-/// As of [`insert`]; also [`Error::NotFound`] when the user does not exist.
+/// As of [`insert`]; [`Error::NotFound`] as well when there is no such user.
 pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut columns: Columns) -> Result<User> {
     if columns.has("profileId") && columns.is_none("profileId") {
         columns.set("profileId", profiles::agent(&mut *db, company).await?);
     }
-    table::update(db, company, id, &columns).await
+    let before = entry(&mut *db, company, id).await?;
+    let changed = table::update(&mut *db, company, id, &columns).await?;
+    let after = entry(&mut *db, company, id).await?;
+    if before.zip(after).is_some_and(|(before, after)| before.is_closed_by(&after)) {
+        people::shut_out(db, PersonId::User(company, id)).await?;
+    }
+    Ok(changed)
+}
+
+/// What lets a user in.
+#[derive(FromRow)]
+struct Entry {
+    email: String,
+    password_hash: Option<String>,
+    active: bool,
+}
+
+impl Entry {
+    /// Whether who came in by this one would not come in by the other.
+    fn is_closed_by(&self, after: &Self) -> bool {
+        // A hash has a salt of its own: the same password set once more counts as another.
+        self.email != after.email || self.password_hash != after.password_hash || self.active && !after.active
+    }
+}
+
+/// What lets a user in now. Their row is held until the end of the transaction, before anything else that is theirs.
+async fn entry(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<Option<Entry>> {
+    let entry = sqlx::query_as(
+        "select lower(email) as email, password_hash, active from users where company_id = $1 and id = $2
+         for no key update",
+    );
+    with_timeout(entry.bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// Ends a membership. Closed tickets assigned to the user keep the name.

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use actix_web::web::Data;
-use hotline_actors::Removal;
+use hotline_actors::{FieldError, Removal};
 use hotline_persistence::password::Password;
 use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::profiles::ProfileRow;
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORK_IN};
@@ -116,8 +117,8 @@ impl Input for ChangedUser {
     }
 }
 
-/// `PUT /users/{userId}`. Clearing the password prevents the user from signing in. Open tickets stay in the queues they
-/// leave, unassigned.
+/// `PUT /users/{userId}`. Without a password nobody can sign in as this user; with another password or e-mail, or switched
+/// off, they are signed in nowhere any more. Queues they leave keep their open tickets, which are nobody's then.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -126,6 +127,7 @@ pub async fn update(
     once: Idempotency,
 ) -> ApiResult<Json<User>> {
     let company = caller.company;
+    check_own(&caller, id.0, &body.0.0)?;
     rank::check(&caller, &app, id.0).await?;
     rank::check_given(&caller, &app, &body.0.0.columns, false).await?;
     let (columns, queues) = body.0.0.with_hash().await?;
@@ -150,6 +152,23 @@ pub async fn update(
     }
     let leaving: Vec<Removal> = left.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
     app.engine.assignment.leave_all(company, leaving, async |_| update.await).await
+}
+
+/// What lets a person in they change where their present password is asked for, or have somebody else change: who finds
+/// their screen unlocked must not be able to keep it.
+fn check_own(caller: &Caller, id: UserId, written: &Written) -> ApiResult<()> {
+    let own = caller.signed().filter(|signed| signed.person() == PersonId::User(caller.company, id));
+    let Some(own) = own else { return Ok(()) };
+    let email = written.columns.text("email").map(str::to_lowercase);
+    let given = [
+        ("password", !matches!(written.password, Patch::Absent), "is changed in your own account"),
+        ("email", email.is_some_and(|email| email != own.email.to_lowercase()), "is changed by another administrator"),
+        ("active", written.columns.is_false("active"), "is changed by another administrator"),
+    ];
+    let refused = given.into_iter().filter(|(_, is_given, _)| *is_given);
+    let refused = refused.map(|(field, _, reason)| FieldError { field: field.to_owned(), reason: reason.to_owned() });
+    let refused: Vec<FieldError> = refused.collect();
+    if refused.is_empty() { Ok(()) } else { Err(ApiError::validation(&refused)) }
 }
 
 /// The queues that a user is in and will leave.

@@ -32,7 +32,9 @@ pub(super) async fn ready(app: &App, company: CompanyId) -> Result<People, Failu
     let admin = (ADMIN, password);
     let (password, hash) = drawn()?;
     let agent = users::with_email(db, company, AGENT).await?.ok_or("the demo's agent is gone")?;
-    people::set_password(db, PersonId::User(company, agent), &hash).await?;
+    let mut change = db.begin().await?;
+    people::set_password(&mut change, PersonId::User(company, agent), &hash).await?;
+    change.commit().await?;
     Ok(People { admin, agent: (AGENT, password) })
 }
 

@@ -51,6 +51,18 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", "this is for administrators")
     }
 
+    /// What this tells, it tells of the cards of others as well.
+    pub fn others_cards() -> Self {
+        let message = "this tells of cards that you do not see";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
+    /// A person changes what lets them in where their password is asked for.
+    pub fn own_account() -> Self {
+        let message = "for yourself, do this in your own account";
+        Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_SCOPE", message)
+    }
+
     /// A person may act only in their own name.
     pub fn not_in_anothers_name() -> Self {
         let message = "a person acts in nobody else's name";

@@ -10,3 +10,4 @@ mod sales;
 mod shared;
 mod signing_in;
 mod tokens;
+mod users;

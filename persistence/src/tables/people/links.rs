@@ -134,13 +134,28 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
 /// When the database cannot answer.
 pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> Result<Option<Link>> {
     let Some(link) = find(&mut *db, token).await? else { return Ok(None) };
+    let person = link.person();
+    // First the person, as whoever changes what lets them in does: of two, neither waits for what the other holds.
+    let hold = format!("select from {} where {} for no key update", person.table(), person.found_by());
+    let hold = sqlx::query(sqlx::AssertSqlSafe(hold)).bind(person.company()).bind(person.id());
+    with_timeout(hold.execute(&mut *db)).await?;
     let spend = sqlx::query("delete from person_links where company_id = $1 and person_id = $2 and hash = $3");
     let spent = spend.bind(link.company_id).bind(link.person_id).bind(hash(token));
     // If it is redeemed twice at once, only the first one succeeds.
     if with_timeout(spent.execute(&mut *db)).await?.rows_affected() == 0 {
         return Ok(None);
     }
-    super::set_password(&mut *db, link.person(), password_hash).await?;
-    super::sessions::end_all(db, link.person(), None).await?;
+    super::set_password(&mut *db, person, password_hash).await?;
+    super::sessions::end_all(db, person, None).await?;
     Ok(Some(link))
+}
+
+/// Makes a person's link good no longer, if there is one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn void(db: impl PgExecutor<'_>, person: PersonId) -> Result<()> {
+    let void = sqlx::query("delete from person_links where company_id = $1 and person_id = $2");
+    with_timeout(void.bind(person.company()).bind(person.id()).execute(db)).await?;
+    Ok(())
 }

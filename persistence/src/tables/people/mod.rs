@@ -9,7 +9,7 @@ pub mod sessions;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::{FromRow, PgExecutor, PgPool};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::words;
 use crate::error::with_timeout;
@@ -162,15 +162,41 @@ pub async fn change(db: impl PgExecutor<'_>, person: PersonId, changes: Changes)
     changed(with_timeout(update.execute(db)).await?.rows_affected())
 }
 
-/// Sets a person's password hash.
+/// Gives a person another password, by its hash. A link by which they could choose one is good no longer.
 ///
 /// # Errors
-/// When the database cannot answer; [`Error::NotFound`] when the person does not exist.
-pub async fn set_password(db: impl PgExecutor<'_>, person: PersonId, hash: &str) -> Result<()> {
+/// When the database cannot answer; [`Error::NotFound`] when there is no such person.
+pub async fn set_password(db: &mut PgConnection, person: PersonId, hash: &str) -> Result<()> {
     let statement =
         format!("update {} set password_hash = $3, updated_at = now() where {}", person.table(), person.found_by());
     let update = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id()).bind(hash);
-    changed(with_timeout(update.execute(db)).await?.rows_affected())
+    changed(with_timeout(update.execute(&mut *db)).await?.rows_affected())?;
+    links::void(db, person).await
+}
+
+/// Ends all that was begun to let a person in: they are signed in nowhere, and no link is good.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
+    sessions::end_all(&mut *db, person, None).await?;
+    links::void(db, person).await
+}
+
+/// Whether an e-mail and what is stored of a password still let a person in. What lets them in is held until the end of the
+/// transaction: a session that is begun in it is seen by whoever changes it afterwards.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
+    let is_on = if person.is_admin() { "" } else { "and active" };
+    let statement = format!(
+        "select 1 from {} where {} {is_on} and lower(email) = lower($3) and password_hash = $4 for no key update",
+        person.table(),
+        person.found_by()
+    );
+    let held = sqlx::query_scalar::<_, i32>(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id());
+    Ok(with_timeout(held.bind(email).bind(hash).fetch_optional(db)).await?.is_some())
 }
 
 fn changed(rows: u64) -> Result<()> {

@@ -1,0 +1,152 @@
+//! Who is let in, as administrators and integrations change it; and what nobody changes of themselves.
+
+use hotline_persistence::tables::people::PersonId;
+use hotline_persistence::tables::people::links::{self, LinkKind};
+use serde_json::json;
+
+use crate::steps::id;
+use crate::support::{PASSWORD, Person, Reply, TestApp, eventually};
+
+/// A profile of the test's company by its name.
+async fn profile(app: &TestApp, name: &str) -> i64 {
+    let profiles = app.api.all("/profiles").await;
+    id(profiles.iter().find(|known| known["name"] == name).expect("a profile"))
+}
+
+/// A link of a person that is good, and whether it still is.
+struct GivenLink<'a> {
+    app: &'a TestApp,
+    token: String,
+}
+
+impl<'a> GivenLink<'a> {
+    async fn to(app: &'a TestApp, person: PersonId) -> Self {
+        let (token, _) = links::make(&app.database.db, person, LinkKind::Invitation).await.expect("a link");
+        let link = Self { app, token };
+        assert!(link.is_good().await);
+        link
+    }
+
+    async fn is_good(&self) -> bool {
+        links::find(&self.app.database.db, &self.token).await.expect("an answer").is_some()
+    }
+}
+
+/// How many statements of the test's database wait for another's row.
+async fn waiting(app: &TestApp) -> i64 {
+    let waiting =
+        "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    sqlx::query_scalar(waiting).fetch_one(&app.database.db).await.expect("a count")
+}
+
+#[actix_web::test]
+async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhere_and_their_link_is_void() {
+    let app = TestApp::start().await;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let admin = admin.in_company(app.company.id);
+    let (ana, path) = (app.company.ana, format!("/users/{}", app.company.ana));
+    let person = PersonId::User(app.company.id, ana);
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    let bens_link = GivenLink::to(&app, PersonId::User(app.company.id, app.company.ben)).await;
+    for (change, back) in [
+        (json!({"password": "another battery"}), json!({"password": PASSWORD})),
+        (json!({"email": "anna@example.com"}), json!({"email": "ana@example.com"})),
+        (json!({"active": false}), json!({"active": true})),
+        (json!({"password": null}), json!({"password": PASSWORD})),
+    ] {
+        for by_token in [true, false] {
+            let signed = Person::user(&app, ana, "ana@example.com").await;
+            let link = GivenLink::to(&app, person).await;
+            let changed = if by_token {
+                app.api.put(&path, change.clone()).await
+            } else {
+                admin.put(&path, change.clone()).await
+            };
+            changed.data(200);
+            signed.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+            app.api.put(&path, back.clone()).await.data(200);
+            signed.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+            assert!(!link.is_good().await, "{change}");
+        }
+    }
+    // What changes nothing of how they are let in ends nothing, and nothing of anybody else's has.
+    let signed = Person::user(&app, ana, "ana@example.com").await;
+    let link = GivenLink::to(&app, person).await;
+    let same = json!({"name": "Anna", "email": "ANA@example.com", "active": true, "queueIds": [app.company.sales]});
+    admin.put(&path, same).await.data(200);
+    signed.get("/session").await.data(200);
+    ben.get("/session").await.data(200);
+    assert!(link.is_good().await && bens_link.is_good().await);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_link_is_void_once_its_person_has_chosen_a_password_in_their_account() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let link = GivenLink::to(&app, PersonId::User(app.company.id, app.company.ana)).await;
+    let change = json!({"currentPassword": PASSWORD, "password": "another battery"});
+    assert_eq!(ana.put("/account/password", change.clone()).await.status, 204);
+    assert!(!link.is_good().await);
+    let (root, admin) = Person::admin(&app, "root@example.com").await;
+    let link = GivenLink::to(&app, PersonId::Admin(admin)).await;
+    assert_eq!(root.put("/account/password", change).await.status, 204);
+    assert!(!link.is_good().await);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
+    let app = TestApp::start().await;
+    let administrator = profile(&app, "Administrator").await;
+    let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
+    app.api.put(&own, json!({"profileId": administrator})).await.data(200);
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    for (body, fields) in [
+        (json!({"password": "another battery"}), &["password"][..]),
+        (json!({"password": null}), &["password"]),
+        (json!({"email": "anna@example.com", "active": false, "name": "Anna"}), &["email", "active"]),
+    ] {
+        assert_eq!(ana.put(&own, body).await.invalid_fields(), fields);
+    }
+    for end in ["invitation", "password-reset", "second-factor/remove"] {
+        ana.post(&format!("{own}/{end}"), json!({})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    // A form says of oneself what is so.
+    let form = json!({"name": "Anna", "email": "ana@example.com", "active": true, "profileId": administrator});
+    assert_eq!(ana.put(&own, form).await.data(200)["name"], "Anna");
+    ana.get("/session").await.data(200);
+    // Of others an administrator does.
+    ana.put(&bens, json!({"password": PASSWORD, "email": "benny@example.com", "active": false})).await.data(200);
+    // And who administers the installation is no user of the company, whatever their id.
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    root.in_company(app.company.id).put(&own, json!({"password": PASSWORD})).await.data(200);
+    ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in_no_more() {
+    let app = TestApp::start().await;
+    app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
+    for change in ["password_hash = null", "email = 'anna@example.com'", "active = false"] {
+        let undo = sqlx::query_scalar::<_, Option<String>>("select password_hash from users where id = $1");
+        let hash = undo.bind(app.company.ana).fetch_one(&app.database.db).await.expect("a hash");
+        let mut held = app.database.db.begin().await.expect("a transaction");
+        let statement = format!("update users set {change} where id = $1");
+        let statement = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(app.company.ana);
+        statement.execute(&mut *held).await.expect("a change");
+        let finish = async {
+            eventually("the sign-in waits", || async { waiting(&app).await == 1 }).await;
+            held.commit().await.expect("an end");
+        };
+        let mut ana = Person::nobody(&app);
+        let (reply, ()) = futures_util::future::join(ana.sign_in("ana@example.com", json!({})), finish).await;
+        reply.error(401, "ERR_API_SIGN_IN");
+        let back = "update users set password_hash = $2, email = 'ana@example.com', active = true where id = $1";
+        let back = sqlx::query(back).bind(app.company.ana).bind(hash);
+        back.execute(&app.database.db).await.expect("a change");
+        assert_eq!(Person::nobody(&app).sign_in("ana@example.com", json!({})).await.data(200)["state"], "open");
+    }
+    app.stop().await;
+}
