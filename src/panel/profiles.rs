@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::signed::Administrator;
 use crate::api::plain::KeptBy;
+use crate::api::users::administered;
 use crate::app::App;
 use crate::web::permissions::Permitted;
 use crate::web::values::Name;
@@ -151,7 +152,8 @@ async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiRes
     Err(ApiError::conflict("no profile would administer the company any more", details))
 }
 
-/// `PUT /profiles/{profileId}`: takes effect with its users' next requests.
+/// `PUT /profiles/{profileId}`: from its users' next requests on. A person of the company cannot take from its profiles what
+/// the last user has who administers it.
 pub async fn update(
     administrator: Administrator,
     app: Data<App>,
@@ -165,6 +167,9 @@ pub async fn update(
         profiles::lock(&mut *db, company).await?;
         let row = table::update::<ProfileRow>(&mut *db, company, id.0, &body.0.0).await?;
         check_administered(&mut *db, company).await?;
+        if administered::is_bound(&administrator.signed) {
+            administered::check(&mut *db, company, None).await?;
+        }
         Ok(Json::of(shown(db, row).await?))
     })
     .await

@@ -12,7 +12,7 @@ use super::tokens::Permissions;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::table::{Table, Unique};
-use crate::{CompanyId, Database, Error, ProfileId, Result};
+use crate::{CompanyId, Database, Error, ProfileId, Result, UserId};
 
 /// One profile as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
@@ -80,12 +80,13 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
     Ok(())
 }
 
-/// Locks a company's profiles until the end of the transaction.
+/// Keeps others from changing a company's profiles, and from counting who administers it, until the end of the
+/// transaction. It does not hold up who gives a profile to a user, and so waits for nobody who waits for this one.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
-    let lock = sqlx::query("select from profiles where company_id = $1 order by id for update");
+    let lock = sqlx::query("select from profiles where company_id = $1 order by id for no key update");
     with_timeout(lock.bind(company).execute(db)).await?;
     Ok(())
 }
@@ -97,6 +98,19 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
 pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from profiles where company_id = $1 and administers");
     with_timeout(count.bind(company).fetch_one(db)).await
+}
+
+/// Whether any user who is not switched off administers a company, but for one if one is named. After [`lock`], nobody else
+/// who asks this changes it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, but: Option<UserId>) -> Result<bool> {
+    let exists = sqlx::query_scalar(
+        "select exists (select from users u join profiles p on p.company_id = u.company_id and p.id = u.profile_id
+             where u.company_id = $1 and u.active and p.administers and ($2::bigint is null or u.id <> $2))",
+    );
+    with_timeout(exists.bind(company).bind(but).fetch_one(db)).await
 }
 
 /// The default profile for users without a profile.

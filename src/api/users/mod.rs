@@ -1,13 +1,15 @@
 //! Users: people's memberships in the company. Plain; also in the directory.
 
+pub mod administered;
 mod metrics;
 mod rank;
 mod write;
 
 use actix_web::web::Data;
 use hotline_actors::Removal;
+use hotline_persistence::tables::profiles;
 use hotline_persistence::tables::users::{self, User};
-use hotline_persistence::{Db, UserId, table};
+use hotline_persistence::{CompanyId, Db, UserId, table};
 
 pub use metrics::list_metrics;
 pub use write::{create, update};
@@ -15,22 +17,39 @@ pub use write::{create, update};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
-/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed tickets and history keep the
-/// name.
+/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
 ///
-/// The row is deleted last. A failure before that, even a crash, leaves a user who can be deleted again, and never a
-/// ticket that is assigned to a missing user.
+/// The row goes last. Whatever stops this before, a crash as well, leaves a user who can be deleted again, and never
+/// a ticket that is assigned to nobody's id. A person of the company cannot remove the last who administers it.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
         return Err(ApiError::not_found());
     }
     rank::check(&caller, &app, id.0).await?;
+    let is_bound = administered::binds(&caller);
+    if is_bound {
+        // Before the tickets go. What counts is the answer when the row does.
+        administered::check(app.db(company), company, Some(id.0)).await?;
+    }
     let remove = async |db: Db<'_>| {
         engine.tickets.release(company, id.0, None, caller.author()).await?;
         hotline_persistence::fail_point!("user_released", |_| Err(ApiError::unavailable()));
+        if is_bound {
+            return remove_bound(db, company, id.0).await;
+        }
         Ok::<_, ApiError>(users::remove(db, company, id.0).await?)
     };
     engine.assignment.delete_guarded(company, Removal::User(id.0), remove).await?;
     Ok(NoContent)
+}
+
+/// Removes the row, unless the company had its last administrator in it.
+async fn remove_bound(db: Db<'_>, company: CompanyId, id: UserId) -> ApiResult<()> {
+    let mut change = db.begin().await?;
+    let connection = change.connection()?;
+    profiles::lock(&mut *connection, company).await?;
+    users::remove(&mut *connection, company, id).await?;
+    administered::check(connection, company, None).await?;
+    Ok(change.commit().await?)
 }

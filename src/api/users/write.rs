@@ -7,13 +7,13 @@ use hotline_actors::{FieldError, Removal};
 use hotline_persistence::password::Password;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::people::PersonId;
-use hotline_persistence::tables::profiles::ProfileRow;
+use hotline_persistence::tables::profiles::{self, ProfileRow};
 use hotline_persistence::tables::queues::Queue;
 use hotline_persistence::tables::users::{self, User, WORK_IN};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
-use super::rank;
+use super::{administered, rank};
 use crate::api::directory::changed;
 use crate::api::named::LINKS_MAX;
 use crate::api::plain::{BodyColumns, Filters, Plain};
@@ -132,12 +132,20 @@ pub async fn update(
     rank::check_given(&caller, &app, &body.0.0.columns, false).await?;
     let (columns, queues) = body.0.0.with_hash().await?;
     let author = caller.author();
+    let is_bound = administered::binds(&caller) && (columns.has("profileId") || columns.is_false("active"));
     let left = match &queues {
         Some(kept) => left(&app, company, id.0, kept).await?,
         None => Vec::new(),
     };
     let update = once.transaction(app.db(company), async |db| {
+        if is_bound {
+            // Of two who take the last two away, one comes second.
+            profiles::lock(&mut *db, company).await?;
+        }
         users::update(&mut *db, company, id.0, columns).await?;
+        if is_bound {
+            administered::check(&mut *db, company, None).await?;
+        }
         if let Some(queues) = &queues {
             users::QUEUES.set(&mut *db, company, id.0, queues).await?;
         }

@@ -126,6 +126,75 @@ async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
 }
 
 #[actix_web::test]
+async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own() {
+    let app = TestApp::start().await;
+    let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
+    let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
+    app.api.put(&own, json!({"profileId": administrator})).await.data(200);
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let is_refused = |reply: Reply| {
+        let details = json!({"state": "last", "reason": "last_administrator"});
+        assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &details);
+    };
+    let spare = json!({"name": "Spare", "permissions": {}, "administers": true});
+    ana.post("/profiles", spare).await.data(201);
+    is_refused(ana.put(&own, json!({"profileId": agent})).await);
+    is_refused(ana.put(&own, json!({"profileId": null})).await);
+    is_refused(ana.delete(&own).await);
+    // Another profile administers, and nobody has it.
+    is_refused(ana.put(&format!("/profiles/{administrator}"), json!({"administers": false})).await);
+    // Who is switched off administers nothing.
+    app.api.put(&bens, json!({"profileId": administrator, "active": false})).await.data(200);
+    is_refused(ana.delete(&own).await);
+    assert_eq!(ana.get("/session").await.data(200)["administers"], true);
+    // Of two one may go, and what is changed besides is nobody's matter.
+    ana.put(&bens, json!({"active": true})).await.data(200);
+    ana.put(&bens, json!({"active": false})).await.data(200);
+    ana.put(&bens, json!({"active": true})).await.data(200);
+    ana.put(&own, json!({"profileId": agent})).await.data(200);
+    assert_eq!(ana.get("/session").await.data(200)["administers"], false);
+    // An integration and an administrator of the installation can give it back, so they may take it.
+    app.api.put(&bens, json!({"profileId": agent})).await.data(200);
+    app.api.put(&bens, json!({"profileId": administrator})).await.data(200);
+    let (root, _) = Person::admin(&app, "root@example.com").await;
+    assert_eq!(root.in_company(app.company.id).delete(&bens).await.status, 204);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
+    let app = TestApp::start().await;
+    let (administrator, agent) = (profile(&app, "Administrator").await, profile(&app, "Agent").await);
+    let (anas, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
+    for path in [&anas, &bens] {
+        app.api.put(path, json!({"profileId": administrator})).await.data(200);
+    }
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
+    // Both have passed the door before either comes to the tables.
+    let mut held = app.database.db.begin().await.expect("a transaction");
+    sqlx::query("select from profiles for update").execute(&mut *held).await.expect("a lock");
+    let release = async {
+        eventually("both wait", || async { waiting(&app).await == 2 }).await;
+        held.rollback().await.expect("an end");
+    };
+    let demote = json!({"profileId": agent});
+    let (one, other, ()) =
+        futures_util::future::join3(ana.put(&bens, demote.clone()), ben.delete(&anas), release).await;
+    let statuses = [one.status.as_u16(), other.status.as_u16()];
+    assert!(matches!(statuses, [200, 409] | [409, 204]), "{statuses:?}: {} {}", one.body, other.body);
+    let left: i64 = sqlx::query_scalar(
+        "select count(*) from users u join profiles p on p.id = u.profile_id where u.company_id = $1 and p.administers",
+    )
+    .bind(app.company.id)
+    .fetch_one(&app.database.db)
+    .await
+    .expect("a count");
+    assert_eq!(left, 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_password_that_is_changed_while_somebody_signs_in_with_it_lets_them_in_no_more() {
     let app = TestApp::start().await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
