@@ -73,9 +73,8 @@ impl Caller {
         if permitted { Ok(()) } else { Err(refused(method, module)) }
     }
 
-    /// Whether the token or the session still permits the method in the module. Streams and sockets outlive the request
-    /// that was checked, so they check again. While the database is unavailable, the end of a session cannot be
-    /// detected.
+    /// Whether the token or the session still permits the method in the module, and shows no fewer cards: what lasts longer
+    /// than a request asks again. While the database is away, nobody knows of a session that it has ended.
     pub async fn stands(&self, method: &str, module: &str, directory: &Directory, db: Db<'_>) -> bool {
         let Some(organization) = directory.company(self.company).filter(|known| known.company.active) else {
             return false;
@@ -95,7 +94,8 @@ impl Caller {
                 Err(_) => self.by.clone(),
             },
         };
-        Self { company: self.company, organization, by }.may(method, module).is_ok()
+        let now = Self { company: self.company, organization, by };
+        now.may(method, module).is_ok() && (now.sees_every_card() || !self.sees_every_card())
     }
 
     /// The person who has signed in; `None` when a token calls.
@@ -114,11 +114,23 @@ impl Caller {
         }
     }
 
-    /// The user to whose own cards, and to whose queues' boards, the caller's view of sales is limited; `None` when the
-    /// caller sees everything.
+    /// The user whose own cards are all that the caller sees of cards; none when they see those of others.
     pub fn sees_own_of(&self) -> Option<UserId> {
-        let signed = self.signed().filter(|signed| !signed.sees_all_cards)?;
-        match signed.person() {
+        self.user_if(|signed| !signed.sees_all_cards)
+    }
+
+    /// The user by whose queues the caller sees boards; none when they see all boards.
+    pub fn sees_boards_of(&self) -> Option<UserId> {
+        self.user_if(|signed| !signed.administers)
+    }
+
+    /// Whether there is no card that the caller does not see.
+    pub fn sees_every_card(&self) -> bool {
+        self.sees_own_of().is_none() && self.sees_boards_of().is_none()
+    }
+
+    fn user_if(&self, is: impl FnOnce(&Signed) -> bool) -> Option<UserId> {
+        match self.signed().filter(|signed| is(signed))?.person() {
             PersonId::User(_, id) => Some(id),
             PersonId::Admin(_) => None,
         }

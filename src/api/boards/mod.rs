@@ -11,7 +11,7 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards::{self, Board, NewStage, STAGES_MAX};
 use hotline_persistence::{BoardId, QueueId};
 
-pub use seen::{check_board, list};
+pub use seen::{check_board, list, told};
 pub use show::show;
 
 use super::named::LINKS_MAX;

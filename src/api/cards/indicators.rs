@@ -7,6 +7,7 @@ use hotline_persistence::tables::cards::{self, BoardId, BoardListId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::api::boards;
 use crate::app::App;
 use crate::web::calendar::Zone;
 use crate::web::params::{Params, Span};
@@ -88,6 +89,7 @@ pub async fn show(
     query: QueryParams<Filters>,
 ) -> ApiResult<Json<BoardIndicators>> {
     let (company, db, now) = (caller.company, app.db(caller.company), clock::now());
+    boards::told(&caller, &app, Some(id.0)).await?;
     let zone = Zone::of_company(&caller.organization.company.time_zone);
     let (month, year) = (zone.month_of(now), zone.year_of(now));
     let board = cards::goals(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;

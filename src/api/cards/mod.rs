@@ -45,6 +45,7 @@ fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
         due: query.span("due"),
         created: query.span("created"),
         updated: query.span("updated"),
+        seen_by: None,
     }
 }
 
@@ -89,6 +90,8 @@ async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequ
             return Err(ApiError::not_found());
         }
         filter.assigned_user_id = Some(own);
+    } else {
+        filter.seen_by = caller.sees_boards_of();
     }
     if filter.assigned_user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
         return Err(ApiError::not_found());

@@ -1,4 +1,4 @@
-//! Which cards a person sees: those assigned to them, unless their profile sees all cards.
+//! Which cards a person sees: those assigned to them; whose profile sees all cards, those of the boards they see as well.
 
 use hotline_persistence::BoardId;
 use hotline_persistence::tables::cards::{self, CardId};
@@ -13,14 +13,23 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// # Errors
 /// `404 ERR_API_NOT_FOUND` when they do not.
 pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()> {
-    let Some(own) = caller.sees_own_of() else { return Ok(()) };
+    if caller.sees_every_card() {
+        return Ok(());
+    }
     let mut parts = path.split('/').skip_while(|part| *part != "crm").skip(1);
     match (parts.next(), parts.next().and_then(|id| id.parse::<i64>().ok())) {
         (Some("boards"), Some(id)) => check_board(caller, app, BoardId::new(id)).await,
-        (Some("cards"), Some(id)) => {
-            let assigned = cards::assigned_to(app.db(caller.company), caller.company, CardId::new(id)).await?;
-            if assigned == Some(own) { Ok(()) } else { Err(ApiError::not_found()) }
-        }
+        (Some("cards"), Some(id)) => check_card(caller, app, CardId::new(id)).await,
         _ => Ok(()),
     }
+}
+
+async fn check_card(caller: &Caller, app: &App, id: CardId) -> ApiResult<()> {
+    let place = cards::seen_in(app.db(caller.company), caller.company, id).await?;
+    let (board, assigned) = place.ok_or_else(ApiError::not_found)?;
+    let own = caller.sees_own_of();
+    if assigned.is_some() && assigned == own.or_else(|| caller.sees_boards_of()) {
+        return Ok(());
+    }
+    if own.is_some() { Err(ApiError::not_found()) } else { check_board(caller, app, board).await }
 }

@@ -98,6 +98,25 @@ impl FromField for Types {
     }
 }
 
+/// The types a caller is told who asks for these; none: of any. Events of cards are told to who sees every card there is: an
+/// event shows its card as it was, whosever it is now.
+///
+/// # Errors
+/// `403 ERR_API_FORBIDDEN_SCOPE` when they ask for events of cards and do not see every card.
+fn told(caller: &Caller, asked: Vec<EventKind>) -> ApiResult<Vec<EventKind>> {
+    if caller.sees_every_card() {
+        return Ok(asked);
+    }
+    if asked.iter().any(|kind| kind.is_of_card()) {
+        return Err(ApiError::others_cards());
+    }
+    Ok(if asked.is_empty() {
+        EventKind::ALL.iter().copied().filter(|kind| !kind.is_of_card()).collect()
+    } else {
+        asked
+    })
+}
+
 /// Whole numbers within bounds, as query parameters.
 macro_rules! bounded {
     ($($(#[$doc:meta])* $name:ident $from:literal to $to:ident, $default:expr;)+) => {$(
@@ -180,6 +199,7 @@ pub async fn list(
     query: QueryParams<Asked>,
 ) -> ApiResult<Events> {
     let asked = query.0;
+    let types = told(&caller, asked.types)?;
     // Subscribed before the first read, so that no event is missed in between.
     let mut news = listen(&app.engine, caller.company)?;
     let _seat = if asked.wait_s > 0 { Some(tails.admit(caller.company)?) } else { None };
@@ -191,7 +211,7 @@ pub async fn list(
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut inside = request.extensions_mut().remove::<Presence>();
     loop {
-        let read = events::read(db, caller.company, after, &asked.types, limit).await?;
+        let read = events::read(db, caller.company, after, &types, limit).await?;
         after = read.next;
         let is_over = !read.events.is_empty() || read.has_more || app.is_stopping();
         let is_over = is_over || {

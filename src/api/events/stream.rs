@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::view::{Event, show_all};
-use super::{LastId, Types, listen};
+use super::{LastId, Types, listen, told};
 use crate::api::messages::Showing;
 use crate::app::App;
 use crate::openapi::{Describes, Operation, Written};
@@ -191,6 +191,7 @@ pub async fn stream(
     let news = listen(&app.engine, company)?;
     let seat = tails.admit(company)?;
     let Asked { after, types } = query.0;
+    let types = told(&caller, types)?;
     let given = request.headers().get(LAST_EVENT_ID).map(|text| text.to_str().unwrap_or_default());
     let given = given.map(LastId::from_text).transpose();
     let given = given.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::average_seconds;
+use crate::api::boards;
 use crate::app::App;
 use crate::web::calendar::Zone;
 use crate::web::{ApiResult, Caller, Json};
@@ -136,7 +137,7 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
 #[derive(Debug, Serialize, ToSchema)]
 #[allow(missing_docs)]
 pub struct SalesDashboard {
-    /// Every board that is not archived, by id.
+    /// Every board that is not archived, by id; of a person, those they see.
     pub boards: Vec<BoardFunnel>,
     /// All of them together.
     pub total: FunnelTotal,
@@ -173,7 +174,9 @@ pub struct FunnelTotal {
 pub async fn sales(caller: Caller, app: Data<App>) -> ApiResult<Json<SalesDashboard>> {
     let company = caller.company;
     let month = Zone::of_company(&caller.organization.company.time_zone).month_of(Utc::now()).from;
-    let boards = funnel::boards(app.db(company), company, month).await?;
+    let told = boards::told(&caller, &app, None).await?;
+    let mut boards = funnel::boards(app.db(company), company, month).await?;
+    boards.retain(|board| told.as_ref().is_none_or(|told| told.contains(&board.id)));
     let mut total = FunnelTotal::default();
     for board in &boards {
         total.open_cards += board.open_cards;

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::answer::Row;
 use super::period::Asked;
 use super::{Report, ReportKey};
+use crate::api::boards;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
 
@@ -66,20 +67,22 @@ pub async fn report(
     let SalesReport { period, board, grouping } = asked.0;
     let (company, period) = (caller.company, period.settle(&caller, Utc::now())?);
     let db = app.db(company);
+    let boards = boards::told(&caller, &app, board).await?;
+    let boards = boards.as_deref();
     if let Some(board) = board
         && !table::exists::<Board>(db, company, board).await?
     {
         return Err(ApiError::not_found());
     }
     if grouping == SalesGrouping::Day {
-        let mut figures = sales::by_day(db, company, board, period.quarters, &period.bounds()).await?;
+        let mut figures = sales::by_day(db, company, boards, period.quarters, &period.bounds()).await?;
         let row = |(place, day): (usize, String)| {
             let figures = figures.remove(&place).unwrap_or_default();
             SalesReportRow::of(Some(ReportKey::Word(day.clone())), Some(day), figures)
         };
         return Ok(period.days().map(row).collect::<Vec<_>>().into());
     }
-    let sales = sales::by_key(db, company, grouping, board, period.quarters).await?;
+    let sales = sales::by_key(db, company, grouping, boards, period.quarters).await?;
     let row = |of: SalesOf| SalesReportRow::of(of.key.map(ReportKey::Id), of.name, of.figures);
     Ok(sales.into_iter().map(row).collect::<Vec<_>>().into())
 }

@@ -1,4 +1,5 @@
-//! What of sales a person sees: boards by their queues and cards of their own, unless their profile sees all cards.
+//! What of sales a person sees: boards by their queues, unless they administer the company, and cards of their own, unless
+//! their profile sees all cards.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -63,13 +64,133 @@ async fn who_does_not_see_all_cards_sees_their_own() {
     );
     ana.put(&format!("/crm/cards/{own}"), json!({"name": "renamed"})).await.data(200);
 
-    // Who sees all, and an integration.
-    let profiles = app.api.all("/profiles").await;
-    let supervisor: &Value = profiles.iter().find(|profile| profile["name"] == "Supervisor").expect("a profile");
-    app.api.put(&format!("/users/{}", company.ana), json!({"profileId": supervisor["id"]})).await.data(200);
-    assert_eq!(ids(&ana.get("/crm/boards").await), [support, sales]);
-    assert_eq!(ids(&ana.get("/crm/cards").await).len(), 4);
-    ana.get(&format!("/crm/cards/{bens}")).await.data(200);
+    // An integration sees all.
     assert_eq!(ids(&app.api.get("/crm/boards").await), [support, sales]);
+    app.stop().await;
+}
+
+/// Gives Ana a profile by its name.
+async fn give(app: &TestApp, name: &str) {
+    let profiles = app.api.all("/profiles").await;
+    let profile: &Value = profiles.iter().find(|profile| profile["name"] == name).expect("a profile");
+    app.api.put(&format!("/users/{}", app.company.ana), json!({"profileId": profile["id"]})).await.data(200);
+}
+
+#[actix_web::test]
+async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_administers_sees_all() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let board = async |name: &str, queues: Value| {
+        let made = app.api.post("/crm/boards", json!({"name": name, "crmBoardQueues": queues})).await;
+        id(made.data(201))
+    };
+    let support = board("Support", json!([{"queueId": company.support}])).await;
+    let sales = board("Sales", json!([{"queueId": company.sales}])).await;
+    let free = board("Free", json!([])).await;
+    let card = async |board: i64, user: Option<i64>| {
+        let made = app.api.post("/crm/cards", json!({"boardId": board, "name": "x", "assignedToUserId": user})).await;
+        let card = id(made.data(201));
+        app.api.post(&format!("/crm/cards/{card}/win"), json!({})).await.data(200);
+        card
+    };
+    let (bens, nobodys) = (card(support, Some(company.ben.0)).await, card(free, None).await);
+    let (hidden, own) = (card(sales, Some(company.ben.0)).await, card(sales, Some(company.ana.0)).await);
+    give(&app, "Supervisor").await;
+    let ana = Person::user(&app, company.ana, "ana@example.com").await;
+    let ids = |reply: &Reply| -> Vec<i64> { reply.data(200).as_array().expect("a list").iter().map(id).collect() };
+    assert_eq!(ids(&ana.get("/crm/boards").await), [support, free]);
+    assert_eq!(ids(&ana.get("/crm/cards").await), [bens, nobodys, own]);
+    assert_eq!(ids(&ana.get(&format!("/crm/cards?assignedToUserId={}", company.ben)).await), [bens]);
+    assert_eq!(ids(&ana.get(&format!("/crm/cards?boardId={sales}")).await), [own]);
+    for seen in [bens, nobodys, own] {
+        ana.get(&format!("/crm/cards/{seen}")).await.data(200);
+    }
+    ana.get(&format!("/crm/cards/{hidden}")).await.error(404, "ERR_API_NOT_FOUND");
+    for end in ["", "/cards", "/indicators"] {
+        ana.get(&format!("/crm/boards/{support}{end}")).await.data(200);
+        ana.get(&format!("/crm/boards/{free}{end}")).await.data(200);
+        ana.get(&format!("/crm/boards/{sales}{end}")).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    ana.post("/crm/cards", json!({"boardId": sales, "name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    // Figures are of the boards they see.
+    let report = "/reports/sales?groupBy=user";
+    let won = async || -> i64 {
+        let reply = ana.get(report).await;
+        reply.data(200).as_array().expect("rows").iter().filter_map(|row| row["wonCards"].as_i64()).sum()
+    };
+    assert_eq!(won().await, 2);
+    ana.get(&format!("{report}&boardId={sales}")).await.error(404, "ERR_API_NOT_FOUND");
+    assert_eq!(funnel(&ana).await, [support, free]);
+    // Events of cards are told to who sees all of them.
+    let cards = async || {
+        let events = ana.get("/events?limit=1000").await;
+        let events = events.data(200).as_array().expect("events").clone();
+        assert!(!events.is_empty());
+        events.iter().filter(|event| event["type"].as_str().is_some_and(|kind| kind.starts_with("card."))).count()
+    };
+    app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    assert_eq!(cards().await, 0);
+    ana.get("/events?types=contact.created,card.won").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    ana.get("/events/stream?types=card.won").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+
+    give(&app, "Administrator").await;
+    assert_eq!(ids(&ana.get("/crm/boards").await), [support, sales, free]);
+    assert_eq!(ids(&ana.get("/crm/cards").await), [bens, nobodys, hidden, own]);
+    ana.get(&format!("/crm/cards/{hidden}")).await.data(200);
+    assert_eq!((won().await, funnel(&ana).await), (4, vec![support, sales, free]));
+    assert_eq!(cards().await, 8);
+    app.stop().await;
+}
+
+/// The boards of the funnel.
+async fn funnel(person: &Person) -> Vec<i64> {
+    let shown = person.get("/dashboards/sales").await;
+    shown.data(200)["boards"].as_array().expect("boards").iter().map(id).collect()
+}
+
+#[actix_web::test]
+async fn who_sees_their_own_cards_alone_is_told_nothing_of_others_by_figures_and_events() {
+    let app = TestApp::start().await;
+    let company = &app.company;
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let seller = json!({"name": "Seller", "permissions": {"crm": ["GET"], "reports": ["GET"], "events": ["GET"]}});
+    admin.in_company(company.id).post("/profiles", seller).await.data(201);
+    give(&app, "Seller").await;
+    let queues = json!([{"queueId": company.support}]);
+    let board = app.api.post("/crm/boards", json!({"name": "Support", "crmBoardQueues": queues})).await;
+    let board = id(board.data(201));
+    let card = json!({"boardId": board, "name": "x", "assignedToUserId": company.ben});
+    app.api.post("/crm/cards", card).await.data(201);
+    app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+    let ana = Person::user(&app, company.ana, "ana@example.com").await;
+    ana.get(&format!("/crm/boards/{board}")).await.data(200);
+    let indicators = format!("/crm/boards/{board}/indicators");
+    for path in [&indicators, "/dashboards/sales", "/reports/sales?groupBy=user", "/events?types=card.created"] {
+        ana.get(path).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    }
+    ana.get("/reports/tickets?groupBy=queue").await.data(200);
+    let events = ana.get("/events").await;
+    let kinds: Vec<&Value> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
+    assert!(kinds.contains(&&json!("contact.created")), "{kinds:?}");
+    assert!(!kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("card."))), "{kinds:?}");
+    // A stream tells no more of them, and ends once somebody sees less than when it began.
+    give(&app, "Administrator").await;
+    let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");
+    let mut heard = String::new();
+    while !heard.contains("card.created") {
+        let piece = stream.chunk().await.expect("a piece").expect("a stream that goes on");
+        heard.push_str(&String::from_utf8_lossy(&piece));
+    }
+    give(&app, "Seller").await;
+    app.api.post("/contacts", json!({"name": "Mario"})).await.data(201);
+    while stream.chunk().await.expect("a piece").is_some() {}
+    let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");
+    let mut heard = String::new();
+    while !heard.contains("Mario") {
+        let piece = stream.chunk().await.expect("a piece").expect("a stream that goes on");
+        heard.push_str(&String::from_utf8_lossy(&piece));
+    }
+    assert!(!heard.contains("card."), "{heard}");
+    drop(stream);
     app.stop().await;
 }

@@ -3,7 +3,7 @@
 mod stages;
 
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 pub use stages::{
@@ -61,15 +61,38 @@ pub const SEEN_BY: &str =
     "select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
     where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id";
 
-/// Whether a user sees a board through their queues.
+/// The same, and the boards that no queue has.
+pub const SEEN_OR_FREE: &str = "select from users u
+    where u.company_id = boards.company_id and (
+        not exists (select from board_queues q where q.company_id = boards.company_id and q.board_id = boards.id)
+        or exists (
+            select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
+            where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id = u.id))
+    and u.id";
+
+/// Whether a board is one of those that a user sees by their queues, or with `and_free` one that no queue has.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn is_seen_by(db: impl PgExecutor<'_>, company: CompanyId, id: BoardId, user: UserId) -> Result<bool> {
-    let seen = "select exists (
-        select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
-        where q.company_id = $1 and q.board_id = $2 and m.user_id = $3)";
-    with_timeout(sqlx::query_scalar(seen).bind(company).bind(id).bind(user).fetch_one(db)).await
+pub async fn is_seen_by(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    id: BoardId,
+    user: UserId,
+    and_free: bool,
+) -> Result<bool> {
+    let seen = if and_free { SEEN_OR_FREE } else { SEEN_BY };
+    let ask = format!("select exists (select from boards where company_id = $1 and id = $2 and exists ({seen} = $3))");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(ask)).bind(company).bind(id).bind(user).fetch_one(db)).await
+}
+
+/// The boards that a user sees by their queues, and those that no queue has.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn seen_or_free(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
+    let ask = format!("select id from boards where company_id = $1 and exists ({SEEN_OR_FREE} = $2) order by id");
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(ask)).bind(company).bind(user).fetch_all(db)).await
 }
 
 /// The queues whose users see a board.

@@ -107,14 +107,17 @@ impl Table for CardRef {
     type Id = CardId;
 }
 
-/// The assigned user of a card; `None` also if the card does not exist.
+/// By what a card is seen: its board, and whom it is assigned to; none when there is no such card.
 ///
 /// # Errors
 /// When the database cannot answer.
-pub async fn assigned_to(db: impl PgExecutor<'_>, company: CompanyId, id: CardId) -> Result<Option<UserId>> {
-    let assigned = sqlx::query_scalar("select assigned_user_id from cards where company_id = $1 and id = $2");
-    let assigned: Option<Option<UserId>> = with_timeout(assigned.bind(company).bind(id).fetch_optional(db)).await?;
-    Ok(assigned.flatten())
+pub async fn seen_in(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    id: CardId,
+) -> Result<Option<(BoardId, Option<UserId>)>> {
+    let seen = sqlx::query_as("select board_id, assigned_user_id from cards where company_id = $1 and id = $2");
+    with_timeout(seen.bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// The conditions of the API's lists.
@@ -135,6 +138,8 @@ pub struct CardFilter {
     pub due: Span,
     pub created: Span,
     pub updated: Span,
+    /// Those of the boards that this user sees, or assigned to them; none: of all.
+    pub seen_by: Option<UserId>,
 }
 
 impl CardFilter {
@@ -165,6 +170,13 @@ impl CardFilter {
         with_timeout(ask.fetch_one(db)).await
     }
 }
+
+/// That a card is assigned to a user, whose id stands before, or of a board that they see as
+/// [`super::boards::SEEN_OR_FREE`] says.
+const SEEN_BY: &str = "::bigint as id) u where k.assigned_user_id = u.id
+    or not exists (select from board_queues q where q.company_id = k.company_id and q.board_id = k.board_id)
+    or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
+        where q.company_id = k.company_id and q.board_id = k.board_id and m.user_id = u.id))";
 
 /// A page of a company's cards: ordered by position within one stage, otherwise by id. It takes two statements, however
 /// many cards there are.
@@ -203,6 +215,7 @@ pub async fn list(
         .between("k.due", filter.due)
         .between("k.created_at", filter.created)
         .between("k.updated_at", filter.updated)
+        .only_by("exists (select from (select", filter.seen_by, SEEN_BY)
         .heavy_if(is_narrowed_further);
     let db = list.weigh(db, page);
     let Page { rows, has_more } = with_timeout(list.page_then(db, key, page, &shown)).await?;

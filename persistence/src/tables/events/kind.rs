@@ -62,6 +62,20 @@ impl EventKind {
         words
     }
 
+    /// Whether it is told of a card.
+    pub const fn is_of_card(self) -> bool {
+        matches!(
+            self,
+            Self::CardCreated
+                | Self::CardUpdated
+                | Self::CardMoved
+                | Self::CardWon
+                | Self::CardLost
+                | Self::CardReopened
+                | Self::CardDeleted
+        )
+    }
+
     /// Its bit in a row's type mask.
     pub(super) const fn bit(self) -> i64 {
         1 << (self as i64)

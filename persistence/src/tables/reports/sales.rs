@@ -31,14 +31,14 @@ struct Row<K> {
     figures: SalesFigures,
 }
 
-/// The cards of board `$4`, or of all boards, that were won or lost from `$2` to before `$3`. The indexes
-/// `cards_won_then` and `cards_lost_then` contain all columns, so no card row is read.
+/// The cards of the boards `$4`, or all, that were won or lost from `$2` on and before `$3`: what `cards_won_then` and
+/// `cards_lost_then` hold, so that no card is read.
 const DECIDED: &str = "(
     select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total_e4 as value from cards
-    where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint is null or board_id = $4)
+    where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint[] is null or board_id = any($4))
     union all
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
-    where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint is null or board_id = $4)) c";
+    where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint[] is null or board_id = any($4))) c";
 
 /// Amounts of cards are stored in ten-thousandths.
 const VALUE: &str = "c.value * 0.0001";
@@ -52,14 +52,14 @@ fn sums(value: &str) -> String {
     )
 }
 
-/// The sales per day, as in [`super::by_day`], of one board or of all.
+/// The sales of each day, as [`super::by_day`] has them; of some boards, or of all.
 ///
 /// # Errors
 /// When the database cannot answer.
 pub async fn by_day(
     db: impl Database<'_>,
     company: CompanyId,
-    board: Option<BoardId>,
+    boards: Option<&[BoardId]>,
     period: Period,
     days: &[DateTime<Utc>],
 ) -> Result<HashMap<usize, SalesFigures>> {
@@ -69,7 +69,7 @@ pub async fn by_day(
             .bind(company)
             .bind(period.from)
             .bind(period.to)
-            .bind(board)
+            .bind(boards)
             .bind(days)
             .fetch_all(db.heavy()),
     )
@@ -90,8 +90,8 @@ pub struct SalesOf {
     pub figures: SalesFigures,
 }
 
-/// The sales per user, origin or product, by id (for days see [`by_day`]). For products it sums their lines; a card
-/// with two lines of one product counts once.
+/// The sales of each user, origin or product (of days see [`by_day`]), by its id, of some boards or of all. Of products it is what their lines come to,
+/// and a card with two lines of one product is one card.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -99,7 +99,7 @@ pub async fn by_key(
     db: impl Database<'_>,
     company: CompanyId,
     grouping: SalesGrouping,
-    board: Option<BoardId>,
+    boards: Option<&[BoardId]>,
     period: Period,
 ) -> Result<Vec<SalesOf>> {
     let (key, value, lines, named) = match grouping {
@@ -120,7 +120,7 @@ pub async fn by_key(
             .bind(company)
             .bind(period.from)
             .bind(period.to)
-            .bind(board)
+            .bind(boards)
             .fetch_all(db.heavy()),
     )
     .await
