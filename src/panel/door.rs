@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
@@ -66,18 +66,24 @@ impl Parts {
     }
 }
 
+/// The key of the session a request shows, if it shows any.
+fn key_of(request: &HttpRequest, parts: &Parts) -> Option<SessionKey> {
+    cookie::read(request.headers(), site::is_https(request, &parts.app)).and_then(SessionKey::read)
+}
+
+/// The session of a key, if it lives.
+async fn session_of(key: &SessionKey, parts: &Parts) -> ApiResult<Option<Arc<Signed>>> {
+    let found = sessions::find(parts.app.db(key.company()), key).await?;
+    Ok(found.map(|signed| Arc::new(parts.panel.asked(signed))))
+}
+
 /// Identifies the person who has signed in.
 ///
 /// # Errors
 /// `401` when nobody has.
 async fn identify(request: &HttpRequest, parts: &Parts) -> ApiResult<Arc<Signed>> {
-    let is_https = site::is_https(request, &parts.app.trusted_proxies);
-    let key = cookie::read(request.headers(), is_https).and_then(SessionKey::read);
-    let found = match key {
-        Some(key) => sessions::find(parts.app.db(key.company()), &key).await?,
-        None => return Err(ApiError::signed_out()),
-    };
-    found.map(|signed| Arc::new(parts.panel.asked(signed))).ok_or_else(|| {
+    let Some(key) = key_of(request, parts) else { return Err(ApiError::signed_out()) };
+    session_of(&key, parts).await?.ok_or_else(|| {
         // An invalid cookie was guessed, or its session has ended; an address that sends many is rate-limited.
         let refused =
             parts.admission.wrong_tokens.refuse(site::address(request, &parts.app.trusted_proxies).map(Address::of));
@@ -105,9 +111,11 @@ pub(super) async fn anybody<B: MessageBody + 'static>(
     request.extensions_mut().insert(Unlimited);
     let found = match Parts::of(&request) {
         Ok(parts) if !site::is_own(request.request(), &parts.app.trusted_proxies) => Err(ApiError::foreign_page()),
-        Ok(parts) => match identify(request.request(), &parts).await {
-            Err(none) if none.status == StatusCode::UNAUTHORIZED => Ok(None),
-            found => found.map(Some),
+        // A browser shows a session that has ended until there is another one: here it is none, and not counted, or
+        // whoever comes back could be kept from signing in.
+        Ok(parts) => match key_of(request.request(), &parts) {
+            Some(key) => session_of(&key, &parts).await,
+            None => Ok(None),
         },
         Err(defect) => Err(defect),
     };
@@ -116,9 +124,9 @@ pub(super) async fn anybody<B: MessageBody + 'static>(
             if let Some(signed) = found {
                 request.extensions_mut().insert(Session(signed));
             }
-            Ok(next.call(request).await?.map_into_boxed_body())
+            Ok(unkept(next.call(request).await?.map_into_boxed_body()))
         }
-        Err(refused) => Ok(refuse(request, &refused)),
+        Err(refused) => Ok(unkept(refuse(request, &refused))),
     }
 }
 
@@ -242,7 +250,18 @@ async fn admit(request: &ServiceRequest, entered: Entered) -> ApiResult<(Entered
     Ok((entered, caller))
 }
 
-fn with(mut response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> ServiceResponse<BoxBody> {
+/// Nothing that is answered to a cookie is kept on its way, or on the disk of whoever has signed out since; unless it says
+/// itself how long it is good.
+fn unkept(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let headers = response.headers_mut();
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+fn with(response: ServiceResponse<BoxBody>, allowance: Option<Allowance>) -> ServiceResponse<BoxBody> {
+    let mut response = unkept(response);
     match allowance {
         Some(allowance) => allowance.write(response.headers_mut()),
         // Without a person, the limit that counts is not the API's, so no rate headers are written.

@@ -113,12 +113,14 @@ pub async fn spend(
     panel.limits.try_from_address(site::address(&request, &app.trusted_proxies).map(Address::of))?;
     let LinkUse { token: Typed(token), password } = body.0;
     let company = links::company_of(&token).ok_or_else(ApiError::link_spent)?;
+    // Looked up before anything is hashed: a stranger's token costs no more than that.
+    links::find(app.db(company), &token).await?.ok_or_else(ApiError::link_spent)?;
     let hash = passwords::hash(password).await?;
     let mut change = app.db(company).begin().await?;
     let link = links::spend(change.connection()?, &token, &hash).await?.ok_or_else(ApiError::link_spent)?;
     change.commit().await?;
     let shown = device::known(&app.engine.store().keys, &link.email, clock::now()).map_err(ApiError::internal)?;
-    let is_https = site::is_https(&request, &app.trusted_proxies);
+    let is_https = site::is_https(&request, &app);
     Ok(WithCookie::unchanged(NoContent).and_device(&shown, is_https))
 }
 

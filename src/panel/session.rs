@@ -227,7 +227,7 @@ pub async fn create(
 ) -> ApiResult<WithCookie<Json<SignIn>>> {
     let Credentials { email, password, company } = body.0;
     let address = site::address(&request, &app.trusted_proxies);
-    let is_https = site::is_https(&request, &app.trusted_proxies);
+    let is_https = site::is_https(&request, &app);
     let shown = cookie::read_device(request.headers(), is_https);
     let shown = shown.filter(|shown| device::is_known(&app.engine.store().keys, &email, shown, clock::now()));
     panel.limits.try_account(&email, address.map(Address::of), shown)?;
@@ -281,7 +281,7 @@ async fn with_session(
     let key = sessions::SessionKey::read(text).ok_or_else(|| ApiError::internal("a session has no key"))?;
     let signed = sessions::find(app.db(key.company()), &key).await?.ok_or_else(ApiError::sign_in)?;
     let signed = panel.asked(signed);
-    let is_https = site::is_https(request, &app.trusted_proxies);
+    let is_https = site::is_https(request, app);
     let answer = WithCookie::set(Json::of(SignIn::of(app, &signed)), text, is_https);
     // Not before the second factor: a guessed password alone must not make a device known.
     if signed.state != SessionState::Open {
@@ -379,5 +379,5 @@ pub async fn remove(
     if let Some(Session(signed)) = session {
         sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;
     }
-    Ok(WithCookie::taken(NoContent, site::is_https(&request, &app.trusted_proxies)))
+    Ok(WithCookie::taken(NoContent, site::is_https(&request, &app)))
 }

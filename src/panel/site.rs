@@ -8,6 +8,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{HeaderValue, ORIGIN};
 use ipnet::IpNet;
 
+use crate::app::App;
 use crate::web::origin;
 
 /// The browser's statement about the origin of a request. All browsers send it, and pages cannot forge it.
@@ -35,9 +36,12 @@ pub(super) fn address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr
     origin::of(request.peer_addr(), request.headers(), trusted)
 }
 
-/// Whether the client used https, as far as this can be determined.
-pub(super) fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
-    origin::site(request, trusted).is_some_and(|own| own.starts_with("https://"))
+/// Whether the request came over https, as far as anybody can know: a proxy that is trusted says so, or the panel is reached
+/// at an https address and nowhere else.
+pub(super) fn is_https(request: &HttpRequest, app: &App) -> bool {
+    let is_https = |address: &str| address.starts_with("https://");
+    app.media.public_url().is_some_and(is_https)
+        || origin::site(request, &app.trusted_proxies).is_some_and(|own| is_https(&own))
 }
 
 #[cfg(test)]

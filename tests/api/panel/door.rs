@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::json;
 use sqlx::types::Json;
 
+use crate::support::service::TestOptions;
 use crate::support::{PASSWORD, Person, Reply, TestApp};
 
 /// Every operation of people, with an address of it.
@@ -197,5 +198,60 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
     assert!(refused.headers.contains_key("retry-after"));
     // The company's own is as it was.
     app.api.get("/contacts").await.data(200);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
+    let options = TestOptions { wrong_tokens_per_minute: 3, ..TestOptions::default() };
+    let app = TestApp::start_with(options).await;
+    let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let stale = ana.cookie.clone();
+    assert_eq!(ana.delete("/session").await.status, 204);
+    for _ in 0..10 {
+        ana.cookie.clone_from(&stale);
+        ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+        assert_eq!(ana.get("/session/options").await.status, 200);
+    }
+    assert_eq!(ana.sign_in("ana@example.com", json!({})).await.data(200)["state"], "open");
+    // Elsewhere it is one that was guessed; the first of them is told so.
+    let guess = app.api.with_key(&format!("sk_live_{}", "x".repeat(32)));
+    guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
+    ana.cookie = stale;
+    let statuses = [ana.get("/account").await, ana.get("/account").await, ana.get("/account").await];
+    assert_eq!(statuses.map(|reply| reply.status.as_u16()), [401, 401, 429]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn nothing_that_people_are_answered_is_kept_on_its_way() {
+    let app = TestApp::start().await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let nobody = Person::nobody(&app);
+    for (who, method, path, status) in [
+        (&ana, Method::GET, "/session", 200),
+        (&nobody, Method::GET, "/session", 401),
+        (&nobody, Method::GET, "/session/options", 200),
+        (&nobody, Method::POST, "/links/read", 422),
+        (&ana, Method::GET, "/account", 200),
+        (&nobody, Method::GET, "/account", 401),
+        (&ana, Method::GET, "/contacts", 200),
+        (&ana, Method::POST, "/contacts", 201),
+        (&ana, Method::GET, "/contacts/999", 404),
+        (&ana, Method::GET, "/tokens", 403),
+        (&ana, Method::GET, "/nothing", 404),
+        (&nobody, Method::GET, "/contacts", 401),
+    ] {
+        let reply = Reply::of(who.request(method.clone(), path).json(&json!({"name": "Maria"}))).await;
+        assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
+        let said: Vec<_> = reply.headers.get_all("cache-control").iter().collect();
+        assert_eq!(said, ["no-store"], "{method} {path}");
+    }
+    // What says itself how it is kept goes on to say so.
+    let (admin, _) = Person::admin(&app, "root@example.com").await;
+    let stream =
+        admin.in_company(app.company.id).request(Method::GET, "/events/stream").send().await.expect("a stream");
+    assert_eq!(stream.headers()["cache-control"], "no-cache");
+    drop(stream);
     app.stop().await;
 }

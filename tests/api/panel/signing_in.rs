@@ -81,6 +81,21 @@ async fn behind_https_the_cookie_is_of_the_host_alone() {
 }
 
 #[actix_web::test]
+async fn where_the_panel_is_reached_over_https_the_cookie_is_of_the_host_alone() {
+    let mut options = crate::support::service::TestOptions::default();
+    options.media.public_url = Some("https://desk.example".to_owned());
+    let app = TestApp::start_with(options).await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let mut again = Person::nobody(&app);
+    let reply = again.sign_in("ana@example.com", json!({})).await;
+    let lines: Vec<&str> = reply.headers.get_all("set-cookie").iter().filter_map(|line| line.to_str().ok()).collect();
+    assert!(lines[0].starts_with("__Host-hotline=") && lines[0].ends_with("; SameSite=Strict; Secure"), "{lines:?}");
+    assert!(lines[1].starts_with("__Secure-hotline-device=") && lines[1].ends_with("; Secure"), "{lines:?}");
+    assert_eq!(ana.get("/session").await.data(200)["person"]["name"], Value::from("Ana"));
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn whatever_is_wrong_looks_and_takes_the_same() {
     let app = TestApp::start().await;
     Person::user(&app, app.company.ana, "ana@example.com").await;
