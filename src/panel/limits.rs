@@ -3,7 +3,8 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use governor::clock::DefaultClock;
 use hotline_actors::ttl_cache::TtlCache;
@@ -17,6 +18,11 @@ use crate::web::{ApiError, ApiResult};
 /// mistype three times; guessing needs millions of attempts.
 const ACCOUNT_TRIES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const ADDRESS_TRIES: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
+
+/// Codes of one person's authenticator app in a day that are looked at, until a right one: who knows the password and tries
+/// ten a minute would meet one of the three that are good at a time within weeks. A recovery code is another way in meanwhile.
+const CODES_PER_DAY: u32 = 50;
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Requests of one person per minute: a page makes about ten, and searches send one per keystroke.
 const PERSON_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599);
@@ -39,8 +45,15 @@ enum Tried {
     Address(Address),
 }
 
+/// The codes that were tried since a first one.
+struct Codes {
+    began: Instant,
+    tried: AtomicU32,
+}
+
 /// All limits for people.
 pub(super) struct PeopleLimits {
+    codes: TtlCache<PersonId, Arc<Codes>>,
     tries: TtlCache<Tried, Arc<Limit>>,
     persons: TtlCache<PersonId, Arc<Limit>>,
     clock: DefaultClock,
@@ -49,6 +62,7 @@ pub(super) struct PeopleLimits {
 impl Default for PeopleLimits {
     fn default() -> Self {
         Self {
+            codes: TtlCache::new(REMEMBERED_MAX, DAY),
             tries: TtlCache::new(REMEMBERED_MAX, REMEMBERED_FOR),
             persons: TtlCache::new(REMEMBERED_MAX, REMEMBERED_FOR),
             clock: DefaultClock::default(),
@@ -87,6 +101,25 @@ impl PeopleLimits {
         self.attempt(Tried::Code(person), ACCOUNT_TRIES)
     }
 
+    /// Takes one of the day's tries with a code of a person's authenticator app; a right one gives them all back.
+    ///
+    /// # Errors
+    /// `429` when there were too many.
+    pub(super) fn try_code_of_day(&self, person: PersonId) -> ApiResult<()> {
+        let new = || Arc::new(Codes { began: Instant::now(), tried: AtomicU32::new(0) });
+        let codes = self.codes.get_or_insert_with(&person, new);
+        // Counted before it is looked at: of many at once none is left out.
+        if codes.tried.fetch_add(1, Ordering::Relaxed) < CODES_PER_DAY {
+            return Ok(());
+        }
+        Err(ApiError::too_many_tries(DAY.saturating_sub(codes.began.elapsed()).as_secs().max(1)))
+    }
+
+    /// Notes that a person has given their second factor.
+    pub(super) fn note_factor(&self, person: PersonId) {
+        self.codes.remove(&person);
+    }
+
     /// Counts an attempt that is limited only by address: with a link.
     ///
     /// # Errors
@@ -113,6 +146,21 @@ impl PeopleLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_person_has_so_many_codes_in_a_day_and_all_of_them_again_after_a_right_one() {
+        let limits = PeopleLimits::default();
+        let person = |id: i64| PersonId::User(7.into(), id.into());
+        let taken = |id| limits.try_code_of_day(person(id));
+        assert!((0..CODES_PER_DAY).all(|_| taken(1).is_ok()));
+        let refused = taken(1).expect_err("one too many");
+        assert_eq!(refused.status.as_u16(), 429);
+        assert!(refused.retry_after_s.is_some_and(|wait| wait > 23 * 3600 && wait <= 24 * 3600));
+        assert!(taken(2).is_ok());
+        limits.note_factor(person(1));
+        assert!((0..CODES_PER_DAY).all(|_| taken(1).is_ok()));
+        assert!(taken(1).is_err());
+    }
 
     #[test]
     fn an_account_and_an_address_have_so_many_tries_and_another_its_own() {

@@ -315,7 +315,7 @@ impl Input for Factor {
     }
 }
 
-/// `POST /session/second-factor`. A code works once; five wrong ones end the session.
+/// `POST /session/second-factor`. A code is taken once; five wrong ones end the session, and in a day so many are looked at.
 pub async fn give_factor(
     session: Session,
     request: HttpRequest,
@@ -331,6 +331,9 @@ pub async fn give_factor(
     // Anyone with the password can start sessions, so the attempts are counted per account, over all its sessions.
     let address = site::address(&request, &app.trusted_proxies).map(Address::of);
     panel.limits.try_code(person, address)?;
+    if body.0.code.is_some() {
+        panel.limits.try_code_of_day(person)?;
+    }
     let answered_at = Instant::now() + FAILED_AFTER;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
@@ -348,6 +351,7 @@ pub async fn give_factor(
     }
     let text = sessions::open(&mut *connection, &signed).await?;
     change.commit().await?;
+    panel.limits.note_factor(person);
     with_session(&request, &app, &panel, &text).await
 }
 
