@@ -9,6 +9,7 @@ use hotline_persistence::tables::admins::{self, AdminRow};
 use serde::Serialize;
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -80,9 +81,12 @@ impl Create {
     async fn run(self) -> Result<(), Failure> {
         let email = Email::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
         let (hash, drawn) = password(self.password_stdin)?;
-        let made = with_new_database(&self.database, async |db| match admins::insert(db, &email, &hash).await {
-            Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
-            made => Ok(made?),
+        let made = with_new_database(&self.database, async |db| {
+            let work = async || match admins::insert(db, &email, &hash).await {
+                Err(Error::Taken(_)) => Err(format!("there is an administrator `{email}` already").into()),
+                made => Ok(made?),
+            };
+            Act::of_installation("createAdmin").kept(db, work, target).await
         });
         self.output.one(Made { row: made.await?, password: drawn })
     }
@@ -92,16 +96,25 @@ impl Reset {
     async fn run(self) -> Result<(), Failure> {
         let (hash, drawn) = password(self.password_stdin)?;
         let reset = with_database(&self.database, async |db| {
-            let mut transaction = db.begin().await?;
-            let row = match admins::reset(&mut transaction, &self.email, &hash, self.second_factor).await {
-                Err(Error::NotFound(_)) => return Err(format!("there is no administrator `{}`", self.email).into()),
-                row => row?,
+            let work = async || {
+                let mut transaction = db.begin().await?;
+                let row = match admins::reset(&mut transaction, &self.email, &hash, self.second_factor).await {
+                    Err(Error::NotFound(_)) => {
+                        return Err(format!("there is no administrator `{}`", self.email).into());
+                    }
+                    row => row?,
+                };
+                transaction.commit().await?;
+                Ok(row)
             };
-            transaction.commit().await?;
-            Ok(row)
+            Act::of_installation("resetAdmin").kept(db, work, target).await
         });
         self.output.one(Made { row: reset.await?, password: drawn })
     }
+}
+
+fn target(row: &AdminRow) -> Target {
+    Target::named(row.id, &row.email)
 }
 
 /// The hash of a password, and the password itself if it was generated.

@@ -3,9 +3,10 @@
 use clap::{Args, Subcommand};
 use hotline_persistence::CompanyId;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
-use hotline_persistence::tables::companies::{self, CompanyChanges};
+use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -74,8 +75,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Create { name, database, output } => {
             let name = super::named(&name)?;
-            let company = with_new_database(&database, async |db| Ok(companies::insert(db, &name).await?)).await?;
-            output.one(company)
+            let made = with_new_database(&database, async |db| {
+                let act = Act::of_installation("createCompany");
+                act.kept(db, async || Ok(companies::insert(db, &name).await?), target).await
+            });
+            output.one(made.await?)
         }
         Command::List { database, output } => {
             let all = with_database(&database, async |db| Ok(companies::all(db).await?)).await?;
@@ -95,10 +99,17 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 stop_words: changes.stop_words.map(|words| words.0),
                 second_factor_required: None,
             };
-            let company = with_database(&database, async |db| Ok(companies::update(db, id, changes).await?)).await?;
-            output.one(company)
+            let changed = with_database(&database, async |db| {
+                let act = Act::of_installation("updateCompany").on(id);
+                act.kept(db, async || Ok(companies::update(db, id, changes).await?), target).await
+            });
+            output.one(changed.await?)
         }
     }
+}
+
+fn target(row: &CompanyRow) -> Target {
+    Target::named(row.id, &row.name)
 }
 
 fn time_zone(text: &str) -> Result<chrono_tz::Tz, String> {

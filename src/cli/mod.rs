@@ -1,6 +1,7 @@
 //! The command line: one file per noun.
 
 mod admin;
+mod audit;
 mod channel;
 mod cluster;
 mod company;

@@ -5,6 +5,7 @@ use hotline_persistence::tables::profiles::{self, NewProfile};
 use hotline_persistence::{CompanyId, Error};
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
@@ -72,9 +73,13 @@ impl Create {
         let name = super::named(&self.name)?;
         let permissions = permissions(self.all, &self.permission)?;
         let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
-        let made = with_database(&self.database, async |db| match profiles::insert(db, self.company, new).await {
-            Err(Error::Taken(_)) => Err(format!("the company has a profile `{name}` already").into()),
-            made => Ok(made?),
+        let made = with_database(&self.database, async |db| {
+            let work = async || match profiles::insert(db, self.company, new).await {
+                Err(Error::Taken(_)) => Err(format!("the company has a profile `{name}` already").into()),
+                made => Ok(made?),
+            };
+            let act = Act::of_company(Some(self.company), "createProfile");
+            act.kept(db, work, |row| Target::named(row.id, &row.name)).await
         });
         self.output.one(made.await?)
     }

@@ -1,10 +1,11 @@
 //! `hotline retention`: how long companies keep closed conversations.
 
 use clap::Subcommand;
-use hotline_persistence::CompanyId;
-use hotline_persistence::tables::retentions::{self, DAYS_MAX, DAYS_MIN};
+use hotline_persistence::tables::retentions::{self, DAYS_MAX, DAYS_MIN, Retention};
+use hotline_persistence::{CompanyId, PgPool};
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::with_database;
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -50,14 +51,19 @@ pub enum Command {
 pub async fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Set { id, days, database, output } => {
-            output.one(with_database(&database, async |db| Ok(retentions::set(db, id, Some(days)).await?)).await?)
+            output.one(with_database(&database, async |db| set(db, id, Some(days)).await).await?)
         }
         Command::Off { id, database, output } => {
-            output.one(with_database(&database, async |db| Ok(retentions::set(db, id, None).await?)).await?)
+            output.one(with_database(&database, async |db| set(db, id, None).await).await?)
         }
         Command::List { database, output } => {
             let all = with_database(&database, async |db| Ok(retentions::all(db).await?)).await?;
             output.many("retentions", &["company", "name", "days", "due", "removed", "lastRun"], all)
         }
     }
+}
+
+async fn set(db: &PgPool, id: CompanyId, days: Option<i32>) -> Result<Retention, Failure> {
+    let act = Act::of_company(Some(id), if days.is_some() { "setRetention" } else { "endRetention" }).on(id);
+    act.kept(db, async || Ok(retentions::set(db, id, days).await?), |row| Target::named(row.company, &row.name)).await
 }

@@ -6,6 +6,7 @@ use hotline_persistence::tables::secret_keys;
 use serde_json::json;
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::with_secrets;
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
@@ -56,22 +57,33 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             output.many("keys", &["id", "createdAt", "inFile", "seals", "sealed"], keys.await?)
         }
         Command::Rotate(Where { database, output }) => {
-            let rotated = with_secrets(&database, async |db, keys| Ok(secret_keys::rotate(db, keys).await?));
+            let rotated = with_secrets(&database, async |db, keys| {
+                let act = Act::of_installation("rotateSecretKey");
+                let made = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
+                act.kept(db, async || Ok(secret_keys::rotate(db, keys).await?), made).await
+            });
             output.one(rotated.await?)
         }
         Command::Reseal(Where { database, output }) => {
             let resealed = with_secrets(&database, async |db, keys| {
-                let resealed = secret_keys::reseal(db, keys).await?;
+                let act = Act::of_installation("resealSecrets");
+                let made = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
+                let resealed = act.kept(db, async || Ok(secret_keys::reseal(db, keys).await?), made).await?;
                 Ok(json!({"id": keys.ids().first(), "resealed": resealed}))
             });
             output.one(resealed.await?)
         }
         Command::Forget { id, place: Where { database, output } } => {
-            let forgotten = with_secrets(&database, async |db, keys| match secret_keys::forget(db, keys, &id).await {
-                Err(Error::InUse) => {
-                    Err(format!("the key {id} seals secrets; `hotline secrets rotate` makes another one first").into())
-                }
-                done => Ok(done?),
+            let forgotten = with_secrets(&database, async |db, keys| {
+                let work = async || match secret_keys::forget(db, keys, &id).await {
+                    Err(Error::InUse) => {
+                        let refused =
+                            format!("the key {id} seals secrets; `hotline secrets rotate` makes another one first");
+                        Err(refused.into())
+                    }
+                    done => Ok(done?),
+                };
+                Act::of_installation("forgetSecretKey").on(&id).kept(db, work, |_| Target::of(&id)).await
             });
             forgotten.await?;
             output.one(json!({"id": id}))

@@ -3,11 +3,12 @@
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use hotline_persistence::tables::tokens::{self, NewToken, TokenRow, TokenStatus};
-use hotline_persistence::{CompanyId, TokenId};
+use hotline_persistence::{CompanyId, PgPool, TokenId};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
@@ -102,7 +103,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Rotate(one) => one.rotate().await,
         Command::Revoke(one) => {
-            let row = with_database(&one.database, async |db| Ok(tokens::revoke(db, one.id).await?)).await?;
+            let revoked = with_database(&one.database, async |db| {
+                let act = one.act(db, "revokeToken").await?;
+                act.kept(db, async || Ok(tokens::revoke(db, one.id).await?), target).await
+            });
+            let row = revoked.await?;
             one.output.one(PrintedToken::of(row))
         }
     }
@@ -121,24 +126,41 @@ impl Create {
             allowed_ips: allowed_ips(&self.allow_ip).map_err(|reason| format!("--allow-ip {reason}"))?,
             expires_at: self.expires,
         };
-        let (row, key) =
-            with_database(&self.database, async |db| Ok(tokens::insert(db, self.company, new).await?)).await?;
+        let made = with_database(&self.database, async |db| {
+            let act = Act::of_company(Some(self.company), "createToken");
+            act.kept(db, async || Ok(tokens::insert(db, self.company, new).await?), |(row, _)| target(row)).await
+        });
+        let (row, key) = made.await?;
         print_key(self.output, &row, &key)
     }
 }
 
 impl One {
+    /// What is done to it, in its company's log.
+    async fn act(&self, db: &PgPool, action: &'static str) -> Result<Act, Failure> {
+        let known = tokens::find(db, self.id).await?;
+        Ok(Act::of_company(known.map(|token| token.company_id), action).on(self.id))
+    }
+
     async fn rotate(self) -> Result<(), Failure> {
         let rotated = with_database(&self.database, async |db| {
-            let known = tokens::find(db, self.id).await?;
-            if known.is_some_and(|token| token.revoked_at.is_some()) {
-                return Err(format!("token {} is revoked and cannot be rotated; create another one", self.id).into());
-            }
-            Ok(tokens::rotate(db, self.id).await?)
+            let work = async || {
+                let known = tokens::find(db, self.id).await?;
+                if known.is_some_and(|token| token.revoked_at.is_some()) {
+                    let refused = format!("token {} is revoked and cannot be rotated; create another one", self.id);
+                    return Err(refused.into());
+                }
+                Ok(tokens::rotate(db, self.id).await?)
+            };
+            self.act(db, "rotateToken").await?.kept(db, work, |(row, _)| target(row)).await
         });
         let (row, key) = rotated.await?;
         print_key(self.output, &row, &key)
     }
+}
+
+fn target(row: &TokenRow) -> Target {
+    Target::named(row.id, &row.name)
 }
 
 /// Prints the key, which is shown only once.

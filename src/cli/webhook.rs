@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::api::webhooks::{Delivery, Replayed, Tested, WebhookWithSecret, test_event};
@@ -194,15 +195,23 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Command::Update { one, changes, reach } => changes.make(one, &reach).await,
         Command::Delete(one) => {
             let removed = with_database(&one.database, async |db| {
-                webhooks::remove(db, webhooks::company_of(db, one.id).await?, one.id).await?;
-                Ok(serde_json::json!({"id": one.id, "deleted": true}))
+                let company = webhooks::company_of(db, one.id).await?;
+                let work = async || {
+                    webhooks::remove(db, company, one.id).await?;
+                    Ok(serde_json::json!({"id": one.id, "deleted": true}))
+                };
+                act(company, one.id, "deleteWebhook").kept(db, work, |_| Target::of(one.id)).await
             });
             one.output.one(removed.await?)
         }
         Command::RotateSecret(one) => one.rotate().await,
         Command::Test { one, reach } => {
             let outbound = reach.webhooks()?;
-            let tested = with_secrets(&one.database, async |db, keys| test(db, keys, &outbound, one.id).await);
+            let tested = with_secrets(&one.database, async |db, keys| {
+                let company = webhooks::company_of(db, one.id).await?;
+                let work = async || test(db, keys, &outbound, (company, one.id)).await;
+                act(company, one.id, "testWebhook").kept(db, work, |_| Target::of(one.id)).await
+            });
             one.output.one(tested.await?)
         }
         Command::Deliveries { one, status, limit } => {
@@ -217,7 +226,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             one.output.many("deliveries", &shown, found)
         }
         Command::Replay { one, what } => {
-            let again = with_database(&one.database, async |db| replay(db, one.id, what).await);
+            let again = with_database(&one.database, async |db| {
+                let company = webhooks::company_of(db, one.id).await?;
+                let work = async || replay(db, (company, one.id), what).await;
+                act(company, one.id, "replayWebhook").kept(db, work, |_| Target::of(one.id)).await
+            });
             one.output.one(again.await?)
         }
     }
@@ -231,13 +244,18 @@ impl Create {
             columns.set("description", description);
         }
         let made = with_secrets(&self.database, async |db, keys| {
-            let secret = new_secret();
-            let mut transaction = db.begin().await?;
-            let last = events::last_id(&mut *transaction, self.company).await?;
-            let made = webhooks::insert(&mut transaction, keys, self.company, columns, &secret, last.0).await;
-            let webhook = made?.ok_or_else(|| format!("the company has {WEBHOOKS_MAX} webhooks, as many as it may"))?;
-            transaction.commit().await?;
-            Ok(WebhookWithSecret { webhook, secret: secret.0 })
+            let work = async || {
+                let secret = new_secret();
+                let mut transaction = db.begin().await?;
+                let last = events::last_id(&mut *transaction, self.company).await?;
+                let made = webhooks::insert(&mut transaction, keys, self.company, columns, &secret, last.0).await;
+                let webhook =
+                    made?.ok_or_else(|| format!("the company has {WEBHOOKS_MAX} webhooks, as many as it may"))?;
+                transaction.commit().await?;
+                Ok(WebhookWithSecret { webhook, secret: secret.0 })
+            };
+            let act = Act::of_company(Some(self.company), "createWebhook");
+            act.kept(db, work, |made| Target::of(made.webhook.id)).await
         });
         self.output.one(made.await?)
     }
@@ -261,10 +279,13 @@ impl Changes {
         let id = one.id;
         let updated = with_database(&one.database, async |db| {
             let company = webhooks::company_of(db, id).await?;
-            let mut transaction = db.begin().await?;
-            let webhook = webhooks::update(&mut transaction, company, id, columns).await?;
-            transaction.commit().await?;
-            Ok(webhook)
+            let work = async || {
+                let mut transaction = db.begin().await?;
+                let webhook = webhooks::update(&mut transaction, company, id, columns).await?;
+                transaction.commit().await?;
+                Ok(webhook)
+            };
+            act(company, id, "updateWebhook").kept(db, work, |_| Target::of(id)).await
         });
         one.output.one(updated.await?)
     }
@@ -274,26 +295,37 @@ impl One {
     async fn rotate(self) -> Result<(), Failure> {
         let rotated = with_secrets(&self.database, async |db, keys| {
             let company = webhooks::company_of(db, self.id).await?;
-            let secret = new_secret();
-            let mut transaction = db.begin().await?;
-            let webhook = webhooks::rotate(&mut transaction, keys, company, self.id, &secret, Utc::now()).await?;
-            transaction.commit().await?;
-            Ok(WebhookWithSecret { webhook, secret: secret.0 })
+            let work = async || {
+                let secret = new_secret();
+                let mut transaction = db.begin().await?;
+                let webhook = webhooks::rotate(&mut transaction, keys, company, self.id, &secret, Utc::now()).await?;
+                transaction.commit().await?;
+                Ok(WebhookWithSecret { webhook, secret: secret.0 })
+            };
+            act(company, self.id, "rotateWebhookSecret").kept(db, work, |_| Target::of(self.id)).await
         });
         self.output.one(rotated.await?)
     }
 }
 
-async fn test(db: &PgPool, keys: &Keyring, outbound: &Webhooks, id: WebhookId) -> Result<Tested, Failure> {
-    let company = webhooks::company_of(db, id).await?;
+/// What is done to a webhook, in its company's log.
+fn act(company: CompanyId, id: WebhookId, action: &'static str) -> Act {
+    Act::of_company(Some(company), action).on(id)
+}
+
+async fn test(
+    db: &PgPool,
+    keys: &Keyring,
+    outbound: &Webhooks,
+    (company, id): (CompanyId, WebhookId),
+) -> Result<Tested, Failure> {
     let endpoint = webhooks::endpoint(db, keys, company, id).await?.ok_or("there is no such webhook")?;
     let now = Utc::now();
     let json = Bytes::from(test_event(id, now).to_string());
     Ok(outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await.into())
 }
 
-async fn replay(db: &PgPool, id: WebhookId, what: What) -> Result<Replayed, Failure> {
-    let company = webhooks::company_of(db, id).await?;
+async fn replay(db: &PgPool, (company, id): (CompanyId, WebhookId), what: What) -> Result<Replayed, Failure> {
     let mut transaction = db.begin().await?;
     let deliveries = match what {
         What { after: Some(event), .. } => deliveries::replay_after(&mut transaction, company, id, event).await?,

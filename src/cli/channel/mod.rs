@@ -5,12 +5,13 @@ mod secrets;
 
 use clap::{Args, Subcommand};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
-use hotline_persistence::{ChannelId, CompanyId, QueueId};
+use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId};
 use serde::Serialize;
 use serde_json::Value;
 
 use self::options::Options;
 use super::Failure;
+use super::audit::{Act, Target};
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::config::{DatabaseArgs, public_url};
@@ -168,8 +169,11 @@ impl IdentitySecret {
             made = Some((secret, settings.identity_secrets.len()));
             Ok(())
         };
-        let changed =
-            with_secrets(&self.database, async |db, keys| channels::update(db, keys, self.id, change).await).await?;
+        let changed = with_secrets(&self.database, async |db, keys| {
+            let act = act(db, self.id, "rotateIdentitySecret").await?;
+            act.kept(db, async || channels::update(db, keys, self.id, change).await, target).await
+        });
+        let changed = changed.await?;
         let (secret, identity_secrets) = made.ok_or("no secret was made")?;
         self.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
     }
@@ -183,8 +187,10 @@ impl Create {
         let name = super::named(&self.name)?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
-        let made =
-            with_secrets(&self.database, async |db, keys| Ok(channels::insert(db, keys, self.company, new).await?));
+        let made = with_secrets(&self.database, async |db, keys| {
+            let act = Act::of_company(Some(self.company), "createChannel");
+            act.kept(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
+        });
         let made = made.await?;
         let next = Next::of(&made, self.public_url.as_deref());
         self.output.one(Made { shown: PrintedChannel::of(made), next: &next })?;
@@ -264,9 +270,21 @@ impl Update {
             }
             Ok(())
         };
-        let changed = with_secrets(&self.database, async |db, keys| channels::update(db, keys, self.id, change).await);
+        let changed = with_secrets(&self.database, async |db, keys| {
+            let act = act(db, self.id, "updateChannel").await?;
+            act.kept(db, async || channels::update(db, keys, self.id, change).await, target).await
+        });
         self.output.one(PrintedChannel::of(changed.await?))
     }
+}
+
+/// What is done to a channel, in its company's log.
+async fn act(db: &PgPool, id: ChannelId, action: &'static str) -> Result<Act, Failure> {
+    Ok(Act::of_company(channels::company_of(db, id).await?, action).on(id))
+}
+
+fn target(row: &ChannelRow) -> Target {
+    Target::named(row.id, &row.name)
 }
 
 fn kind(word: &str) -> Result<ChannelType, String> {

@@ -110,3 +110,85 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     json(path, &["profile", "create", "--company", &company, "--name", "Everything", "--all"]);
     assert_eq!(json(path, &["profile", "list"])["profiles"][4]["permissions"], everything);
 }
+
+/// What is in the log of a company, or of the installation, by action: to what, and how it ended.
+async fn log_of(folder: &Path, company: i64) -> Vec<(String, Option<String>, Option<String>, Option<i16>)> {
+    with_database(folder, async |db| {
+        let log = "select action, target_id, target_name, status from audit_log
+             where company_id = $1 and actor_kind = 'admin' and actor_id = 0 and actor_name = 'command line' order by id";
+        sqlx::query_as(log).bind(company).fetch_all(db).await.expect("a log")
+    })
+    .await
+}
+
+#[actix_web::test]
+async fn what_the_command_line_does_is_in_the_audit_log() {
+    let folder = data_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].as_i64().expect("an id");
+    let id = company.to_string();
+    json(path, &["company", "update", &id, "--name", "Acme Ltd"]);
+    json(path, &["admin", "create", "ana@example.com"]);
+    json(path, &["admin", "reset", "ana@example.com"]);
+    assert!(failure(path, &["admin", "reset", "nobody@example.com"]).contains("nobody"));
+    json(path, &["secrets", "rotate"]);
+    json(path, &["secrets", "reseal"]);
+    let seen: Vec<(String, Option<String>, Option<i16>)> =
+        log_of(path, 0).await.into_iter().map(|(action, _, name, status)| (action, name, status)).collect();
+    let entry = |action: &str, name: Option<&str>, status| (action.to_owned(), name.map(str::to_owned), Some(status));
+    assert_eq!(
+        seen,
+        [
+            entry("createCompany", Some("Acme"), 200),
+            entry("updateCompany", Some("Acme Ltd"), 200),
+            entry("createAdmin", Some("ana@example.com"), 200),
+            entry("resetAdmin", Some("ana@example.com"), 200),
+            entry("resetAdmin", None, 400),
+            entry("rotateSecretKey", None, 200),
+            entry("resealSecrets", None, 200),
+        ]
+    );
+
+    let token = json(path, &["token", "create", "--company", &id, "--name", "Shop", "--all"])["id"].to_string();
+    json(path, &["token", "rotate", &token]);
+    json(path, &["token", "revoke", &token]);
+    json(path, &["profile", "create", "--company", &id, "--name", "Night"]);
+    let create = ["channel", "create", "--company", &id, "--type", "webchat", "--name", "Site"];
+    let channel = json(path, &[&create[..], &["--allow-origin", "https://shop.example"]].concat())["id"].to_string();
+    json(path, &["channel", "update", &channel, "--name", "Website"]);
+    json(path, &["channel", "identity-secret", &channel]);
+    let address = ["--url", "https://example.com/hotline"];
+    let made = json(path, &[&["webhook", "create", "--company", &id][..], &address].concat());
+    let webhook = made["id"].to_string();
+    json(path, &["webhook", "update", &webhook, "--active", "false"]);
+    json(path, &["webhook", "rotate-secret", &webhook]);
+    json(path, &["webhook", "delete", &webhook]);
+    json(path, &["retention", "set", &id, "--days", "365"]);
+    json(path, &["retention", "off", &id]);
+    // What is of nobody is in nobody's log.
+    failure(path, &["token", "revoke", "999"]);
+    failure(path, &["profile", "create", "--company", "999", "--name", "x"]);
+    assert_eq!(log_of(path, 999).await, []);
+    let seen = log_of(path, company).await;
+    let seen: Vec<(&str, &str)> =
+        seen.iter().map(|(action, id, _, _)| (action.as_str(), id.as_deref().unwrap_or_default())).collect();
+    let profile = seen.iter().find(|(action, _)| *action == "createProfile").map_or("", |(_, id)| id);
+    assert_eq!(
+        seen,
+        [
+            ("createToken", &*token),
+            ("rotateToken", &token),
+            ("revokeToken", &token),
+            ("createProfile", profile),
+            ("createChannel", &channel),
+            ("updateChannel", &channel),
+            ("rotateIdentitySecret", &channel),
+            ("createWebhook", &webhook),
+            ("updateWebhook", &webhook),
+            ("rotateWebhookSecret", &webhook),
+            ("deleteWebhook", &webhook),
+            ("setRetention", &id),
+            ("endRetention", &id),
+        ]
+    );
+}

@@ -395,6 +395,15 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> R
     Ok(crate::error::with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
+/// The company of a channel, for the command line, which names no company; none when there is no such channel.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<Option<CompanyId>> {
+    let company = sqlx::query_scalar("select company_id from channels where id = $1").bind(id);
+    crate::error::with_timeout(company.fetch_optional(db)).await
+}
+
 /// Number of channels that use a queue.
 ///
 /// # Errors
