@@ -4,7 +4,7 @@ import type { AuditEntry } from "../core/shapes";
 import { isAdmin, opened } from "../core/session";
 import { moment, say, type Text } from "../core/text";
 import { PagedList } from "../resource/list";
-import { ACTIONS } from "../resources/actions";
+import { ACTIONS, COMMANDS } from "../resources/actions";
 import { Badge, Page } from "../ui/parts";
 
 const said = {
@@ -24,7 +24,7 @@ const said = {
 
 /** As people call it; what a newer service keeps has the name it has there. */
 function what(action: string) {
-  const known = ACTIONS[action];
+  const known = ACTIONS[action] ?? COMMANDS[action];
   return known ? say(known) : <code>{action}</code>;
 }
 
@@ -42,7 +42,7 @@ export function AuditLogPage() {
         query={{ order: "desc" }}
         label={say(said.title)}
         filters={[
-          { name: "action", kind: "choice", label: said.what, options: Object.entries(ACTIONS) },
+          { name: "action", kind: "choice", label: said.what, options: Object.entries({ ...ACTIONS, ...COMMANDS }) },
           { name: "from", kind: "moment", label: said.from },
           { name: "to", kind: "moment", label: said.to },
         ]}
