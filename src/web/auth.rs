@@ -221,18 +221,28 @@ pub async fn admit<B: MessageBody + 'static>(
 /// company does not move any more.
 pub struct Entered {
     company: CompanyId,
-    _presence: Presence,
+    /// None: it lies where every request's does ([`stay`]).
+    presence: Option<Presence>,
 }
 
 impl Entered {
     /// Of a company.
     pub fn new(company: CompanyId, presence: Presence) -> Self {
-        Self { company, _presence: presence }
+        Self { company, presence: Some(presence) }
     }
 
     /// Whether the request has passed this company's door.
     pub fn has(request: &impl HttpMessage, company: CompanyId) -> bool {
         request.extensions().get::<Self>().is_some_and(|entered| entered.company == company)
+    }
+
+    /// Puts the presence where a handler finds it that lasts and is not to hold up a move.
+    fn hand_over(request: &impl HttpMessage) {
+        let mut extensions = request.extensions_mut();
+        let presence = extensions.get_mut::<Self>().and_then(|entered| entered.presence.take());
+        if let Some(presence) = presence {
+            extensions.insert(presence);
+        }
     }
 }
 
@@ -240,6 +250,7 @@ impl Entered {
 /// without its caller.
 pub(crate) async fn stay(request: &ServiceRequest, company: CompanyId) -> ApiResult<()> {
     if Entered::has(request, company) {
+        Entered::hand_over(request);
         return Ok(());
     }
     let admission = request.app_data::<Data<Admission>>().ok_or_else(|| ApiError::internal("nobody is told apart"))?;
