@@ -195,6 +195,12 @@ impl Store {
         self.membership.as_ref()
     }
 
+    /// Whether this process may do now what others would do as well if it did not serve them any more: it is alone, or its
+    /// lease holds.
+    pub fn may_act(&self) -> bool {
+        self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
+    }
+
     /// Drops what is known of a company that is closed, and whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
         // Turns are kept of companies that have or want one, and news of those that are listened to. The others are of

@@ -8,9 +8,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgConnection, PgPool};
 
-pub use self::seals::{SealRow, inherit, seal, seals};
+pub use self::seals::{SealRow, adopt, inherit, seal, seals};
 pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
 use super::{LifeId, Moment};
+use crate::begin::begin as begin_whole;
 use crate::error::with_timeout;
 use crate::{Error, Result};
 
@@ -204,12 +205,16 @@ pub async fn leave(db: &PgPool, life: LifeId) -> Result<()> {
 
 async fn try_leave(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(async {
-        let mut transaction = db.begin_with(sqlx::AssertSqlSafe(begin_fenced(life))).await?;
+        let mut transaction = begin_whole(db, Some(begin_fenced(life)), ()).await?.0;
         for statement in [
             // First, as everybody does: who is to be given slots is held by its row before the slots' own are.
             "select life from lives where life = $1 for update",
             "update slots set life = null, next = null where life = $1",
             "update slots set next = null where next = $1",
+            // What it looks after, another one does; where there is none, whoever comes next (`adopt`).
+            "update seals set heir = other.life from
+                (select min(life) as life from lives where life <> $1 and not draining) other
+                where heir = $1 and not done and other.life is not null",
             "delete from beats where life = $1",
             "delete from lives where life = $1",
         ] {

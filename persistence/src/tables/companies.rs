@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::profiles;
+use crate::cluster::OfSlots;
 use crate::error::{TooDeep, with_timeout};
 use crate::select::{DEPTH_MAX, Page, PageRequest};
 use crate::{CompanyId, Database, Error, Result, Slot};
@@ -105,6 +106,15 @@ pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChan
 /// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
+}
+
+/// The companies of some slots, also those that the directory has not heard of.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn of_slots(db: &PgPool, of: &OfSlots) -> Result<Vec<CompanyId>> {
+    let found = "select id from companies where ($1::smallint[] is null or slot = any($1)) order by id";
+    with_timeout(sqlx::query_scalar(found).bind(of.numbers()).fetch_all(db)).await
 }
 
 /// What the list of an installation may ask for.
