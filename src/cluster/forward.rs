@@ -151,10 +151,7 @@ impl Forwarding {
         }
         if let Some(length) = length.filter(|length| *length <= WHOLE_BYTES_MAX) {
             let bytes = usize::try_from(length).unwrap_or(usize::MAX);
-            while link.read.len() < bytes {
-                // Its handler was through: what it did is done, and its answer is lost.
-                link.more().await.map_err(|_| Failed::Unknown)?;
-            }
+            read_whole(&mut link, bytes, ends).await?;
             let whole = link.read.split_to(bytes).freeze();
             if is_reusable {
                 self.links.keep(peer.life, link);
@@ -182,6 +179,22 @@ struct Answer<'a> {
 
 fn begun(is_begun: bool) -> Failed {
     if is_begun { Failed::Unknown } else { Failed::Unreached }
+}
+
+/// Waits for so much of an answer, as for its head. Its handler was through: what does not come was done, and its answer is
+/// lost.
+async fn read_whole(link: &mut Link, bytes: usize, ends: Ends) -> Result<(), Failed> {
+    let read = timeout(ANSWER_TIME_MAX, async {
+        while link.read.len() < bytes {
+            link.more().await.map_err(|_| Failed::Unknown)?;
+        }
+        Ok(())
+    });
+    tokio::select! {
+        biased;
+        read = read => read.unwrap_or(Err(Failed::Unknown)),
+        () = ends.life_is_over() => Err(Failed::Unknown),
+    }
 }
 
 /// Waits for the head of an answer to what was sent.
@@ -324,7 +337,7 @@ fn line(out: &mut BytesMut, name: &str, value: &[u8]) {
 }
 
 /// Headers that are of the connection because it says so.
-fn connection_options(headers: &HeaderMap) -> Vec<&str> {
+pub(super) fn connection_options(headers: &HeaderMap) -> Vec<&str> {
     // What names one that a request must have is no option, and would take it away.
     const NEEDED: [HeaderName; 2] = [HOST, CONTENT_LENGTH];
     let lines = headers.get_all(CONNECTION).filter_map(|line| line.to_str().ok());

@@ -65,6 +65,8 @@ struct Inner {
     parts: Parts,
     /// Slots that are opened or closed right now.
     busy: Mutex<HashSet<Slot>>,
+    /// Slots whose last move was called off. They come after the others, which would wait for them again.
+    called_off: Mutex<HashSet<Slot>>,
     /// Held by whoever does what the tables say: one after the other, or what one has just given away another opens again.
     looking: tokio::sync::Mutex<()>,
     is_leaving: AtomicBool,
@@ -81,6 +83,7 @@ impl Member {
             db,
             parts,
             busy: Mutex::default(),
+            called_off: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
             is_leaving: AtomicBool::new(false),
             work: Mutex::default(),
@@ -153,6 +156,10 @@ impl Member {
         self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn called_off(&self) -> MutexGuard<'_, HashSet<Slot>> {
+        self.0.called_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn busy(&self) -> MutexGuard<'_, HashSet<Slot>> {
         self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -200,6 +207,8 @@ impl Member {
             };
             let suspected = observer.saw(&lives, self.life(), Instant::now());
             sealing.retain(|dead| lives.iter().any(|life| life.life == *dead));
+            // Whoever stops would not be there to give away what it inherits: the others see the same.
+            let suspected = suspected.into_iter().filter(|_| !self.0.membership.is_retiring());
             for dead in suspected {
                 if sealing.insert(dead) {
                     let member = self.clone();
@@ -279,8 +288,16 @@ impl Member {
         }
     }
 
-    /// Takes up what a heir that is over itself has not finished.
+    /// Takes up what a heir that is over itself has not finished, be it that others ended it or that it went by itself.
     async fn look_after_left(&self, known: &mut HashMap<LifeId, ()>) {
+        if !self.0.membership.is_retiring()
+            && let Err(error) = lives::adopt(&self.0.db, self.life()).await
+        {
+            if !self.is_passing(&error) {
+                return;
+            }
+            tracing::debug!(%error, "what others have left is looked after later");
+        }
         let Ok(seals) = lives::seals(&self.0.db).await else { return };
         known.retain(|life, ()| seals.iter().any(|seal| seal.life == *life));
         let mine = seals.iter().filter(|seal| seal.heir == self.life() && !seal.done);
@@ -334,7 +351,8 @@ impl Member {
             self.open(new).await;
         }
         let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
-        let moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
+        let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
+        moving.sort_by_key(|slot| self.called_off().contains(slot));
         // One group at a time: the others are served meanwhile.
         if !moving.is_empty() && busy.is_empty() {
             let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
@@ -352,38 +370,65 @@ impl Member {
     /// Serves slots that nobody else serves any more.
     async fn open(&self, slots: Vec<Slot>) {
         let Parts { engine, keys, .. } = &self.0.parts;
+        let companies = match engine.learn(&slots).await {
+            Ok(companies) => companies,
+            // They are not open, so they are tried again with the next look.
+            Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "slots cannot be read now"),
+        };
         // Others have used some since they were loaded.
-        let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
         companies.iter().for_each(|company| keys.forget(*company));
-        if let Err(refusal) = engine.open(&slots).await {
+        self.serve(&slots).await;
+    }
+
+    /// Serves slots of which all is known that others did.
+    async fn serve(&self, slots: &[Slot]) {
+        let Parts { engine, keys, .. } = &self.0.parts;
+        if let Err(refusal) = engine.open(slots).await {
             // They are not open, so they are tried again with the next look.
             tracing::warn!(%refusal, slots = slots.len(), "slots cannot be opened now");
             return;
         }
         self.0.membership.placement.open(slots.iter().copied());
         self.figures().opened(slots.len());
-        tracing::info!(slots = slots.len(), companies = companies.len(), "slots are served here");
+        tracing::info!(slots = slots.len(), "slots are served here");
         (self.0.parts.opened)();
         let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
         self.spawn(async move { keys.load_missing(&db).await });
     }
 
-    /// Closes slots and hands them over, or serves them again.
+    /// Closes slots and hands them over, or serves them again: each by itself, so that a company whose work does not end keeps
+    /// no other one.
     async fn give(&self, slots: &[Slot]) {
         let begun = Instant::now();
-        let engine = &self.0.parts.engine;
-        let (ownership, placement) = (engine.store().ownership(), &self.0.membership.placement);
+        let (ownership, placement) = (self.0.parts.engine.store().ownership(), &self.0.membership.placement);
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         placement.close(slots.iter().copied());
-        if let Err(refusal) = self.close(slots).await {
-            tracing::info!(%refusal, "a move is called off");
-            self.figures().called_off();
-            if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
-                tracing::debug!(%error, "a move is called off later");
-            }
-            return self.open(slots.to_vec()).await;
+        let kept = self.close(slots).await;
+        let (kept, closed): (Vec<Slot>, Vec<Slot>) = slots.iter().partition(|slot| kept.contains(*slot));
+        futures_util::future::join(self.call_off(&kept), self.hand_over(&closed, begun)).await;
+    }
+
+    /// Serves slots again that were to move. Nobody else has served them, so what is known of them is all there is.
+    async fn call_off(&self, slots: &[Slot]) {
+        if slots.is_empty() {
+            return;
         }
+        self.figures().called_off();
+        self.called_off().extend(slots);
+        if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
+            tracing::debug!(%error, "a move is called off later");
+        }
+        self.serve(slots).await;
+    }
+
+    /// Hands slots over that are closed.
+    async fn hand_over(&self, slots: &[Slot], begun: Instant) {
+        if slots.is_empty() {
+            return;
+        }
+        let ownership = self.0.parts.engine.store().ownership();
         slots.iter().for_each(|slot| ownership.shut_slot(*slot));
+        self.called_off().retain(|slot| !slots.contains(slot));
         // Until the database has answered nobody knows whose they are, and nobody here serves them.
         loop {
             match lives::hand_over(&self.0.db, self.life(), slots).await {
@@ -398,19 +443,28 @@ impl Member {
         tracing::info!(slots = slots.len(), took_ms = begun.elapsed().as_millis(), "slots are handed over");
     }
 
-    /// Ends all that goes on in these slots, and has all of it in the tables.
-    async fn close(&self, slots: &[Slot]) -> Result<(), Refusal> {
+    /// Ends all that goes on in these slots, and has all of it in the tables. Answers which of them cannot be closed.
+    async fn close(&self, slots: &[Slot]) -> HashSet<Slot> {
         let engine = &self.0.parts.engine;
-        let companies = engine.directory().companies_in(|slot| slots.contains(&slot));
-        let closing = companies.into_iter().map(|company| (self.0.parts.leave)(company));
+        let directory = engine.directory();
+        let closing = directory.companies_in(|slot| slots.contains(&slot)).into_iter().map(|company| {
+            let closed = (self.0.parts.leave)(company);
+            async move { (company, closed.await) }
+        });
         let mut closing = futures_util::stream::iter(closing).buffer_unordered(CLOSING_AT_ONCE);
-        let mut outcome = Ok(());
-        while let Some(closed) = closing.next().await {
-            outcome = outcome.and(closed);
+        let mut kept = HashSet::new();
+        while let Some((company, closed)) = closing.next().await {
+            if let Err(refusal) = closed {
+                tracing::info!(%refusal, company.id = %company, "a move is called off");
+                kept.extend(directory.slot(company));
+            }
         }
-        outcome?;
         // Of everybody: until the slots are shut, the log may still have taken something of a company that was dropped first.
         let log = &engine.store().log;
-        Ok(log.reached(log.appended()).await?)
+        if let Err(error) = log.reached(log.appended()).await {
+            tracing::info!(%error, "a move is called off");
+            kept.extend(slots);
+        }
+        kept
     }
 }

@@ -354,8 +354,8 @@ impl Sending {
     }
 
     /// Begins to hand over what others have left of these companies, before they are served.
-    pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>) {
-        self.outboxes.begin_left(left);
+    pub(super) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
+        self.outboxes.begin_left(left, of);
     }
 
     /// What is on its way to providers, and what they have said so far; nothing before sending begins.

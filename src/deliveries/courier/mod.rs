@@ -158,7 +158,8 @@ impl Courier {
 
     /// Begins what can be tried now. Whether a place was refused.
     fn begin_attempts(&mut self, attempts: &mut Attempts) -> bool {
-        while self.line.has_next() {
+        // Whoever takes over tries it as well.
+        while self.may_act() && self.line.has_next() {
             let Some(place) = self.shared.places.take(self.company()) else { return true };
             match self.line.next() {
                 Some(letter) => {
@@ -168,6 +169,10 @@ impl Courier {
             }
         }
         false
+    }
+
+    fn may_act(&self) -> bool {
+        self.shared.app.engine.store().may_act()
     }
 
     /// Takes how an attempt went; why the webhook is to be switched off, if it is.
@@ -244,6 +249,9 @@ impl Courier {
         let at = |time: DateTime<Utc>| (time - now).to_std().unwrap_or_default();
         let mut next: Vec<Duration> = Vec::with_capacity(4);
         next.extend(self.note_at.map(at));
+        if self.line.has_next() && !self.may_act() {
+            next.push(RETRY_AFTER);
+        }
         if !is_working {
             if let Some(until) = self.paused_until {
                 next.push(until.saturating_duration_since(Instant::now()));

@@ -126,11 +126,14 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Begins to hand over what others have left in these channels, of companies none of which is served yet.
-    pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>) {
-        if let Some(dispatch) = self.dispatch.get() {
-            self.start_left(dispatch, left, |_| true);
+    /// Begins to hand over what others have left in these channels, of companies none of which is served yet. Senders that
+    /// rest, since their companies were to move and stay, go on.
+    pub(crate) fn begin_left(&self, left: Vec<(CompanyId, ChannelId)>, of: impl Fn(CompanyId) -> bool) {
+        let Some(dispatch) = self.dispatch.get() else { return };
+        for sender in self.channels.iter().filter(|sender| of(sender.key().0)) {
+            sender.addr.do_send(GoOn);
         }
+        self.start_left(dispatch, left, |_| true);
     }
 
     fn start_left(&self, dispatch: &Arc<Dispatch>, left: Vec<Channel>, of: impl Fn(CompanyId) -> bool) {
